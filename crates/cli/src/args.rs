@@ -1,0 +1,316 @@
+//! The command line, typed as written: no defaults, no logic.
+
+use std::convert::Infallible;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Deserializer};
+
+const EXAMPLES: &str = "\
+Examples:
+  ipw profile --client openai --client-base-url http://127.0.0.1:8080 --model smollm2
+  ipw profile --client openai --model m --dataset questions.jsonl --max-queries 100
+  ipw profile --client openai --model m --param temperature=0 --param max_tokens=128
+  ipw show runs/profile_UNKNOWN_HW_smollm2_starter
+
+Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
+credentials, 4 more than 10 % of the rows failed, 6 output exists, 130 interrupted (what there is
+was saved).";
+
+/// Measure how much correct work an LLM inference service does for its time and energy.
+#[derive(Debug, Parser)]
+#[command(name = "ipw", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Send a dataset's prompts to a service and store one row per query
+    #[command(after_help = EXAMPLES)]
+    Profile(ProfileArgs),
+    /// Show which clients and datasets there are
+    List {
+        /// What to list
+        #[arg(default_value = "all")]
+        what: Listed,
+    },
+    /// Show what came out of a run, finished or not
+    Show(ShowArgs),
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// Ways to reach a service
+    Clients,
+    /// Where prompts come from
+    Datasets,
+    /// Both
+    All,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run directory
+    pub(crate) run: PathBuf,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
+#[derive(Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ProfileArgs {
+    /// How to reach the service (see `ipw list clients`)
+    #[arg(long, value_name = "ID", env = "IPW_CLIENT", help_heading = "Service")]
+    pub(crate) client: Option<String>,
+    /// The model, by the name that the service knows
+    #[arg(long, value_name = "NAME", env = "IPW_MODEL", help_heading = "Service")]
+    pub(crate) model: Option<String>,
+    /// Where the service is, with or without `/v1`
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "IPW_CLIENT_BASE_URL",
+        help_heading = "Service"
+    )]
+    pub(crate) client_base_url: Option<String>,
+    /// A parameter of the client; repeat for more
+    #[arg(long, value_name = "K=V", help_heading = "Service")]
+    #[serde(deserialize_with = "table_of_texts")]
+    pub(crate) client_param: Vec<KeyValue>,
+    /// Environment variable that holds the API key (the key itself is never a flag)
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "IPW_API_KEY_ENV",
+        help_heading = "Service"
+    )]
+    pub(crate) api_key_env: Option<String>,
+    /// File whose first line is the API key
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "IPW_API_KEY_FILE",
+        conflicts_with = "api_key_env",
+        help_heading = "Service"
+    )]
+    pub(crate) api_key_file: Option<PathBuf>,
+    /// Allow the key to travel over plain http beyond this machine
+    #[arg(long, help_heading = "Service")]
+    pub(crate) insecure_key: bool,
+    /// How long one query may take [default: 10m]
+    #[arg(
+        long,
+        value_name = "D",
+        env = "IPW_REQUEST_TIMEOUT",
+        help_heading = "Service"
+    )]
+    pub(crate) request_timeout: Option<Span>,
+
+    /// A known dataset or a file (see `ipw list datasets`) [default: starter]
+    #[arg(
+        long,
+        value_name = "ID|PATH",
+        env = "IPW_DATASET",
+        help_heading = "Workload"
+    )]
+    pub(crate) dataset: Option<String>,
+    /// A parameter of the dataset; repeat for more
+    #[arg(long, value_name = "K=V", help_heading = "Workload")]
+    #[serde(deserialize_with = "table_of_texts")]
+    pub(crate) dataset_param: Vec<KeyValue>,
+    /// Send at most so many queries [default: all]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "IPW_MAX_QUERIES",
+        help_heading = "Workload"
+    )]
+    pub(crate) max_queries: Option<NonZeroU64>,
+    /// A generation parameter sent with each request, typed as JSON; repeat for more
+    #[arg(long, value_name = "K=V", help_heading = "Workload")]
+    #[serde(deserialize_with = "table_of_json")]
+    pub(crate) param: Vec<KeyValue>,
+    /// A text for the system role; none is sent otherwise
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "IPW_SYSTEM",
+        help_heading = "Workload"
+    )]
+    pub(crate) system: Option<String>,
+    /// Queries before the first that counts; they are not from the dataset [default: 3]
+    #[arg(long, value_name = "N", env = "IPW_WARMUP", help_heading = "Workload")]
+    pub(crate) warmup: Option<u32>,
+
+    /// Where run directories are made [default: ./runs]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "IPW_OUTPUT_DIR",
+        help_heading = "Output"
+    )]
+    pub(crate) output_dir: Option<PathBuf>,
+    /// Replace a run of the same name; the old one goes when the new one has finished
+    #[arg(long, help_heading = "Output")]
+    pub(crate) overwrite: bool,
+    /// Answer every question with yes
+    #[arg(long, short = 'y', help_heading = "Output")]
+    pub(crate) yes: bool,
+    /// Commit rows at least every N (and at least every second) [default: 100]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "IPW_FLUSH_EVERY",
+        help_heading = "Output"
+    )]
+    pub(crate) flush_every: Option<NonZeroU64>,
+    /// Wait for the disk at each commit: rows survive a power cut too
+    #[arg(long, help_heading = "Output")]
+    pub(crate) durable: bool,
+    /// Print notices and the summary as JSON lines on standard output
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print nothing but errors
+    #[arg(long, short, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Read defaults from this file instead of the user's own `ipw.toml`
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "IPW_CONFIG",
+        help_heading = "Configuration"
+    )]
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
+    /// Run the plan that an earlier run stored (`plan.toml`)
+    #[arg(long, value_name = "PATH", help_heading = "Configuration",
+          conflicts_with_all = ["client", "model", "client_base_url", "client_param", "dataset",
+                                "dataset_param", "max_queries", "param", "system", "warmup",
+                                "request_timeout", "api_key_env", "api_key_file", "config"])]
+    #[serde(skip)]
+    pub(crate) plan: Option<PathBuf>,
+}
+
+/// `K=V`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyValue {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for KeyValue {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => Ok(Self {
+                key: key.trim().to_owned(),
+                value: value.to_owned(),
+            }),
+            _ => Err("expected NAME=VALUE".to_owned()),
+        }
+    }
+}
+
+/// A duration as people write it: `90s`, `10m`; a bare number is seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = match text.trim().parse::<f64>() {
+            Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+            Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
+        };
+        match parsed {
+            Ok(span) if span.is_zero() => Err("it must be longer than zero".to_owned()),
+            Ok(span) => Ok(Self(span)),
+            Err(error) => Err(format!("{error} (write it like `90s` or `10m`)")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// A table whose texts are taken as they are.
+fn table_of_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<KeyValue>, D::Error> {
+    table(deserializer, |value| match value {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    })
+}
+
+/// A table whose values are typed: each becomes its JSON text.
+fn table_of_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<KeyValue>, D::Error> {
+    table(deserializer, |value| value.to_string())
+}
+
+fn table<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    text: impl Fn(serde_json::Value) -> String,
+) -> Result<Vec<KeyValue>, D::Error> {
+    let table = serde_json::Map::deserialize(deserializer)?;
+    Ok(table
+        .into_iter()
+        .map(|(key, value)| KeyValue {
+            key,
+            value: text(value),
+        })
+        .collect())
+}
+
+/// What comes after `--param K=`: JSON if it is JSON, else a text.
+pub(crate) fn json_or_text(text: &str) -> Result<serde_json::Value, Infallible> {
+    Ok(serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn spans_are_read_as_people_write_them() {
+        assert_eq!("90s".parse(), Ok(Span(Duration::from_secs(90))));
+        assert_eq!("2".parse(), Ok(Span(Duration::from_secs(2))));
+        assert_eq!("1m 30s".parse(), Ok(Span(Duration::from_secs(90))));
+        for wrong in ["0", "0s", "-1", "soon", "1e400", ""] {
+            assert!(wrong.parse::<Span>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn pairs_need_a_name() {
+        let pair: KeyValue = "a=b=c".parse().unwrap();
+        assert_eq!((pair.key.as_str(), pair.value.as_str()), ("a", "b=c"));
+        assert!("=x".parse::<KeyValue>().is_err());
+        assert!("x".parse::<KeyValue>().is_err());
+    }
+}

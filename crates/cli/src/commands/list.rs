@@ -1,0 +1,42 @@
+//! `ipw list clients|datasets|all`.
+
+use std::fmt::Write as _;
+
+use crate::args::Listed;
+use crate::error::{CliError, Exit};
+use crate::screen;
+
+#[expect(clippy::unnecessary_wraps, reason = "commands have one shape")]
+pub(crate) fn run(what: Listed) -> Result<Exit, CliError> {
+    let mut text = String::new();
+    if what != Listed::Datasets {
+        text.push_str("Clients (--client ID)\n");
+        for known in ipw_clients::known() {
+            let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
+            let _ = writeln!(
+                text,
+                "  {:<10} looks at {} unless told",
+                "", known.default_url
+            );
+            params(&mut text, "--client-param", known.params);
+        }
+    }
+    if what == Listed::All {
+        text.push('\n');
+    }
+    if what != Listed::Clients {
+        text.push_str("Datasets (--dataset ID, or a path to a file)\n");
+        for known in ipw_datasets::known() {
+            let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
+            params(&mut text, "--dataset-param", known.params);
+        }
+    }
+    screen::print(&text);
+    Ok(Exit::Done)
+}
+
+fn params(text: &mut String, flag: &str, params: &[(&str, &str)]) {
+    for (name, meaning) in params {
+        let _ = writeln!(text, "  {:<10}   {flag} {name}=…  {meaning}", "");
+    }
+}

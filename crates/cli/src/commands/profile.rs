@@ -1,0 +1,310 @@
+//! `ipw profile`: puts the parts together, runs, and says what came out.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use ipw_clients::{Client, NotReady};
+use ipw_core::event::{Event, Observer};
+use ipw_core::slug::{model_label, run_directory};
+use ipw_core::time::Clock;
+use ipw_datasets::Dataset;
+use ipw_runner::{Ended, Interrupter, Notices, Parts, Plan, RunError, SystemClock};
+use ipw_store::events::EventLog;
+use ipw_store::output::Existing;
+use ipw_store::schema::RunSchema;
+use ipw_store::writer::Finished;
+use ipw_store::{CommitPolicy, NewRun, RunWriter, Status, StoreError};
+use serde_json::json;
+
+use crate::args::ProfileArgs;
+use crate::error::{CliError, Exit};
+use crate::observe::{JsonLines, Progress};
+use crate::{screen, settings, signals, summary};
+
+/// More than this share of failed rows is a failed run.
+const MOST_FAILED: f64 = 0.1;
+
+pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
+    let plan = settings::resolve(&mut args)?;
+    let plan_text = settings::to_toml(&plan)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let usage = |error: anyhow::Error| CliError::new(Exit::Usage, error);
+    let dataset = ipw_datasets::open(&plan.dataset).map_err(|error| usage(error.into()))?;
+    let client = ipw_clients::connect(&plan.client, Arc::clone(&clock))
+        .map_err(|error| usage(error.into()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    let profile = Profile {
+        args,
+        plan,
+        plan_text,
+        clock,
+        dataset,
+        client,
+    };
+    runtime.block_on(async {
+        let done = profile.run().await;
+        if let Err(error) = profile.client.close().await {
+            screen::talk(&format!("warning: {error}"));
+        }
+        done
+    })
+}
+
+/// The parts of one run.
+struct Profile {
+    args: ProfileArgs,
+    plan: Plan,
+    plan_text: String,
+    clock: Arc<dyn Clock>,
+    dataset: Box<dyn Dataset>,
+    client: Box<dyn Client>,
+}
+
+/// How the queries went.
+type Went = Result<Ended, RunError>;
+
+impl Profile {
+    async fn run(&self) -> Result<Exit, CliError> {
+        let (interrupter, mut interrupt) = Interrupter::new();
+        signals::listen(interrupter, self.args.quiet).context("listening for signals")?;
+        let client = self.client.as_ref();
+        let warnings = tokio::select! {
+            ready = ipw_runner::make_ready(client, &self.plan.model) => {
+                ready.map_err(|error| not_ready(client, error))?
+            }
+            () = interrupt.draining() => return Ok(Exit::Interrupted),
+        };
+        let name = run_directory(
+            summary::UNKNOWN_HARDWARE,
+            &self.plan.model,
+            self.dataset.name(),
+        );
+        let directory = self.plan.output.directory.join(name);
+        let client_info = client.describe().await;
+        let about = summary::new(
+            &self.plan,
+            &*self.dataset,
+            &directory,
+            client_info,
+            &*self.clock,
+        );
+        let output = self.prepare_output(&directory, &about)?;
+        let aside = output.aside().map(Path::to_owned);
+        let mut notices = self.notices(&directory)?;
+        notices.send(self.started(&directory));
+        for message in warnings {
+            notices.send(Event::Warning { message });
+        }
+        let policy = CommitPolicy::every(self.plan.output.flush_every);
+        let mut writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
+            .context("starting the writer")?;
+        let parts = Parts {
+            client,
+            dataset: &*self.dataset,
+            clock: Arc::clone(&self.clock),
+            part: 0,
+        };
+        let went = ipw_runner::run(&self.plan, &parts, &mut writer, &mut notices, &interrupt).await;
+        let finished = self.finish(writer, &went);
+        self.conclude(&directory, aside.as_deref(), went, finished, notices)
+    }
+
+    /// Makes the run directory, asking first where something is in the way.
+    fn prepare_output(
+        &self,
+        directory: &Path,
+        about: &ipw_store::Summary,
+    ) -> Result<NewRun, CliError> {
+        let exists = directory.symlink_metadata().is_ok();
+        let may_replace = self.args.overwrite || self.args.yes;
+        let existing = if exists && (may_replace || ask_to_replace(directory)) {
+            Existing::Replace
+        } else {
+            Existing::Keep
+        };
+        let model = model_label(&self.plan.model);
+        let schema = RunSchema::new(&model, self.dataset.metadata_shape());
+        let durable = self.plan.output.durable;
+        ipw_store::create(directory, schema, existing, &self.plan_text, about, durable).map_err(
+            |error| match error {
+                StoreError::Exists { .. } => CliError::new(Exit::Exists, error).help(
+                    "`--overwrite` replaces it when the new run has finished; `--output-dir DIR` leaves it alone",
+                ),
+                other => CliError::from(anyhow::Error::from(other).context("preparing the output"))
+                    .help("choose another place with `--output-dir DIR`"),
+            },
+        )
+    }
+
+    fn notices(&self, directory: &Path) -> Result<Notices, CliError> {
+        let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(
+            EventLog::create(directory).context("preparing the output")?,
+        )];
+        if self.args.json {
+            observers.push(Box::new(JsonLines));
+        } else if !self.args.quiet {
+            observers.push(Box::new(Progress::new()));
+        }
+        let notices = Notices::start(observers, Arc::clone(&self.clock));
+        Ok(notices.context("starting the observers")?)
+    }
+
+    fn started(&self, directory: &Path) -> Event {
+        Event::RunStarted {
+            directory: directory.display().to_string(),
+            model: model_label(&self.plan.model),
+            client: self.plan.client.id.clone(),
+            dataset: self.dataset.name().to_owned(),
+            queries: self.plan.load.stop.expected(self.dataset.size()),
+        }
+    }
+
+    fn finish(&self, writer: RunWriter, went: &Went) -> Result<Finished, StoreError> {
+        let status = match went {
+            Ok(Ended::Complete) => Status::Complete,
+            Ok(Ended::Interrupted) => Status::Interrupted,
+            Err(_) => Status::Failed,
+        };
+        writer.finish(status, |summary, overview| {
+            summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
+            summary.reason = match went {
+                Err(error) => Some(format!("{:#}", anyhow::anyhow!(error.to_string()))),
+                Ok(Ended::Interrupted) => Some("it was interrupted".to_owned()),
+                Ok(Ended::Complete) if overview.rows == 0 => {
+                    Some("the dataset has no rows".to_owned())
+                }
+                Ok(Ended::Complete) => None,
+            };
+        })
+    }
+
+    fn conclude(
+        &self,
+        directory: &Path,
+        aside: Option<&Path>,
+        went: Went,
+        finished: Result<Finished, StoreError>,
+        mut notices: Notices,
+    ) -> Result<Exit, CliError> {
+        let status = match (&went, &finished) {
+            (Ok(Ended::Complete), Ok(_)) => Status::Complete,
+            (Ok(Ended::Interrupted), Ok(_)) => Status::Interrupted,
+            _ => Status::Failed,
+        };
+        let rows = finished
+            .as_ref()
+            .map_or(0, |finished| finished.overview.rows);
+        for message in finished.iter().flat_map(|finished| &finished.warnings) {
+            notices.send(Event::Warning {
+                message: message.clone(),
+            });
+        }
+        if let (Some(old), false) = (aside, status == Status::Complete) {
+            let message = format!(
+                "the run that was there before is kept at `{}`",
+                old.display()
+            );
+            notices.send(Event::Warning { message });
+        }
+        notices.finish(|notices_dropped| Event::RunFinished {
+            status: status.label().to_owned(),
+            rows,
+            notices_dropped,
+        });
+        // The store's error comes first: it is why the sink's appends failed.
+        let finished = finished.context("storing the rows").map_err(|error| {
+            CliError::from(error).help(format!(
+                "what was committed is in `{}`",
+                directory.display()
+            ))
+        })?;
+        self.show(directory, status, &finished);
+        if let Err(error) = went {
+            return Err(anyhow::Error::from(error)
+                .context("the run stopped early")
+                .into());
+        }
+        verdict(status, &finished)
+    }
+
+    fn show(&self, directory: &Path, status: Status, finished: &Finished) {
+        if self.args.quiet {
+            return;
+        }
+        let overview = &finished.overview;
+        if self.args.json {
+            let line = json!({ "event": "overview", "directory": directory, "overview": overview });
+            screen::print(&format!("{line}\n"));
+            return;
+        }
+        let head = [
+            ("model", model_label(&self.plan.model)),
+            (
+                "service",
+                format!("{} at {}", self.client.id(), self.client.base_url()),
+            ),
+            ("dataset", self.dataset.name().to_owned()),
+            ("status", status.label().to_owned()),
+        ];
+        screen::print(&screen::overview(&head, overview, directory));
+    }
+}
+
+fn verdict(status: Status, finished: &Finished) -> Result<Exit, CliError> {
+    let overview = &finished.overview;
+    if status == Status::Interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    if overview.rows == 0 {
+        return Err(CliError::new(
+            Exit::Unexpected,
+            anyhow::anyhow!("the run has no rows: the dataset has none"),
+        )
+        .help("look at the dataset, and at its `offset`, `limit` and `path`"));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+    let share = overview.failed() as f64 / overview.rows as f64;
+    if share > MOST_FAILED {
+        let message = format!("{} of {} queries failed", overview.failed(), overview.rows);
+        return Err(CliError::new(Exit::Failed, anyhow::anyhow!(message))
+            .help("the column `error` says why, row by row"));
+    }
+    Ok(Exit::Done)
+}
+
+fn not_ready(client: &dyn Client, error: NotReady) -> CliError {
+    let NotReady { cause, help } = error;
+    let message = format!(
+        "the {} (client `{}`) at {} is unavailable",
+        client.name(),
+        client.id(),
+        client.base_url()
+    );
+    let error = CliError::new(Exit::Service, anyhow::anyhow!(cause).context(message));
+    match help {
+        Some(help) => error.help(help),
+        None => error,
+    }
+}
+
+/// Asks on a terminal; without one the answer is no.
+fn ask_to_replace(directory: &Path) -> bool {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return false;
+    }
+    let mut talk = std::io::stderr().lock();
+    let _ = write!(
+        talk,
+        "`{}` exists. Replace it when the new run has finished? [y/N] ",
+        ipw_core::text::printable(&directory.display().to_string())
+    );
+    let _ = talk.flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}

@@ -1,0 +1,52 @@
+//! `ipw show RUN`.
+
+use anyhow::Context;
+use ipw_store::{Overview, Run};
+use serde_json::{Value, json};
+
+use crate::args::ShowArgs;
+use crate::error::{CliError, Exit};
+use crate::screen;
+
+pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
+    let run = Run::open(&args.run).map_err(|error| {
+        CliError::new(Exit::Usage, error).help("name a directory that `ipw profile` made")
+    })?;
+    let overview = Overview::of(&run).context("counting the rows")?;
+    if args.json {
+        let shown = json!({ "summary": run.summary(), "overview": overview });
+        screen::print(&format!("{shown:#}\n"));
+        return Ok(Exit::Done);
+    }
+    let summary = run.summary();
+    let text = |key: &str| {
+        summary
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or("unknown")
+            .to_owned()
+    };
+    let head = [
+        ("model", run.model().to_owned()),
+        ("dataset", text("dataset_name")),
+        ("hardware", text("hardware_label")),
+        ("status", status(summary)),
+    ];
+    screen::print(&screen::overview(&head, &overview, run.directory()));
+    Ok(Exit::Done)
+}
+
+fn status(summary: &Value) -> String {
+    let status = summary
+        .get("status")
+        .and_then(Value::as_str)
+        .unwrap_or("unknown");
+    let reason = summary.get("reason").and_then(Value::as_str);
+    match (status, reason) {
+        ("running", _) => {
+            "running, or its process was killed: these are the rows so far".to_owned()
+        }
+        (status, Some(reason)) => format!("{status}: {reason}"),
+        (status, None) => status.to_owned(),
+    }
+}

@@ -1,0 +1,63 @@
+//! Exit codes, and errors that carry theirs.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How the process ends (design D15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Unexpected.
+    Unexpected = 1,
+    /// The command line, or what it names, cannot be used.
+    Usage = 2,
+    /// The service is unreachable, not ready, or refuses our credentials.
+    Service = 3,
+    /// Too many rows failed.
+    Failed = 4,
+    /// The output exists.
+    Exists = 6,
+    /// Interrupted; what there is was saved.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An error on its way to the screen.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+    pub(crate) help: Option<String>,
+}
+
+impl CliError {
+    pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit,
+            error: error.into(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, anyhow::anyhow!("{message}"))
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl From<anyhow::Error> for CliError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Exit::Unexpected, error)
+    }
+}

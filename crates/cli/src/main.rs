@@ -1,0 +1,32 @@
+//! `ipw`: how much correct work an inference service does for the time and energy it takes.
+
+mod args;
+mod commands;
+mod error;
+mod observe;
+mod screen;
+mod settings;
+mod signals;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Profile(profile) => commands::profile::run(profile),
+        Command::List { what } => commands::list::run(what),
+        Command::Show(show) => commands::show::run(&show),
+        Command::Completions { shell } => commands::completions::run(shell),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            screen::error(&error);
+            error.exit.into()
+        }
+    }
+}

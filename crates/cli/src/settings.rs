@@ -1,0 +1,253 @@
+//! From what was typed to the plan: defaults < file < environment < flags (design D16).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use ipw_clients::{ClientSpec, KeySource};
+use ipw_core::params::Params;
+use ipw_core::secret::looks_secret;
+use ipw_datasets::DatasetSpec;
+use ipw_runner::plan::{Generation, Load, Output};
+use ipw_runner::{Arrivals, Plan, Stop};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::args::{KeyValue, ProfileArgs, Span, json_or_text};
+use crate::error::{CliError, Exit};
+
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const WARMUP: u32 = 3;
+const FLUSH_EVERY: usize = 100;
+
+/// `ipw.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ConfigFile {
+    profile: ProfileArgs,
+}
+
+/// The plan that these flags, the environment and the configuration file ask for.
+pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
+    if let Some(path) = &args.plan {
+        let mut plan = read_plan(path)?;
+        if let Some(directory) = args.output_dir.take() {
+            plan.output.directory = directory;
+        }
+        return Ok(plan);
+    }
+    if let Some(file) = config_file(args.config.as_deref())? {
+        args.add(file.profile);
+    }
+    let plan = Plan {
+        model: model(args)?,
+        dataset: dataset(args)?,
+        client: client(args)?,
+        generation: generation(args)?,
+        load: Load {
+            arrivals: Arrivals::Sequential,
+            stop: args.max_queries.map_or(Stop::Exhausted, Stop::After),
+            warmup: args.warmup.unwrap_or(WARMUP),
+            request_timeout_seconds: args
+                .request_timeout
+                .map_or(REQUEST_TIMEOUT, |Span(limit)| limit)
+                .as_secs_f64(),
+        },
+        output: Output {
+            directory: args
+                .output_dir
+                .clone()
+                .unwrap_or_else(|| PathBuf::from("runs")),
+            flush_every: args.flush_every.map_or(FLUSH_EVERY, |rows| {
+                usize::try_from(rows.get()).unwrap_or(usize::MAX)
+            }),
+            durable: args.durable,
+        },
+    };
+    Ok(plan)
+}
+
+/// The plan as it is stored.
+pub(crate) fn to_toml(plan: &Plan) -> Result<String, CliError> {
+    toml::to_string_pretty(plan).map_err(|error| {
+        CliError::usage(format!("the plan cannot be written down: {error}"))
+            .help("a parameter may not be `null`, and whole numbers have 64 bits")
+    })
+}
+
+fn read_plan(path: &Path) -> Result<Plan, CliError> {
+    let usage = |error: anyhow::Error| CliError::new(Exit::Usage, error);
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the plan `{}`", path.display()))
+        .map_err(usage)?;
+    toml::from_str(&text)
+        .with_context(|| format!("`{}` is not a plan of this version", path.display()))
+        .map_err(usage)
+}
+
+fn config_file(named: Option<&Path>) -> Result<Option<ConfigFile>, CliError> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => match users_own() {
+            Some(path) if path.exists() => path,
+            _ => return Ok(None),
+        },
+    };
+    let usage = |error: anyhow::Error| CliError::new(Exit::Usage, error);
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read the configuration `{}`", path.display()))
+        .map_err(usage)?;
+    toml::from_str(&text)
+        .with_context(|| format!("the configuration `{}` is wrong", path.display()))
+        .map(Some)
+        .map_err(usage)
+}
+
+/// Where the user's own configuration is.
+fn users_own() -> Option<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let directory =
+        absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(directory.join("ipw").join("ipw.toml"))
+}
+
+impl ProfileArgs {
+    /// Adds what a weaker source says where this one is silent.
+    fn add(&mut self, weaker: Self) {
+        macro_rules! or {
+            ($($field:ident),*) => { $(self.$field = self.$field.take().or(weaker.$field);)* };
+        }
+        or!(
+            client,
+            model,
+            client_base_url,
+            request_timeout,
+            dataset,
+            max_queries,
+            system,
+            warmup
+        );
+        or!(output_dir, flush_every);
+        if self.api_key_env.is_none() && self.api_key_file.is_none() {
+            self.api_key_env = weaker.api_key_env;
+            self.api_key_file = weaker.api_key_file;
+        }
+        // Later pairs win, so the weaker ones go first.
+        for (own, weaker) in [
+            (&mut self.client_param, weaker.client_param),
+            (&mut self.dataset_param, weaker.dataset_param),
+            (&mut self.param, weaker.param),
+        ] {
+            own.splice(0..0, weaker);
+        }
+        self.insecure_key |= weaker.insecure_key;
+        self.overwrite |= weaker.overwrite;
+        self.yes |= weaker.yes;
+        self.durable |= weaker.durable;
+        self.json |= weaker.json;
+        self.quiet |= weaker.quiet;
+    }
+}
+
+fn model(args: &ProfileArgs) -> Result<String, CliError> {
+    match args.model.as_deref().map(str::trim) {
+        Some(model) if !model.is_empty() => Ok(model.to_owned()),
+        _ => Err(CliError::usage("which model?")
+            .help("name it with `--model NAME`, as the service knows it")),
+    }
+}
+
+fn dataset(args: &ProfileArgs) -> Result<DatasetSpec, CliError> {
+    let params = params("--dataset-param", &args.dataset_param)?;
+    Ok(DatasetSpec::from_argument(
+        args.dataset.as_deref().unwrap_or("starter"),
+        params,
+    ))
+}
+
+fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
+    let known = ipw_clients::known();
+    let Some(id) = args.client.clone() else {
+        let ids: Vec<_> = known.iter().map(|known| known.id).collect();
+        return Err(CliError::usage("which client?").help(format!(
+            "name it with `--client ID` (known: {})",
+            ids.join(", ")
+        )));
+    };
+    let key = match (&args.api_key_env, &args.api_key_file) {
+        (Some(name), _) if looks_secret("", name) => {
+            return Err(
+                CliError::usage("`--api-key-env` takes a variable's name, not a key")
+                    .help("`export MY_KEY=…`, then `--api-key-env MY_KEY`"),
+            );
+        }
+        (Some(name), _) => KeySource::Env(name.clone()),
+        (None, Some(path)) => KeySource::File(path.clone()),
+        (None, None) => KeySource::Default,
+    };
+    Ok(ClientSpec {
+        id,
+        base_url: args.client_base_url.clone(),
+        params: params("--client-param", &args.client_param)?,
+        key,
+        insecure_key: args.insecure_key,
+        connect_timeout_seconds: CONNECT_TIMEOUT.as_secs_f64(),
+    })
+}
+
+fn generation(args: &ProfileArgs) -> Result<Generation, CliError> {
+    refuse_secrets("--param", &args.param)?;
+    let reserved = ipw_clients::known()
+        .iter()
+        .find(|known| Some(known.id) == args.client.as_deref())
+        .map_or(&[] as &[&str], |known| known.reserved);
+    let mut parameters = Map::new();
+    for KeyValue { key, value } in &args.param {
+        if reserved.contains(&key.as_str()) {
+            return Err(CliError::usage(format!(
+                "`--param {key}=…` would change the request itself"
+            ))
+            .help(other_way(key)));
+        }
+        let Ok(value) = json_or_text(value);
+        if key == "n" && value != Value::from(1) {
+            return Err(CliError::usage("`--param n=…`: a row holds one reply")
+                .help("leave it out, and repeat the dataset instead"));
+        }
+        parameters.insert(key.clone(), value);
+    }
+    Ok(Generation {
+        system: args.system.clone(),
+        parameters,
+    })
+}
+
+fn other_way(reserved: &str) -> &'static str {
+    match reserved {
+        "model" => "name the model with `--model`",
+        "messages" => "prompts come from `--dataset`, a system text from `--system`",
+        "stream_options" => "`--client-param include_usage=false` asks for no token counts",
+        _ => "replies are always streamed: without that there is no time to first token",
+    }
+}
+
+fn params(flag: &str, pairs: &[KeyValue]) -> Result<Params, CliError> {
+    refuse_secrets(flag, pairs)?;
+    Ok(pairs
+        .iter()
+        .map(|pair| (pair.key.clone(), pair.value.clone()))
+        .collect())
+}
+
+fn refuse_secrets(flag: &str, pairs: &[KeyValue]) -> Result<(), CliError> {
+    match pairs.iter().find(|pair| looks_secret(&pair.key, &pair.value)) {
+        Some(pair) => Err(CliError::usage(format!("`{flag} {}=…` looks like a secret", pair.key))
+            .help("flags are visible to everybody on the machine and are stored with the run: use `--api-key-env NAME` or `--api-key-file PATH`")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,29 @@
+//! SIGINT and SIGTERM: once to drain, twice to end at once.
+
+use ipw_runner::Interrupter;
+use ipw_runner::interrupt::Force;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::screen;
+
+/// Listens for as long as the runtime lives.
+pub(crate) fn listen(interrupter: Interrupter, quiet: bool) -> std::io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            let force = interrupter.interrupt();
+            if !quiet {
+                screen::talk(match force {
+                    Force::Drain => "stopping after the query in flight; once more to stop at once",
+                    Force::AtOnce => "stopping at once",
+                });
+            }
+        }
+    });
+    Ok(())
+}

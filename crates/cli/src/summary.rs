@@ -1,0 +1,68 @@
+//! `summary.json` of a new run: the plan in the original's words.
+
+use std::path::Path;
+
+use ipw_core::slug::model_label;
+use ipw_core::time::Clock;
+use ipw_datasets::Dataset;
+use ipw_runner::{Plan, Stop};
+use ipw_store::summary::{Part, Versions};
+use ipw_store::{Status, Summary};
+use serde_json::{Value, json};
+
+/// The hardware's label until a source names it.
+pub(crate) const UNKNOWN_HARDWARE: &str = "UNKNOWN_HW";
+
+pub(crate) fn new(
+    plan: &Plan,
+    dataset: &dyn Dataset,
+    directory: &Path,
+    client_info: Value,
+    clock: &dyn Clock,
+) -> Summary {
+    let anchor = clock.anchor();
+    Summary {
+        model: model_label(&plan.model),
+        profiler_config: profiler_config(plan),
+        dataset: dataset.id().to_owned(),
+        dataset_name: dataset.name().to_owned(),
+        hardware_label: UNKNOWN_HARDWARE.to_owned(),
+        generated_at: anchor.unix_seconds(clock.now()),
+        total_queries: 0,
+        system_info: None,
+        gpu_info: None,
+        output_dir: directory.display().to_string(),
+        versions: Versions::here(),
+        client_info: Some(client_info),
+        format_version: Summary::format_version(),
+        status: Status::Running,
+        reason: None,
+        parts: vec![Part { part: 0, anchor }],
+        overview: None,
+    }
+}
+
+/// The original's configuration, key by key; null where it has no meaning here.
+fn profiler_config(plan: &Plan) -> Value {
+    let max_queries = match plan.load.stop {
+        Stop::Exhausted => None,
+        Stop::After(most) => Some(most),
+    };
+    json!({
+        "dataset_id": plan.dataset.id,
+        "client_id": plan.client.id,
+        "client_base_url": plan.client.base_url,
+        "dataset_params": plan.dataset.params,
+        "client_params": plan.client.params,
+        "model": plan.model,
+        "output_dir": plan.output.directory.display().to_string(),
+        "max_concurrency": 1,
+        "max_queries": max_queries,
+        "phased_profiling": null,
+        "run_hardware_benchmarks": null,
+        "additional_parameters": plan.generation.parameters,
+        "warmup_queries": plan.load.warmup,
+        "telemetry_buffer_seconds": null,
+        "telemetry_max_samples": null,
+    })
+}

@@ -1,0 +1,105 @@
+//! The seam between the runner and a service.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use ipw_core::query::Query;
+use ipw_core::reply::Reply;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+/// A future that a trait object can return.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// An inference service, as the runner sees it.
+pub trait Client: Send + Sync {
+    /// Its id.
+    fn id(&self) -> &'static str;
+
+    /// What it is called in messages.
+    fn name(&self) -> &str;
+
+    /// Where the service is.
+    fn base_url(&self) -> &str;
+
+    /// Whether the service answers, and if not, why.
+    fn health(&self) -> BoxFuture<'_, Result<(), NotReady>>;
+
+    /// Makes the service ready for `model`. What comes back are warnings; a model that the
+    /// service's list lacks is one of them, never a refusal.
+    fn prepare<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>>;
+
+    /// The models that the service lists.
+    fn models(&self) -> BoxFuture<'_, Result<Vec<String>, NotReady>>;
+
+    /// What the service says of itself, for `client_info`.
+    fn describe(&self) -> BoxFuture<'_, Value>;
+
+    /// Sends one query. Whatever happens becomes a reply with an outcome: this never fails.
+    fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply>;
+
+    /// Lets go of connections.
+    fn close(&self) -> BoxFuture<'_, Result<(), CloseError>>;
+}
+
+/// One query on its way.
+pub struct Request<'a> {
+    /// What to ask.
+    pub query: &'a Query,
+    /// Of which model.
+    pub model: &'a str,
+    /// Text for the system role; nothing is sent when nobody asked for it.
+    pub system: Option<&'a str>,
+    /// Generation parameters, the user's over the dataset's.
+    pub parameters: &'a Map<String, Value>,
+    /// How long the whole may take.
+    pub timeout: Duration,
+    /// Ends the query at once, keeping what came so far.
+    pub cancel: Cancel,
+}
+
+/// The service is not there, not ready, or refuses our credentials.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct NotReady {
+    /// What happened.
+    pub cause: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// A client that could not be closed cleanly.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot close the client: {0}")]
+pub struct CloseError(pub String);
+
+/// Tells queries in flight to end.
+#[derive(Debug)]
+pub struct Canceller(watch::Sender<bool>);
+
+/// A query's ear for its [`Canceller`].
+#[derive(Debug, Clone)]
+pub struct Cancel(watch::Receiver<bool>);
+
+impl Canceller {
+    /// A canceller and the first ear for it.
+    pub fn new() -> (Self, Cancel) {
+        let (sender, receiver) = watch::channel(false);
+        (Self(sender), Cancel(receiver))
+    }
+
+    /// Ends every query that listens, now and later.
+    pub fn cancel(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Cancel {
+    /// Returns when the query should end.
+    pub async fn cancelled(&mut self) {
+        if self.0.wait_for(|cancelled| *cancelled).await.is_err() {
+            // Nobody is left who could cancel.
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The timed HTTP path (design D2): hyper on our own connector and an I/O wrapper that stamps.
+//!
+//! No redirect, no proxy, no decompression, no retry, with one exception: a *reused* connection
+//! that turns out dead before any byte of the reply came is replaced by a fresh one, once, and
+//! the exchange says so.
+
+mod connect;
+mod connection;
+mod timed;
+mod url;
+
+pub(crate) use connect::Connector;
+pub(crate) use connection::{Body, Connection};
+pub use url::BaseUrl;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Response;
+use ipw_core::reply::{Exchange, Failure, Timing};
+use ipw_core::time::Clock;
+
+/// What the transport says when it breaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct HttpError {
+    pub(crate) failure: Failure,
+    pub(crate) text: String,
+}
+
+impl HttpError {
+    pub(crate) fn new(failure: Failure, text: impl Into<String>) -> Self {
+        Self {
+            failure,
+            text: text.into(),
+        }
+    }
+}
+
+/// A request that can be sent a second time.
+pub(crate) type HttpRequest = hyper::Request<Full<Bytes>>;
+
+/// Connections to one service.
+pub(crate) struct Pool {
+    connector: Connector,
+    clock: Arc<dyn Clock>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A reply whose head has come, with the connection that its body comes on.
+pub(crate) struct Answered {
+    pub(crate) response: Response<()>,
+    pub(crate) body: Body,
+}
+
+impl Pool {
+    pub(crate) fn new(connector: Connector, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            connector,
+            clock,
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Sends `request` and waits for the head of the reply; `timing` and `exchange` are filled in
+    /// as things happen, so that they are true also when this is dropped half way.
+    pub(crate) async fn send(
+        &self,
+        request: HttpRequest,
+        timing: &mut Timing,
+        exchange: &mut Exchange,
+    ) -> Result<Answered, HttpError> {
+        exchange.connections_replaced = Some(0);
+        if let Some(connection) = self.reusable().await {
+            exchange.connection_reused = Some(true);
+            match self.on(connection, request.clone(), timing, exchange).await {
+                Err(error) if error.failure == Failure::Reset => {
+                    exchange.connections_replaced = Some(1);
+                    timing.sent = None;
+                }
+                settled => return settled,
+            }
+        }
+        exchange.connection_reused = None;
+        let connection = self.connector.connect(&self.clock).await?;
+        timing.connected = Some(self.clock.now());
+        exchange.connection_reused = Some(false);
+        self.on(connection, request, timing, exchange).await
+    }
+
+    async fn on(
+        &self,
+        mut connection: Connection,
+        request: HttpRequest,
+        timing: &mut Timing,
+        exchange: &mut Exchange,
+    ) -> Result<Answered, HttpError> {
+        connection.stamps().arm();
+        let response = connection.exchange(request).await;
+        let stamps = connection.stamps();
+        timing.sent = stamps.first_write();
+        timing.first_byte = stamps.first_read();
+        let (parts, body) = response?.into_parts();
+        exchange.status = Some(parts.status.as_u16());
+        let body = Body::new(body, connection);
+        Ok(Answered {
+            response: Response::from_parts(parts, ()),
+            body,
+        })
+    }
+
+    /// Takes a connection back for the next query, if it can carry one.
+    pub(crate) fn give_back(&self, body: Body) {
+        if let Some(connection) = body.into_idle() {
+            self.lock().push(connection);
+        }
+    }
+
+    /// Lets go of all idle connections.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    async fn reusable(&self) -> Option<Connection> {
+        if self.lock().is_empty() {
+            return None;
+        }
+        // One turn of the reactor, so that a close that has already arrived is seen.
+        tokio::task::yield_now().await;
+        loop {
+            let mut connection = self.lock().pop()?;
+            if connection.is_alive().await {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

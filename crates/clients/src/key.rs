@@ -1,0 +1,193 @@
+//! API keys: where they may come from and where they may go (design D16).
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::http::BaseUrl;
+
+/// The one host that gets `OPENAI_API_KEY` without being asked to.
+const OPENAI_HOST: &str = "api.openai.com";
+const OPENAI_VARIABLE: &str = "OPENAI_API_KEY";
+
+/// Where a key comes from. The key itself is in no plan, file or log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeySource {
+    /// No key, except `OPENAI_API_KEY` for api.openai.com.
+    #[default]
+    Default,
+    /// The environment variable of that name.
+    Env(String),
+    /// The first line of that file.
+    File(PathBuf),
+}
+
+/// A key that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The variable is not set, or empty.
+    #[error("the environment variable `{0}` holds no key\nhelp: `export {0}=…` before the run")]
+    Unset(String),
+    /// The file cannot be read.
+    #[error("cannot read the key file `{}`", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is empty, or holds what no header may.
+    #[error("the key {from} is empty or has characters that no key has")]
+    Malformed {
+        /// Where it came from.
+        from: String,
+    },
+    /// It would travel unencrypted.
+    #[error(
+        "a key would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `--insecure-key` if you accept that anybody on the way can read it"
+    )]
+    Unencrypted {
+        /// Where to.
+        host: String,
+    },
+}
+
+/// A key in memory; it cannot be printed.
+#[derive(Clone)]
+pub(crate) struct Key(String);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Key(…)")
+    }
+}
+
+impl Key {
+    pub(crate) fn bearer(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+}
+
+/// The key for `url`, if there is one and it may go there.
+pub(crate) fn resolve(
+    source: &KeySource,
+    url: &BaseUrl,
+    insecure: bool,
+) -> Result<Option<Key>, KeyError> {
+    let (text, from) = match source {
+        KeySource::Default if url.host() == OPENAI_HOST => match std::env::var(OPENAI_VARIABLE) {
+            Ok(text) => (text, format!("in `{OPENAI_VARIABLE}`")),
+            Err(_) => return Ok(None),
+        },
+        KeySource::Default => return Ok(None),
+        KeySource::Env(name) => {
+            let text = std::env::var(name).map_err(|_| KeyError::Unset(name.clone()))?;
+            if text.trim().is_empty() {
+                return Err(KeyError::Unset(name.clone()));
+            }
+            (text, format!("in `{name}`"))
+        }
+        KeySource::File(path) => {
+            let text = std::fs::read_to_string(path).map_err(|source| KeyError::File {
+                path: path.clone(),
+                source,
+            })?;
+            (text, format!("in `{}`", path.display()))
+        }
+    };
+    let text = text.lines().next().unwrap_or_default().trim();
+    if text.is_empty() || !text.chars().all(|character| character.is_ascii_graphic()) {
+        return Err(KeyError::Malformed { from });
+    }
+    if !url.is_encrypted() && !url.is_loopback() && !insecure {
+        return Err(KeyError::Unencrypted {
+            host: url.host().to_owned(),
+        });
+    }
+    Ok(Some(Key(text.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn url(text: &str) -> BaseUrl {
+        BaseUrl::parse(text).unwrap()
+    }
+
+    fn file(content: &str) -> (tempfile::NamedTempFile, KeySource) {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+        let source = KeySource::File(file.path().to_owned());
+        (file, source)
+    }
+
+    #[test]
+    fn no_key_goes_anywhere_unasked() {
+        for host in [
+            "http://127.0.0.1:8080",
+            "https://example.com",
+            "https://api.openai.com.evil.example",
+        ] {
+            assert!(
+                resolve(&KeySource::Default, &url(host), true)
+                    .unwrap()
+                    .is_none(),
+                "{host}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_does_not_travel_in_the_clear() {
+        let (_file, source) = file("abc\n");
+        let far = url("http://example.com/v1");
+        assert!(matches!(
+            resolve(&source, &far, false),
+            Err(KeyError::Unencrypted { .. })
+        ));
+        assert!(resolve(&source, &far, true).unwrap().is_some());
+        assert!(
+            resolve(&source, &url("http://localhost:1"), false)
+                .unwrap()
+                .is_some()
+        );
+        assert!(
+            resolve(&source, &url("https://example.com"), false)
+                .unwrap()
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn a_key_is_never_printed() {
+        let (_file, source) = file("very-secret\n");
+        let key = resolve(&source, &url("https://example.com"), false)
+            .unwrap()
+            .unwrap();
+        assert_eq!(format!("{key:?}"), "Key(…)");
+        assert_eq!(key.bearer(), "Bearer very-secret");
+    }
+
+    #[test]
+    fn odd_keys_are_refused() {
+        for content in ["", "\n", "a b", "ключ", "a\u{7}"] {
+            let (_file, source) = file(content);
+            let resolved = resolve(&source, &url("https://example.com"), false);
+            assert!(
+                matches!(resolved, Err(KeyError::Malformed { .. })),
+                "{content:?}"
+            );
+        }
+        let unset = KeySource::Env("IPW_TEST_NO_SUCH_VARIABLE".to_owned());
+        assert!(matches!(
+            resolve(&unset, &url("https://example.com"), false),
+            Err(KeyError::Unset(_))
+        ));
+    }
+}

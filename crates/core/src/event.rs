@@ -1,0 +1,87 @@
+//! Notices for observers: progress, logs, screens. They may be dropped; a row may not.
+//!
+//! No event carries a prompt, a reply or a service's error text: `events.jsonl` can be sent to a
+//! stranger.
+
+use serde::Serialize;
+
+use crate::time::Timestamp;
+
+/// Something that happened, and when.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Notice {
+    /// Nanoseconds since the reference of the part.
+    #[serde(rename = "nanos")]
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The output is prepared and the first request is about to go out.
+    RunStarted {
+        /// Where the rows go.
+        directory: String,
+        /// The model's label.
+        model: String,
+        /// Id of the client.
+        client: String,
+        /// Name of the dataset.
+        dataset: String,
+        /// How many queries there will be, if that is known.
+        queries: Option<u64>,
+    },
+    /// A warm-up query came back.
+    WarmedUp {
+        /// Which one, from 1.
+        number: u32,
+        /// Of how many.
+        of: u32,
+        /// How it ended.
+        outcome: String,
+    },
+    /// A query came back.
+    QueryFinished {
+        /// Its place in the run's order.
+        query_index: u64,
+        /// How it ended.
+        outcome: String,
+        /// From the request's first byte to the end.
+        total_seconds: Option<f64>,
+        /// From the request's first byte to the first token.
+        first_token_seconds: Option<f64>,
+        /// Tokens of the prompt.
+        input_tokens: Option<u64>,
+        /// Tokens generated.
+        output_tokens: Option<u64>,
+    },
+    /// Something that the user should know and that stops nothing.
+    Warning {
+        /// What it is.
+        message: String,
+    },
+    /// No further queries go out.
+    Stopping {
+        /// Why.
+        reason: String,
+    },
+    /// All rows are on disk.
+    RunFinished {
+        /// How the run ended.
+        status: String,
+        /// How many rows it has.
+        rows: u64,
+        /// Notices that no observer got to see.
+        notices_dropped: u64,
+    },
+}
+
+/// Somebody who looks on.
+pub trait Observer: Send {
+    /// Takes note of one notice. It must not block for long, and nothing depends on it.
+    fn notice(&mut self, notice: &Notice);
+}

@@ -1,0 +1,18 @@
+//! The words of ipw as types: time, query, reply, record, events, and the seams between the crates.
+//!
+//! Pure: nothing here opens a file, reads a clock or awaits. Whatever needs the world takes one of
+//! the traits ([`time::Clock`], [`sink::Sink`], [`event::Observer`]) and gets it from `cli`.
+
+pub mod event;
+pub mod nearest;
+pub mod params;
+pub mod query;
+pub mod record;
+pub mod reply;
+pub mod secret;
+pub mod shape;
+pub mod sink;
+pub mod slug;
+pub mod stats;
+pub mod text;
+pub mod time;

@@ -1,0 +1,237 @@
+//! The row: one query, its reply, and what follows from the two.
+
+use std::time::Duration;
+
+use crate::query::Query;
+use crate::reply::{Reply, TokenCounts};
+use crate::stats::{quantile, standard_deviation};
+use crate::time::Timestamp;
+
+/// One row of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What was asked.
+    pub query: Query,
+    /// Which process's stretch of the run this row belongs to, from 0.
+    pub part: u32,
+    /// When the query was planned to be sent.
+    pub due: Timestamp,
+    /// What came back.
+    pub reply: Reply,
+}
+
+impl Record {
+    /// The latencies from the moment when the request was sent.
+    pub fn latency(&self) -> Latency {
+        match self.reply.timing.sent {
+            Some(sent) => Latency::of(&self.reply, sent),
+            None => Latency::default(),
+        }
+    }
+
+    /// The latencies from the moment when the request was due: what a user waits who comes by the
+    /// plan.
+    pub fn planned_latency(&self) -> Latency {
+        Latency::of(&self.reply, self.due)
+    }
+
+    /// Input and output together; `None` unless both are known.
+    pub fn total_tokens(&self) -> Option<u64> {
+        let TokenCounts { input, output, .. } = self.reply.tokens;
+        input?.checked_add(output?)
+    }
+
+    /// How late the attempt began.
+    pub fn schedule_lag(&self) -> Duration {
+        self.reply.timing.start.since(self.due)
+    }
+}
+
+/// Latencies of one reply; `None` where the reply has no such thing, all of them `None` for a
+/// query that was not answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Latency {
+    /// From the origin to the first token.
+    pub first_token: Option<Duration>,
+    /// From the origin to the end.
+    pub total: Option<Duration>,
+    /// Milliseconds of the whole per output token.
+    pub per_token_ms: Option<f64>,
+    /// Output tokens per second of the whole.
+    pub tokens_per_second: Option<f64>,
+    /// Gaps between chunks with content.
+    pub gaps: Option<Gaps>,
+}
+
+/// Gaps between successive chunks with content, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gaps {
+    /// The median gap.
+    pub median_ms: f64,
+    /// 90th percentile.
+    pub p90_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Sample standard deviation; `None` for a single gap.
+    pub deviation_ms: Option<f64>,
+}
+
+impl Latency {
+    fn of(reply: &Reply, origin: Timestamp) -> Self {
+        if !reply.outcome.is_answered() {
+            return Self::default();
+        }
+        let total = reply.timing.end.since(origin);
+        let output = reply
+            .tokens
+            .output
+            .filter(|output| *output > 0 && !total.is_zero());
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a reply has fewer than 2^52 tokens"
+        )]
+        let output = output.map(|output| output as f64);
+        Self {
+            first_token: reply.timing.first_token.map(|first| first.since(origin)),
+            total: Some(total),
+            per_token_ms: output.map(|output| total.as_secs_f64() * 1e3 / output),
+            tokens_per_second: output.map(|output| output / total.as_secs_f64()),
+            gaps: Gaps::between(&reply.timing.chunks),
+        }
+    }
+}
+
+impl Gaps {
+    fn between(chunks: &[Timestamp]) -> Option<Self> {
+        let mut gaps: Vec<f64> = chunks
+            .windows(2)
+            .map(|pair| pair[1].since(pair[0]).as_secs_f64() * 1e3)
+            .collect();
+        let deviation_ms = standard_deviation(&gaps);
+        gaps.sort_by(f64::total_cmp);
+        Some(Self {
+            median_ms: quantile(&gaps, 0.5)?,
+            p90_ms: quantile(&gaps, 0.9)?,
+            p95_ms: quantile(&gaps, 0.95)?,
+            p99_ms: quantile(&gaps, 0.99)?,
+            deviation_ms,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+
+    use super::*;
+    use crate::reply::{Exchange, Failure, Outcome, Timing};
+
+    const MS: u64 = 1_000_000;
+
+    fn at(milliseconds: u64) -> Timestamp {
+        Timestamp::from_nanos(milliseconds * MS)
+    }
+
+    fn record(outcome: Outcome, output: Option<u64>, chunks: &[u64]) -> Record {
+        let chunks: Vec<_> = chunks.iter().map(|chunk| at(*chunk)).collect();
+        let timing = Timing {
+            sent: Some(at(1000)),
+            first_token: chunks.first().copied(),
+            chunks,
+            end: at(2000),
+            ..Timing::begun(at(999))
+        };
+        Record {
+            query: Query {
+                index: 0,
+                id: "0".into(),
+                problem: String::new(),
+                answer: None,
+                subject: None,
+                metadata: Map::new(),
+                parameters: Map::new(),
+            },
+            part: 0,
+            due: at(900),
+            reply: Reply {
+                outcome,
+                error: None,
+                answer: String::new(),
+                reasoning: None,
+                finish_reason: None,
+                tokens: TokenCounts {
+                    input: Some(5),
+                    output,
+                    ..TokenCounts::default()
+                },
+                token_source: None,
+                timing,
+                exchange: Exchange::default(),
+            },
+        }
+    }
+
+    #[test]
+    fn ten_tokens_in_a_second() {
+        let record = record(Outcome::Complete, Some(10), &[1100, 1200, 1400]);
+        let latency = record.latency();
+        assert_eq!(latency.per_token_ms, Some(100.0));
+        assert_eq!(latency.tokens_per_second, Some(10.0));
+        assert_eq!(latency.first_token, Some(Duration::from_millis(100)));
+        assert_eq!(latency.gaps.map(|gaps| gaps.median_ms), Some(150.0));
+        assert_eq!(record.total_tokens(), Some(15));
+    }
+
+    #[test]
+    fn planned_latency_counts_from_due() {
+        let record = record(Outcome::Complete, Some(10), &[1100]);
+        assert_eq!(
+            record.planned_latency().total,
+            Some(Duration::from_millis(1100))
+        );
+        assert_eq!(
+            record.planned_latency().first_token,
+            Some(Duration::from_millis(200))
+        );
+        assert_eq!(record.schedule_lag(), Duration::from_millis(99));
+    }
+
+    #[test]
+    fn no_tokens_no_rate_and_no_first_token() {
+        let latency = record(Outcome::Complete, Some(0), &[]).latency();
+        assert_eq!(latency.per_token_ms, None);
+        assert_eq!(latency.tokens_per_second, None);
+        assert_eq!(latency.first_token, None);
+        assert_eq!(latency.total, Some(Duration::from_secs(1)));
+        assert_eq!(latency.gaps, None);
+    }
+
+    #[test]
+    fn one_chunk_has_no_gap_and_two_have_no_deviation() {
+        assert_eq!(
+            record(Outcome::Complete, Some(1), &[1100]).latency().gaps,
+            None
+        );
+        let gaps = record(Outcome::Complete, Some(2), &[1100, 1300])
+            .latency()
+            .gaps
+            .unwrap();
+        assert_eq!((gaps.median_ms, gaps.deviation_ms), (200.0, None));
+    }
+
+    #[test]
+    fn a_failed_query_has_no_latency() {
+        let failed = record(Outcome::Failed(Failure::Closed), Some(3), &[1100, 1200]);
+        assert_eq!(failed.latency(), Latency::default());
+        assert_eq!(failed.total_tokens(), Some(8));
+    }
+
+    #[test]
+    fn unknown_tokens_stay_unknown() {
+        let record = record(Outcome::Complete, None, &[1100]);
+        assert_eq!(record.total_tokens(), None);
+        assert_eq!(record.latency().tokens_per_second, None);
+    }
+}

@@ -1,0 +1,211 @@
+//! What came back, and when.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::time::Timestamp;
+
+/// How a query ended. A failure is a row, never an abort (design D14).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The service ended the reply by itself.
+    Complete,
+    /// The service cut the reply at a length limit.
+    Truncated,
+    /// The service or the model declined to answer.
+    Refused,
+    /// A time limit of ours passed.
+    TimedOut,
+    /// We were told to stop.
+    Cancelled,
+    /// Something broke.
+    Failed(Failure),
+}
+
+impl Outcome {
+    /// Whether there is a reply whose latency means something.
+    pub fn is_answered(&self) -> bool {
+        matches!(self, Self::Complete | Self::Truncated | Self::Refused)
+    }
+
+    /// The outcome as the `outcome` column spells it.
+    pub fn label(&self) -> Cow<'static, str> {
+        match self {
+            Self::Complete => "complete".into(),
+            Self::Truncated => "truncated".into(),
+            Self::Refused => "refused".into(),
+            Self::TimedOut => "timed_out".into(),
+            Self::Cancelled => "cancelled".into(),
+            Self::Failed(failure) => format!("failed:{failure}").into(),
+        }
+    }
+}
+
+/// What broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// The host's name has no address.
+    Dns,
+    /// No connection: refused, unreachable, or not in time.
+    Connect,
+    /// The TLS handshake failed.
+    Tls,
+    /// The connection broke before the first byte of the reply.
+    Reset,
+    /// The connection broke, or the stream ended, in the middle of the reply.
+    Closed,
+    /// An HTTP status that is not success.
+    Http(u16),
+    /// A reply that is not an event stream.
+    NotAStream,
+    /// An event that is not what the API promises.
+    BadEvent,
+    /// The service sent an error object in the stream.
+    Service,
+    /// The stream ended properly and held no reply at all.
+    Empty,
+    /// An event beyond the limit.
+    TooLarge,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let label = match self {
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Reset => "reset",
+            Self::Closed => "closed",
+            Self::Http(status) => return write!(formatter, "http_{status}"),
+            Self::NotAStream => "not_a_stream",
+            Self::BadEvent => "bad_event",
+            Self::Service => "service",
+            Self::Empty => "empty",
+            Self::TooLarge => "too_large",
+        };
+        formatter.write_str(label)
+    }
+}
+
+/// When things happened to one query, on the run clock. `None`: it did not happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timing {
+    /// The attempt began.
+    pub start: Timestamp,
+    /// A new connection was ready for use, TLS included; `None` on a reused one.
+    pub connected: Option<Timestamp>,
+    /// First byte of the request on a connected socket.
+    pub sent: Option<Timestamp>,
+    /// First byte of the reply.
+    pub first_byte: Option<Timestamp>,
+    /// First chunk with content: text, reasoning or tool-call arguments.
+    pub first_token: Option<Timestamp>,
+    /// First chunk with text of the answer.
+    pub first_answer_token: Option<Timestamp>,
+    /// Every chunk with content.
+    pub chunks: Vec<Timestamp>,
+    /// The reply was over: its last byte, or the fault.
+    pub end: Timestamp,
+}
+
+impl Timing {
+    /// An attempt that begins now and has seen nothing yet.
+    pub fn begun(start: Timestamp) -> Self {
+        Self {
+            start,
+            connected: None,
+            sent: None,
+            first_byte: None,
+            first_token: None,
+            first_answer_token: None,
+            chunks: Vec::new(),
+            end: start,
+        }
+    }
+}
+
+/// How many tokens of which kind; `None`: nobody said, and it cannot be counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenCounts {
+    /// Tokens of the prompt as the model saw it.
+    pub input: Option<u64>,
+    /// Tokens generated, reasoning included.
+    pub output: Option<u64>,
+    /// Tokens of the output that were reasoning.
+    pub reasoning: Option<u64>,
+    /// Tokens of the input that came out of the service's cache.
+    pub cached: Option<u64>,
+}
+
+/// Who counted the tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenSource {
+    /// The service's usage.
+    Usage,
+    /// The service's own timings.
+    Timings,
+    /// We counted chunks with content: a chunk is not always one token.
+    Chunks,
+}
+
+impl TokenSource {
+    /// The source as the `token_source` column spells it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Timings => "timings",
+            Self::Chunks => "chunks",
+        }
+    }
+}
+
+/// What the HTTP exchange looked like; all `None` for a client without HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// Status of the reply.
+    pub status: Option<u16>,
+    /// Whether an earlier query's connection was used again.
+    pub connection_reused: Option<bool>,
+    /// How many reused connections had died and were replaced by a fresh one (0 or 1).
+    pub connections_replaced: Option<u32>,
+}
+
+/// What came back for one query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What went wrong, in words; `None` when nothing did.
+    pub error: Option<String>,
+    /// The answer without the reasoning, as far as it came.
+    pub answer: String,
+    /// The reasoning, where the service keeps it apart.
+    pub reasoning: Option<String>,
+    /// Why the service stopped, in its own word.
+    pub finish_reason: Option<String>,
+    /// Token counts.
+    pub tokens: TokenCounts,
+    /// Who counted them; `None` when nobody did.
+    pub token_source: Option<TokenSource>,
+    /// When things happened.
+    pub timing: Timing,
+    /// What the HTTP exchange looked like.
+    pub exchange: Exchange,
+}
+
+impl Reply {
+    /// A reply that holds nothing but its end.
+    pub fn without_content(outcome: Outcome, error: impl Into<String>, timing: Timing) -> Self {
+        Self {
+            outcome,
+            error: Some(error.into()),
+            answer: String::new(),
+            reasoning: None,
+            finish_reason: None,
+            tokens: TokenCounts::default(),
+            token_source: None,
+            timing,
+            exchange: Exchange::default(),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The shape of metadata that differs from row to row.
+//!
+//! The run directory fixes its columns before the first row is written, so a dataset is looked
+//! through once and the shapes of its rows are joined. Where rows disagree beyond repair (a number
+//! here, a text there) the column is text: nothing is dropped, nothing fails after hours of work.
+
+use serde_json::{Map, Number, Value};
+
+/// Deeper than this, values are kept as JSON text.
+const DEEPEST: usize = 8;
+
+/// What the values under one name have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// Only null so far.
+    Unknown,
+    /// true or false.
+    Bool,
+    /// A whole number that fits 64 bits with a sign.
+    Int,
+    /// Any number.
+    Float,
+    /// A text.
+    Text,
+    /// A list of one shape.
+    List(Box<Shape>),
+    /// Names with shapes, in the order of their first appearance.
+    Struct(Vec<(String, Shape)>),
+    /// Values that have nothing in common: texts as they are, all else as JSON text.
+    Mixed,
+}
+
+impl Shape {
+    /// The shape of one value.
+    pub fn of(value: &Value) -> Self {
+        Self::at(value, 0)
+    }
+
+    fn at(value: &Value, depth: usize) -> Self {
+        match value {
+            Value::Null => Self::Unknown,
+            Value::Bool(_) => Self::Bool,
+            Value::Number(number) if number.is_i64() => Self::Int,
+            Value::Number(number) if number.is_u64() => Self::Mixed,
+            Value::Number(_) => Self::Float,
+            Value::String(_) => Self::Text,
+            Value::Array(_) | Value::Object(_) if depth >= DEEPEST => Self::Mixed,
+            Value::Array(items) => Self::List(Box::new(
+                items.iter().fold(Self::Unknown, |joined, item| {
+                    joined.join(Self::at(item, depth + 1))
+                }),
+            )),
+            Value::Object(fields) => Self::Struct(
+                fields
+                    .iter()
+                    .map(|(name, value)| (name.clone(), Self::at(value, depth + 1)))
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The smallest shape that holds both.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, shape) | (shape, Self::Unknown) => shape,
+            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Self::Float,
+            (Self::List(left), Self::List(right)) => Self::List(Box::new(left.join(*right))),
+            (Self::Struct(left), Self::Struct(right)) => Self::Struct(join_fields(left, right)),
+            (left, right) if left == right => left,
+            _ => Self::Mixed,
+        }
+    }
+
+    /// The shape with nothing left open: what was null in every row is a text that is null.
+    #[must_use]
+    pub fn settled(self) -> Self {
+        match self {
+            Self::Unknown => Self::Text,
+            Self::List(items) => Self::List(Box::new(items.settled())),
+            // An empty struct has no place in Parquet.
+            Self::Struct(fields) if fields.is_empty() => Self::Mixed,
+            Self::Struct(fields) => Self::Struct(
+                fields
+                    .into_iter()
+                    .map(|(name, shape)| (name, shape.settled()))
+                    .collect(),
+            ),
+            shape => shape,
+        }
+    }
+
+    /// `value` in this shape; structs are whole (each of their fields is there, null or not).
+    /// `None` when the value does not fit, which a value that was joined in always does.
+    pub fn fit(&self, value: &Value) -> Option<Value> {
+        match (self, value) {
+            (Self::Struct(fields), Value::Null) => Self::fit_fields(fields, &Map::new()),
+            (_, Value::Null) => Some(Value::Null),
+            (Self::Bool, Value::Bool(_)) | (Self::Text | Self::Mixed, Value::String(_)) => {
+                Some(value.clone())
+            }
+            (Self::Int, Value::Number(number)) => number.is_i64().then(|| value.clone()),
+            (Self::Float, Value::Number(number)) => {
+                Number::from_f64(number.as_f64()?).map(Value::Number)
+            }
+            (Self::List(shape), Value::Array(items)) => items
+                .iter()
+                .map(|item| shape.fit(item))
+                .collect::<Option<_>>()
+                .map(Value::Array),
+            (Self::Struct(fields), Value::Object(values)) => Self::fit_fields(fields, values),
+            (Self::Mixed, other) => Some(Value::String(other.to_string())),
+            _ => None,
+        }
+    }
+
+    fn fit_fields(fields: &[(String, Self)], values: &Map<String, Value>) -> Option<Value> {
+        if values
+            .keys()
+            .any(|name| !fields.iter().any(|(known, _)| known == name))
+        {
+            return None;
+        }
+        fields
+            .iter()
+            .map(|(name, shape)| {
+                let value = values.get(name).unwrap_or(&Value::Null);
+                shape.fit(value).map(|value| (name.clone(), value))
+            })
+            .collect::<Option<Map<_, _>>>()
+            .map(Value::Object)
+    }
+}
+
+fn join_fields(
+    mut left: Vec<(String, Shape)>,
+    right: Vec<(String, Shape)>,
+) -> Vec<(String, Shape)> {
+    for (index, (name, shape)) in right.into_iter().enumerate() {
+        let here = match left.get(index) {
+            // Rows of one file mostly name their fields in one order.
+            Some((known, _)) if *known == name => Some(index),
+            _ => left.iter().position(|(known, _)| *known == name),
+        };
+        match here {
+            Some(here) => {
+                let before = std::mem::replace(&mut left[here].1, Shape::Unknown);
+                left[here].1 = before.join(shape);
+            }
+            None => left.push((name, shape)),
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn joined(values: &[Value]) -> Shape {
+        values
+            .iter()
+            .map(Shape::of)
+            .fold(Shape::Unknown, Shape::join)
+            .settled()
+    }
+
+    #[test]
+    fn rows_that_disagree_become_text() {
+        let rows = [
+            json!({"level": 3}),
+            json!({"level": "hard"}),
+            json!({"level": [1]}),
+        ];
+        let shape = joined(&rows);
+        assert_eq!(
+            shape,
+            Shape::Struct(vec![("level".to_owned(), Shape::Mixed)])
+        );
+        let fitted: Vec<_> = rows.iter().map(|row| shape.fit(row).unwrap()).collect();
+        assert_eq!(
+            fitted,
+            [
+                json!({"level": "3"}),
+                json!({"level": "hard"}),
+                json!({"level": "[1]"})
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_widen_and_absent_fields_are_null() {
+        let rows = [json!({"a": 1, "b": {"c": true}}), json!({"a": 0.5})];
+        let shape = joined(&rows);
+        assert_eq!(
+            shape.fit(&rows[0]).unwrap(),
+            json!({"a": 1.0, "b": {"c": true}})
+        );
+        assert_eq!(
+            shape.fit(&rows[1]).unwrap(),
+            json!({"a": 0.5, "b": {"c": null}})
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_text() {
+        assert_eq!(joined(&[json!(null)]), Shape::Text);
+        assert_eq!(joined(&[json!({})]), Shape::Mixed);
+        assert_eq!(joined(&[json!(u64::MAX)]), Shape::Mixed);
+        assert_eq!(joined(&[json!([])]), Shape::List(Box::new(Shape::Text)));
+    }
+
+    #[test]
+    fn a_row_that_was_not_joined_in_does_not_fit() {
+        let shape = joined(&[json!({"a": 1})]);
+        assert_eq!(shape.fit(&json!({"a": "x"})), None);
+        assert_eq!(shape.fit(&json!({"b": 1})), None);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let mut deep = json!(1);
+        for _ in 0..50 {
+            deep = json!([deep]);
+        }
+        let shape = joined(std::slice::from_ref(&deep));
+        assert!(shape.fit(&deep).is_some());
+    }
+}

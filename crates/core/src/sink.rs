@@ -1,0 +1,16 @@
+//! Where rows go.
+
+use crate::record::Record;
+
+/// Takes rows for good: what was appended without an error is lost only with the last second
+/// before the process dies.
+pub trait Sink {
+    /// Takes one row. It may wait until there is room (rows are never dropped); an error means that
+    /// no further row can be taken.
+    fn append(&mut self, record: Record) -> Result<(), SinkError>;
+}
+
+/// Rows can no longer be stored.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot store rows")]
+pub struct SinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);

@@ -1,0 +1,54 @@
+//! The few statistics that a row and a summary need, each with one definition.
+
+/// Quantile by linear interpolation between order statistics (numpy's default); `sorted` must be
+/// sorted. `None` for no values.
+pub fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+    let position = fraction.clamp(0.0, 1.0) * last as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and the last index"
+    )]
+    let below = position.floor() as usize;
+    let above = (below + 1).min(last);
+    Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
+}
+
+/// Arithmetic mean; `None` for no values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+    let count = values.len() as f64;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
+}
+
+/// Sample standard deviation; `None` for fewer than two values.
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+    let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / freedom).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_numpys() {
+        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert!((quantile(&ten, 0.9).unwrap() - 9.1).abs() < 1e-12);
+        assert!((quantile(&[1.0, 2.0], 0.99).unwrap() - 1.99).abs() < 1e-12);
+        assert_eq!(quantile(&[3.0], 0.5), Some(3.0));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn spread_needs_two_values() {
+        assert_eq!(standard_deviation(&[1.0]), None);
+        assert!((standard_deviation(&[1.0, 3.0]).unwrap() - 2f64.sqrt()).abs() < 1e-12);
+        assert_eq!(mean(&[]), None);
+    }
+}

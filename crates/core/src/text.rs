@@ -1,0 +1,45 @@
+//! Texts from outside on their way to a terminal.
+
+/// `text` without what a terminal would obey: control characters, escape sequences' lead-ins and
+/// marks that turn the direction of writing. Line breaks and tabs become spaces.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .filter_map(|character| match character {
+            '\n' | '\r' | '\t' => Some(' '),
+            character if character.is_control() => None,
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
+            character => Some(character),
+        })
+        .collect()
+}
+
+/// At most `most` characters of `text`, with an ellipsis where it was cut.
+pub fn excerpt(text: &str, most: usize) -> String {
+    let mut characters = text.chars();
+    let mut head: String = characters.by_ref().take(most).collect();
+    if characters.next().is_some() {
+        head.push('…');
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_passes() {
+        assert_eq!(
+            printable("\u{1b}]0;title\u{7}red\u{1b}[31m"),
+            "]0;titlered[31m"
+        );
+        assert_eq!(printable("a\nb\tc\0d\u{9b}e\u{202e}f"), "a b cdef");
+        assert_eq!(printable("grüße 😀"), "grüße 😀");
+    }
+
+    #[test]
+    fn an_excerpt_says_that_it_was_cut() {
+        assert_eq!(excerpt("abc", 3), "abc");
+        assert_eq!(excerpt("äbcd", 3), "äbc…");
+    }
+}

@@ -1,0 +1,260 @@
+//! From a row's columns to the parts of a query.
+//!
+//! A column that the user named must be in every row. Without a name, each row gives the first of
+//! the usual names that it has. Which column the prompt is in never depends on what is in it: an
+//! empty one is an error, not a prompt from some other column.
+
+use ipw_core::nearest::nearest;
+use ipw_core::params::ParamReader;
+use ipw_core::text::{excerpt, printable};
+use serde_json::{Map, Value};
+
+use crate::error::Fault;
+use crate::object::{describe, parse};
+
+/// The parameter `problem` and its meaning.
+pub(crate) const PROBLEM: (&str, &str) = (
+    "problem",
+    "the column with the prompt (else `problem`, `question`, `prompt`, `input` or `instruction`)",
+);
+/// The parameter `answer` and its meaning.
+pub(crate) const ANSWER: (&str, &str) = (
+    "answer",
+    "the column with the reference answer \
+     (else `answer`, `solution`, `output`, `target` or `reference_answer`)",
+);
+/// The parameter `subject` and its meaning.
+pub(crate) const SUBJECT: (&str, &str) = (
+    "subject",
+    "the column with the topic (else `subject`, `category` or `topic`)",
+);
+/// The parameter `id` and its meaning.
+pub(crate) const ID: (&str, &str) = (
+    "id",
+    "the column with the row's id (else `id`, `query_id`, `uid` or the row's number)",
+);
+
+const USUAL_PROBLEM: &[&str] = &["problem", "question", "prompt", "input", "instruction"];
+const USUAL_ANSWER: &[&str] = &["answer", "solution", "output", "target", "reference_answer"];
+const USUAL_SUBJECT: &[&str] = &["subject", "category", "topic"];
+const USUAL_ID: &[&str] = &["id", "query_id", "uid"];
+
+/// More columns than this are not listed in a message.
+const MOST_LISTED: usize = 20;
+
+/// Which columns hold what; `None` goes by the usual names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Columns {
+    problem: Option<String>,
+    answer: Option<String>,
+    subject: Option<String>,
+    id: Option<String>,
+}
+
+/// A row taken apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    /// The row's own id, if it has one.
+    pub(crate) id: Option<String>,
+    /// The prompt.
+    pub(crate) problem: String,
+    /// The reference answer.
+    pub(crate) answer: Option<String>,
+    /// The topic.
+    pub(crate) subject: Option<String>,
+    /// The generation parameters that it asks for.
+    pub(crate) parameters: Map<String, Value>,
+    /// All other columns, in the row's order.
+    pub(crate) rest: Map<String, Value>,
+}
+
+impl Columns {
+    /// Takes the four parameters that name columns.
+    pub(crate) fn read(reader: &mut ParamReader<'_>) -> Self {
+        Self {
+            problem: reader.text(PROBLEM.0),
+            answer: reader.text(ANSWER.0),
+            subject: reader.text(SUBJECT.0),
+            id: reader.text(ID.0),
+        }
+    }
+
+    /// The row that the line holds.
+    pub(crate) fn row(&self, line: &[u8]) -> Result<Row, Fault> {
+        parse(line)
+            .and_then(|object| self.take_apart(object))
+            .map_err(|fault| fault.shown_in(line))
+    }
+
+    fn take_apart(&self, object: Map<String, Value>) -> Result<Row, Fault> {
+        let problem_name = self
+            .find(PROBLEM.0, self.problem.as_deref(), USUAL_PROBLEM, &object)?
+            .ok_or_else(|| no_problem(&object))?;
+        let answer_name = self.find(ANSWER.0, self.answer.as_deref(), USUAL_ANSWER, &object)?;
+        let subject_name = self.find(SUBJECT.0, self.subject.as_deref(), USUAL_SUBJECT, &object)?;
+        let id_name = self.find_id(&object)?;
+
+        let id = id_name.and_then(|name| text(&object[name]));
+        let problem = problem(problem_name, &object[problem_name])?;
+        let answer = answer_name.and_then(|name| text(&object[name]));
+        let subject = subject_name.and_then(|name| text(&object[name]));
+
+        let taken = [Some(problem_name), answer_name, subject_name, id_name]
+            .map(|name| name.map(str::to_owned));
+        let mut rest: Map<_, _> = object
+            .into_iter()
+            .filter(|(name, _)| !taken.iter().flatten().any(|taken| taken == name))
+            .collect();
+        let parameters = parameters(&mut rest)?;
+        check("scorer", "a string", &rest, Value::is_string)?;
+        check("choices", "a list of strings", &rest, |value| {
+            value
+                .as_array()
+                .is_some_and(|items| items.iter().all(Value::is_string))
+        })?;
+        Ok(Row {
+            id,
+            problem,
+            answer,
+            subject,
+            parameters,
+            rest,
+        })
+    }
+
+    /// The column for `role` in this row.
+    fn find<'a>(
+        &'a self,
+        role: &str,
+        named: Option<&'a str>,
+        usual: &[&'static str],
+        object: &Map<String, Value>,
+    ) -> Result<Option<&'a str>, Fault> {
+        match named {
+            Some(name) if object.contains_key(name) => Ok(Some(name)),
+            Some(name) => Err(no_column(role, name, object)),
+            None => Ok(self.free(usual).find(|name| object.contains_key(*name))),
+        }
+    }
+
+    /// The column with the id: what cannot be one is an error if it was named, else metadata.
+    fn find_id(&self, object: &Map<String, Value>) -> Result<Option<&str>, Fault> {
+        let Some(name) = self.find(ID.0, self.id.as_deref(), &[], object)? else {
+            return Ok(self
+                .free(USUAL_ID)
+                .find(|name| object.get(*name).is_some_and(is_id)));
+        };
+        let value = &object[name];
+        if value.is_null() || is_id(value) {
+            return Ok(Some(name));
+        }
+        Err(Fault::new(
+            format!("a string or a number in `{}`", shown(name)),
+            describe(value),
+        ))
+    }
+
+    /// The usual names that the user has not given another meaning.
+    fn free(&self, usual: &[&'static str]) -> impl Iterator<Item = &'static str> {
+        let named = [&self.problem, &self.answer, &self.subject, &self.id];
+        usual
+            .iter()
+            .copied()
+            .filter(move |usual| named.iter().all(|named| named.as_deref() != Some(*usual)))
+    }
+}
+
+fn is_id(value: &Value) -> bool {
+    value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+/// A value as text: a string as it is, all else as JSON prints it; null is nothing.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn problem(name: &str, value: &Value) -> Result<String, Fault> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Ok(text.clone()),
+        other => Err(Fault::new(
+            format!("a non-empty string in `{}`", shown(name)),
+            describe(other),
+        )
+        .help("the parameter `problem` can name another column")),
+    }
+}
+
+fn parameters(rest: &mut Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+    check("parameters", "an object", rest, Value::is_object)?;
+    match rest.shift_remove("parameters") {
+        Some(Value::Object(parameters)) => Ok(parameters),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// Exports of tables write null for what a row does not have, so null is always good.
+fn check(
+    name: &str,
+    expected: &str,
+    rest: &Map<String, Value>,
+    is_good: impl Fn(&Value) -> bool,
+) -> Result<(), Fault> {
+    match rest.get(name) {
+        Some(value) if !value.is_null() && !is_good(value) => {
+            let found = match value {
+                Value::Array(_) if name == "choices" => "a list of other things".to_owned(),
+                value => describe(value),
+            };
+            Err(Fault::new(format!("{expected} in `{name}`"), found))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_problem(object: &Map<String, Value>) -> Fault {
+    let usual = USUAL_PROBLEM.join("`, `");
+    Fault::new(
+        format!("a column with the prompt (one of `{usual}`)"),
+        listed(object),
+    )
+    .help("the parameter `problem` can name another column")
+}
+
+fn no_column(role: &str, name: &str, object: &Map<String, Value>) -> Fault {
+    let fault = Fault::new(
+        format!(
+            "the column `{}` that the parameter `{role}` names",
+            shown(name)
+        ),
+        listed(object),
+    );
+    match nearest(name, object.keys().map(String::as_str)) {
+        Some(nearest) => fault.help(format!("did you mean `{}`?", shown(nearest))),
+        None => fault,
+    }
+}
+
+fn listed(object: &Map<String, Value>) -> String {
+    let names: Vec<_> = object
+        .keys()
+        .take(MOST_LISTED)
+        .map(|name| format!("`{}`", shown(name)))
+        .collect();
+    match object.len() {
+        0 => "no columns".to_owned(),
+        1 => format!("only the column {}", names[0]),
+        count if count > MOST_LISTED => format!("the columns {} and more", names.join(", ")),
+        _ => format!("the columns {}", names.join(", ")),
+    }
+}
+
+fn shown(name: &str) -> String {
+    excerpt(&printable(name), 40)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Where queries come from.
+//!
+//! A dataset is looked through once when it is opened: every row is checked and the shape of the
+//! metadata is settled, so that a bad row is an error before the first request and not after hours.
+//! Then it streams. Nothing here scores an answer or sends a prompt.
+
+mod columns;
+mod error;
+mod jsonl;
+mod lines;
+mod object;
+mod order;
+mod rows;
+mod source;
+mod spec;
+mod starter;
+mod stream;
+
+use ipw_core::nearest::nearest;
+use ipw_core::query::Query;
+use ipw_core::shape::Shape;
+
+pub use error::{DatasetError, Fault};
+pub use spec::DatasetSpec;
+
+/// The queries of one dataset in the run's order.
+pub type Queries<'a> = Box<dyn Iterator<Item = Result<Query, DatasetError>> + Send + 'a>;
+
+/// A source of queries, checked and ready to stream.
+pub trait Dataset: Send {
+    /// Which member of the registry it is.
+    fn id(&self) -> &str;
+
+    /// What to call it: for a file, the file's stem.
+    fn name(&self) -> &str;
+
+    /// How many queries it yields, after `offset` and `limit`; `None` when that is not known.
+    fn size(&self) -> Option<u64>;
+
+    /// The settled struct that every query's metadata fits; `row` is its first field.
+    fn metadata_shape(&self) -> &Shape;
+
+    /// Streams the queries in the run's order, each time from the first one. An error is the last
+    /// thing that the iterator yields.
+    fn queries(&self) -> Result<Queries<'_>, DatasetError>;
+}
+
+/// Opens and checks the dataset that `spec` names.
+pub fn open(spec: &DatasetSpec) -> Result<Box<dyn Dataset>, DatasetError> {
+    match spec.id.as_str() {
+        starter::ID => Ok(Box::new(starter::open(&spec.params)?)),
+        jsonl::ID => Ok(Box::new(jsonl::open(&spec.params)?)),
+        id => {
+            let ids = || KNOWN.iter().map(|known| known.id);
+            Err(DatasetError::Unknown {
+                id: id.to_owned(),
+                nearest: nearest(id, ids()),
+                known: ids().collect(),
+            })
+        }
+    }
+}
+
+/// What can be said of a dataset without opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The name that selects it.
+    pub id: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Its parameters, each with its meaning.
+    pub params: &'static [(&'static str, &'static str)],
+}
+
+/// All datasets, the default one first.
+pub fn known() -> &'static [Known] {
+    KNOWN
+}
+
+const KNOWN: &[Known] = &[starter::KNOWN, jsonl::KNOWN];
+
+#[cfg(test)]
+mod tests {
+    use ipw_core::params::{ParamError, Params};
+
+    use super::*;
+
+    #[test]
+    fn an_unknown_id_lists_the_known_ones_and_the_nearest() {
+        for (id, expected) in [
+            (
+                "startr",
+                "unknown dataset `startr`; did you mean `starter`? (known: starter, jsonl); \
+                 for a file of your own give its path, as in `./queries.jsonl`",
+            ),
+            (
+                "zzz",
+                "unknown dataset `zzz` (known: starter, jsonl); \
+                 for a file of your own give its path, as in `./queries.jsonl`",
+            ),
+        ] {
+            let spec = DatasetSpec::from_argument(id, Params::default());
+            let error = open(&spec).err().unwrap();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_listed_parameters_are_the_accepted_ones() {
+        for member in known() {
+            let mut params = Params::default();
+            params.insert("no such parameter", "x");
+            let spec = DatasetSpec {
+                id: member.id.to_owned(),
+                params,
+            };
+            let Err(DatasetError::Param(ParamError::Unknown { owner, known, .. })) = open(&spec)
+            else {
+                panic!("`{}` takes what it does not know", member.id);
+            };
+            let listed: Vec<_> = member.params.iter().map(|(name, _)| *name).collect();
+            assert_eq!(owner, member.id);
+            assert_eq!(known, listed);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A dataset of lines with one JSON object each.
+//!
+//! Opening makes one pass over all rows, also over those that offset and limit leave out: the
+//! shape of the metadata then does not depend on the selection. Kept in memory are the shape and,
+//! only when rows are shuffled, the place of each selected row; never the rows.
+
+use ipw_core::query::Query;
+use ipw_core::shape::Shape;
+use serde_json::{Map, Value};
+
+use crate::columns::Columns;
+use crate::error::DatasetError;
+use crate::order::{Selection, shuffle};
+use crate::source::Source;
+use crate::stream::Stream;
+use crate::{Dataset, Queries};
+
+/// The field of the metadata that says where in the source a row was.
+const ROW: &str = "row";
+
+/// Where one row is in its source.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// How many rows are before it.
+    pub(crate) row: u64,
+    /// How many bytes are before it.
+    pub(crate) offset: u64,
+}
+
+/// The order of the rows.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// As in the source, from this row on.
+    AsWritten {
+        /// The first row, from 0.
+        first: u64,
+    },
+    /// Just these, just so.
+    Shuffled(Vec<Place>),
+}
+
+/// Rows that have been looked through once.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    id: &'static str,
+    name: String,
+    source: Source,
+    columns: Columns,
+    order: Order,
+    size: u64,
+    shape: Shape,
+    /// What the source's own column `row` is called in the metadata.
+    source_row: Option<String>,
+}
+
+impl Rows {
+    /// Looks through `source`.
+    pub(crate) fn open(
+        id: &'static str,
+        name: String,
+        source: Source,
+        columns: Columns,
+        selection: &Selection,
+    ) -> Result<Self, DatasetError> {
+        let mut lines = source.lines()?;
+        let mut joined = Shape::Unknown;
+        let mut places = Vec::new();
+        let mut count = 0;
+        while let Some(line) = lines.advance().map_err(|error| source.unreadable(error))? {
+            let row = columns.row(line.bytes).map_err(|fault| DatasetError::Row {
+                path: source.path(),
+                line: line.number,
+                fault: Box::new(fault),
+            })?;
+            joined = joined.join(Shape::of(&Value::Object(row.rest)));
+            if selection.shuffle.is_some() {
+                places.push(Place {
+                    row: count,
+                    offset: line.offset,
+                });
+            }
+            count += 1;
+        }
+        let (shape, source_row) = with_row(joined);
+        Ok(Self {
+            id,
+            name,
+            source,
+            columns,
+            order: order(places, selection),
+            size: selection.size(count),
+            shape,
+            source_row,
+        })
+    }
+
+    /// Where the rows are read from.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// In which order they are read.
+    pub(crate) fn order(&self) -> &Order {
+        &self.order
+    }
+
+    /// The query of one line; `None` when the line is not what it was in the first pass.
+    pub(crate) fn query(&self, index: u64, number: u64, line: &[u8]) -> Option<Query> {
+        let row = self.columns.row(line).ok()?;
+        Some(Query {
+            index,
+            id: row.id.unwrap_or_else(|| number.to_string()),
+            metadata: self.metadata(number, row.rest)?,
+            problem: row.problem,
+            answer: row.answer,
+            subject: row.subject,
+            parameters: row.parameters,
+        })
+    }
+
+    fn metadata(&self, number: u64, rest: Map<String, Value>) -> Option<Map<String, Value>> {
+        let mut metadata = Map::new();
+        metadata.insert(ROW.to_owned(), Value::from(number));
+        for (name, value) in rest {
+            let name = match name.as_str() {
+                ROW => self.source_row.clone()?,
+                _ => name,
+            };
+            metadata.insert(name, value);
+        }
+        match self.shape.fit(&Value::Object(metadata))? {
+            Value::Object(fitted) => Some(fitted),
+            _ => None,
+        }
+    }
+}
+
+fn order(mut places: Vec<Place>, selection: &Selection) -> Order {
+    let Some(seed) = selection.shuffle else {
+        return Order::AsWritten {
+            first: selection.offset,
+        };
+    };
+    shuffle(&mut places, seed);
+    let size = selection.size(places.len() as u64);
+    let offset = usize::try_from(selection.offset).unwrap_or(usize::MAX);
+    places.drain(..offset.min(places.len()));
+    places.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    places.shrink_to_fit();
+    Order::Shuffled(places)
+}
+
+/// The rows' joined shape with `row` in front, and the new name of a column that was called so.
+fn with_row(joined: Shape) -> (Shape, Option<String>) {
+    let mut fields = match joined {
+        Shape::Struct(fields) => fields,
+        _ => Vec::new(),
+    };
+    let mut source_row = None;
+    if let Some(place) = fields.iter().position(|(name, _)| name == ROW) {
+        let mut name = format!("source_{ROW}");
+        while fields.iter().any(|(known, _)| *known == name) {
+            name.push('_');
+        }
+        fields[place].0.clone_from(&name);
+        source_row = Some(name);
+    }
+    fields.insert(0, (ROW.to_owned(), Shape::Int));
+    (Shape::Struct(fields).settled(), source_row)
+}
+
+impl Dataset for Rows {
+    fn id(&self) -> &str {
+        self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> Option<u64> {
+        Some(self.size)
+    }
+
+    fn metadata_shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn queries(&self) -> Result<Queries<'_>, DatasetError> {
+        Ok(Box::new(Stream::begin(self, self.size)?))
+    }
+}

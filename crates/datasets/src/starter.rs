@@ -1,0 +1,40 @@
+//! The workload that is built in: short prompts with checkable answers, for a first run and for
+//! trying out a server.
+//!
+//! Easy on purpose: a model of a hundred million parameters gets some of it right. Not a benchmark
+//! to compare models by.
+
+use ipw_core::params::Params;
+
+use crate::Known;
+use crate::columns::Columns;
+use crate::error::DatasetError;
+use crate::order::{self, Selection};
+use crate::rows::Rows;
+use crate::source::Source;
+
+const ROWS: &str = include_str!("starter.jsonl");
+
+/// The id in the registry.
+pub(crate) const ID: &str = "starter";
+
+/// What can be said of it without opening it.
+pub(crate) const KNOWN: Known = Known {
+    id: ID,
+    summary: "built in: easy questions from eight subjects, with answers that can be checked",
+    params: &[order::LIMIT, order::OFFSET, order::SHUFFLE, order::SEED],
+};
+
+/// Opens the built-in rows.
+pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
+    let mut reader = params.reader(ID);
+    let selection = Selection::read(&mut reader, ID)?;
+    reader.finish()?;
+    Rows::open(
+        ID,
+        ID.to_owned(),
+        Source::Text(ROWS),
+        Columns::default(),
+        &selection,
+    )
+}

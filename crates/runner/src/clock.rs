@@ -1,0 +1,56 @@
+//! The clock of this process: the only place that asks the system for the time.
+
+use ipw_core::time::{Anchor, Clock, Timestamp};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// The system's monotonic clock, with its reference at the moment of creation.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    anchor: Anchor,
+}
+
+impl SystemClock {
+    /// A clock whose reference is now.
+    pub fn start() -> Self {
+        let monotonic_nanos = nanos(clock_gettime(ClockId::Monotonic));
+        let unix_nanos = nanos(clock_gettime(ClockId::Realtime));
+        Self {
+            anchor: Anchor {
+                unix_nanos,
+                monotonic_nanos,
+            },
+        }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let now = nanos(clock_gettime(ClockId::Monotonic));
+        Timestamp::from_nanos(now.saturating_sub(self.anchor.monotonic_nanos))
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.anchor
+    }
+}
+
+/// A clock that stands before its own epoch is taken to stand at it.
+fn nanos(time: Timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_starts_at_the_reference_and_goes_forward() {
+        let clock = SystemClock::start();
+        let first = clock.now();
+        let second = clock.now();
+        assert!(second >= first);
+        assert!(clock.anchor().unix_nanos > 1_600_000_000_000_000_000);
+    }
+}

@@ -1,0 +1,23 @@
+//! One run, from the plan to the last row: when queries are due, how they are sent, what becomes of
+//! the replies.
+//!
+//! The runner knows the traits [`Client`](ipw_clients::Client), [`Dataset`](ipw_datasets::Dataset),
+//! [`Sink`](ipw_core::sink::Sink) and [`Clock`](ipw_core::time::Clock), never a concrete one: `cli`
+//! puts the parts together and owns the stop signal.
+
+pub mod arrivals;
+pub mod clock;
+mod dispatch;
+pub mod interrupt;
+pub mod notices;
+pub mod plan;
+pub mod run;
+pub mod stop;
+
+pub use arrivals::Arrivals;
+pub use clock::SystemClock;
+pub use interrupt::{Interrupt, Interrupter};
+pub use notices::Notices;
+pub use plan::Plan;
+pub use run::{Ended, Parts, RunError, make_ready, run};
+pub use stop::Stop;

@@ -1,0 +1,87 @@
+//! The plan: what a run does, resolved and checked before the first request.
+//!
+//! It is stored with the run and can be run again. It holds no secret, only where one comes from.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipw_clients::ClientSpec;
+use ipw_datasets::DatasetSpec;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Arrivals, Stop};
+
+/// A run, before it happens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The model, as the service knows it.
+    pub model: String,
+    /// Where queries come from.
+    pub dataset: DatasetSpec,
+    /// Where they go.
+    pub client: ClientSpec,
+    /// What is sent beside the prompt.
+    pub generation: Generation,
+    /// When queries are sent.
+    pub load: Load,
+    /// Where rows go.
+    pub output: Output,
+}
+
+/// What is sent beside the prompt: only what somebody asked for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Generation {
+    /// Text for the system role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Parameters sent with each request; they go over the dataset's own.
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
+}
+
+/// When queries are sent, and for how long each may take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// The rule by which queries arrive.
+    pub arrivals: Arrivals,
+    /// The rule by which the run ends.
+    pub stop: Stop,
+    /// Queries before the first that counts.
+    pub warmup: u32,
+    /// How long one query may take, in seconds.
+    pub request_timeout_seconds: f64,
+}
+
+/// Where rows go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// The directory in which run directories are made.
+    pub directory: PathBuf,
+    /// Rows in one commit at the most.
+    pub flush_every: usize,
+    /// Whether each commit waits for the disk.
+    pub durable: bool,
+}
+
+impl Load {
+    /// How long one query may take.
+    pub fn request_timeout(&self) -> Duration {
+        Duration::from_secs_f64(self.request_timeout_seconds)
+    }
+}
+
+impl Plan {
+    /// The parameters of one request: the user's over the dataset's.
+    pub fn parameters_over(&self, dataset: &Map<String, Value>) -> Map<String, Value> {
+        let mut merged = dataset.clone();
+        for (name, value) in &self.generation.parameters {
+            merged.insert(name.clone(), value.clone());
+        }
+        merged
+    }
+}

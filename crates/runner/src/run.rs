@@ -1,0 +1,141 @@
+//! The order of a run: health, prepare, (the caller prepares the output,) warm-up, queries.
+
+use std::sync::Arc;
+
+use ipw_clients::{Client, NotReady};
+use ipw_core::event::Event;
+use ipw_core::query::Query;
+use ipw_core::record::Record;
+use ipw_core::sink::{Sink, SinkError};
+use ipw_core::time::Clock;
+use ipw_datasets::{Dataset, DatasetError};
+use serde_json::Map;
+
+use crate::dispatch::Dispatch;
+use crate::{Interrupt, Notices, Plan};
+
+/// What a run is put together from.
+pub struct Parts<'a> {
+    /// Where queries go.
+    pub client: &'a dyn Client,
+    /// Where they come from.
+    pub dataset: &'a dyn Dataset,
+    /// The clock of this part.
+    pub clock: Arc<dyn Clock>,
+    /// The number of this part.
+    pub part: u32,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All queries were sent.
+    Complete,
+    /// It was told to stop.
+    Interrupted,
+}
+
+/// What breaks a run; a query that fails does not.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The dataset cannot be read on.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// Rows can no longer be stored.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+}
+
+/// Makes sure that the service answers and is ready for the model. Nothing has been written yet.
+/// What comes back are warnings.
+pub async fn make_ready(client: &dyn Client, model: &str) -> Result<Vec<String>, NotReady> {
+    client.health().await?;
+    client.prepare(model).await
+}
+
+/// Warms up, then sends the dataset's queries by the plan, one row each into `sink`.
+pub async fn run(
+    plan: &Plan,
+    parts: &Parts<'_>,
+    sink: &mut dyn Sink,
+    notices: &mut Notices,
+    interrupt: &Interrupt,
+) -> Result<Ended, RunError> {
+    let Parts {
+        client,
+        ref clock,
+        part,
+        ..
+    } = *parts;
+    let dispatch = Dispatch {
+        plan,
+        client,
+        clock,
+        interrupt,
+        part,
+    };
+    let mut queries = parts.dataset.queries()?.peekable();
+    if let Some(Ok(first)) = queries.peek() {
+        warm_up(&dispatch, first, notices).await;
+    }
+    let mut sent = 0;
+    let mut free = dispatch.now();
+    while !interrupt.is_draining() && !plan.load.stop.is_reached(sent) {
+        let Some(query) = queries.next().transpose()? else {
+            break;
+        };
+        let record = dispatch.record(query, plan.load.arrivals.due(free)).await;
+        notices.send(finished(&record));
+        sink.append(record)?;
+        sent += 1;
+        free = dispatch.now();
+    }
+    Ok(if interrupt.is_draining() {
+        Ended::Interrupted
+    } else {
+        Ended::Complete
+    })
+}
+
+/// Wakes the service up with prompts that are in no dataset, so that no row is spent and no prompt
+/// of the dataset is in a cache. They ask for the parameters that the dataset's first query does.
+async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &mut Notices) {
+    const PROMPTS: [&str; 3] = [
+        "Name one colour of the rainbow.",
+        "Which day comes after Monday?",
+        "Write one short sentence about rivers.",
+    ];
+    let of = dispatch.plan.load.warmup;
+    for (number, prompt) in (1..=of).zip(PROMPTS.iter().cycle()) {
+        if dispatch.interrupt.is_draining() {
+            return;
+        }
+        let query = Query {
+            index: 0,
+            id: format!("warmup-{number}"),
+            problem: (*prompt).to_owned(),
+            answer: None,
+            subject: None,
+            metadata: Map::new(),
+            parameters: like.parameters.clone(),
+        };
+        let outcome = dispatch.send(&query).await.outcome.label().into_owned();
+        notices.send(Event::WarmedUp {
+            number,
+            of,
+            outcome,
+        });
+    }
+}
+
+fn finished(record: &Record) -> Event {
+    let latency = record.latency();
+    Event::QueryFinished {
+        query_index: record.query.index,
+        outcome: record.reply.outcome.label().into_owned(),
+        total_seconds: latency.total.map(|time| time.as_secs_f64()),
+        first_token_seconds: latency.first_token.map(|time| time.as_secs_f64()),
+        input_tokens: record.reply.tokens.input,
+        output_tokens: record.reply.tokens.output,
+    }
+}

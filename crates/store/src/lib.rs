@@ -1,0 +1,111 @@
+//! The run directory: a Hugging Face dataset on disk that survives `kill -9` (design D9).
+//!
+//! Everything that is Arrow stays in this crate. A run is written by [`writer::RunWriter`], which
+//! the runner sees only as a [`ipw_core::sink::Sink`], and read by [`reader::Run`].
+
+pub mod column;
+mod compact;
+pub mod events;
+mod features;
+mod file;
+pub mod output;
+pub mod overview;
+pub mod reader;
+pub mod schema;
+mod state;
+pub mod stream;
+pub mod summary;
+pub mod writer;
+
+pub use output::{NewRun, create};
+pub use overview::Overview;
+pub use reader::Run;
+pub use summary::{Status, Summary};
+pub use writer::{CommitPolicy, RunWriter};
+
+use std::path::{Path, PathBuf};
+
+/// Version of the run directory's format: raised when a reader of the old one would be wrong.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What can go wrong with a run directory.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system said no.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Arrow could not encode or decode.
+    #[error("cannot {action} `{}`", path.display())]
+    Arrow {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What Arrow said.
+        #[source]
+        source: arrow::error::ArrowError,
+    },
+    /// A JSON file of the run does not parse.
+    #[error("`{}` is damaged", path.display())]
+    Json {
+        /// Which file.
+        path: PathBuf,
+        /// Where and how.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// There is no run there.
+    #[error("`{}` is not a run directory: {reason}", path.display())]
+    NotARun {
+        /// Where we looked.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A column that the format promises is not there.
+    #[error(
+        "column `{column}` is missing or of another type: the run was not written by ipw, or by a version that this one does not know"
+    )]
+    Column {
+        /// Its dotted path.
+        column: String,
+    },
+    /// Something is in the way of a new run.
+    #[error("output `{}` exists", path.display())]
+    Exists {
+        /// What is in the way.
+        path: PathBuf,
+    },
+    /// The writer's thread is gone.
+    #[error("the store's writer ended early")]
+    WriterGone,
+}
+
+impl StoreError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn arrow(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(arrow::error::ArrowError) -> Self {
+        move |source| Self::Arrow {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

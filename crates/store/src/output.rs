@@ -1,0 +1,143 @@
+//! Making a new run directory, and keeping what was there before (design D10).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::features::features;
+use crate::schema::RunSchema;
+use crate::state::{State, fresh_fingerprint};
+use crate::stream::StreamFile;
+use crate::summary::Summary;
+use crate::{StoreError, file};
+
+/// The data file of the first part while the run goes on.
+const LIVE_FILE: &str = "data-part-00000.arrow";
+
+/// A run that was just made: it loads, and has no rows.
+pub struct NewRun {
+    pub(crate) directory: PathBuf,
+    pub(crate) schema: RunSchema,
+    pub(crate) stream: StreamFile,
+    pub(crate) durable: bool,
+    /// The run that was there before, until this one has finished.
+    pub(crate) aside: Option<PathBuf>,
+}
+
+impl NewRun {
+    /// Where it lies.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where the run that was there before has been put.
+    pub fn aside(&self) -> Option<&Path> {
+        self.aside.as_deref()
+    }
+}
+
+/// What to do with something that is already there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse.
+    Keep,
+    /// Put it aside; it is removed when the new run has finished.
+    Replace,
+}
+
+/// Makes the run directory: an empty run that `datasets` loads.
+///
+/// It is made under a dot-name and moved into place whole, so that nothing half made is ever seen.
+pub fn create(
+    directory: &Path,
+    schema: RunSchema,
+    existing: Existing,
+    plan: &str,
+    summary: &Summary,
+    durable: bool,
+) -> Result<NewRun, StoreError> {
+    if directory.symlink_metadata().is_ok() && existing == Existing::Keep {
+        return Err(StoreError::Exists {
+            path: directory.to_owned(),
+        });
+    }
+    let fingerprint = fresh_fingerprint();
+    let made = sibling(directory, "new", &fingerprint);
+    fs::create_dir_all(&made).map_err(StoreError::io("create", &made))?;
+    let filled = fill(&made, &schema, &fingerprint, plan, summary, durable).and_then(|stream| {
+        move_into_place(&made, directory, existing).map(|aside| (stream, aside))
+    });
+    let (stream, aside) = filled.inspect_err(|_| {
+        // Best effort: what is left has a dot-name and harms nobody.
+        let _ = fs::remove_dir_all(&made);
+    })?;
+    Ok(NewRun {
+        directory: directory.to_owned(),
+        schema,
+        stream,
+        durable,
+        aside,
+    })
+}
+
+fn fill(
+    made: &Path,
+    schema: &RunSchema,
+    fingerprint: &str,
+    plan: &str,
+    summary: &Summary,
+    durable: bool,
+) -> Result<StreamFile, StoreError> {
+    let about = json!({
+        "citation": "",
+        "description": "",
+        "features": features(schema.arrow().fields()),
+        "homepage": "",
+        "license": "",
+    });
+    let about = serde_json::to_vec_pretty(&about).expect("JSON values serialize");
+    file::replace(&made.join("dataset_info.json"), &about, durable)?;
+    file::replace(&made.join("plan.toml"), plan.as_bytes(), durable)?;
+    summary.write(made)?;
+    let stream = StreamFile::create(&made.join(LIVE_FILE), &schema.arrow(), durable)?;
+    State::new(fingerprint.to_owned(), [LIVE_FILE.to_owned()]).write(made, durable)?;
+    Ok(stream)
+}
+
+fn move_into_place(
+    made: &Path,
+    directory: &Path,
+    existing: Existing,
+) -> Result<Option<PathBuf>, StoreError> {
+    let mut aside = None;
+    if directory.symlink_metadata().is_ok() {
+        if existing == Existing::Keep {
+            return Err(StoreError::Exists {
+                path: directory.to_owned(),
+            });
+        }
+        let old = sibling(directory, "old", &fresh_fingerprint());
+        fs::rename(directory, &old).map_err(StoreError::io("put aside", directory))?;
+        aside = Some(old);
+    }
+    match fs::rename(made, directory) {
+        Ok(()) => Ok(aside),
+        Err(source) => {
+            if let Some(old) = &aside {
+                fs::rename(old, directory).map_err(StoreError::io("put back", directory))?;
+            }
+            Err(StoreError::Io {
+                action: "create",
+                path: directory.to_owned(),
+                source,
+            })
+        }
+    }
+}
+
+/// A dot-name beside `directory`.
+fn sibling(directory: &Path, kind: &str, fingerprint: &str) -> PathBuf {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    directory.with_file_name(format!(".{name}.{kind}-{}", &fingerprint[..8]))
+}

@@ -1,0 +1,152 @@
+//! What came out of a run, counted over its rows.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+use ipw_core::stats::{mean, quantile};
+use serde::Serialize;
+
+use crate::StoreError;
+use crate::reader::{Run, column};
+
+/// Counts and distributions over the rows of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Overview {
+    /// Rows in all.
+    pub rows: u64,
+    /// Rows by outcome.
+    pub outcomes: BTreeMap<String, u64>,
+    /// Token counts.
+    pub tokens: TokenTotals,
+    /// From the first due to the last end, in seconds; `None` without rows.
+    pub elapsed_seconds: Option<f64>,
+    /// Time to the first token, in seconds, over answered queries that had one.
+    pub time_to_first_token_seconds: Option<Distribution>,
+    /// Time of the whole query, in seconds, over answered queries.
+    pub total_query_seconds: Option<Distribution>,
+    /// Output tokens per second of each answered query.
+    pub throughput_tokens_per_sec: Option<Distribution>,
+}
+
+/// Sums of tokens over the rows that know theirs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TokenTotals {
+    /// Sum of the input; `None` when no row knows it.
+    pub input: Option<u64>,
+    /// Sum of the output; `None` when no row knows it.
+    pub output: Option<u64>,
+    /// Rows whose output was counted by chunks.
+    pub rows_counted_by_chunks: u64,
+}
+
+/// A distribution over rows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Distribution {
+    /// How many values.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// The distribution of these values; `None` without any.
+    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        Some(Self {
+            count: values.len() as u64,
+            mean: mean(&values)?,
+            min: *values.first()?,
+            p50: quantile(&values, 0.5)?,
+            p90: quantile(&values, 0.9)?,
+            p99: quantile(&values, 0.99)?,
+            max: *values.last()?,
+        })
+    }
+}
+
+impl Overview {
+    /// Counts over a run's rows: one pass, three numbers a row in memory.
+    pub fn of(run: &Run) -> Result<Self, StoreError> {
+        let mut outcomes = BTreeMap::new();
+        let mut tokens = TokenTotals::default();
+        let mut rows = 0;
+        let (mut first_token, mut total, mut throughput) = (Vec::new(), Vec::new(), Vec::new());
+        let mut span: Option<(f64, f64)> = None;
+        for batch in run.batches() {
+            let batch = batch?;
+            rows += batch.num_rows() as u64;
+            for outcome in column::<StringArray>(&batch, "outcome")?.iter().flatten() {
+                *outcomes.entry(outcome.to_owned()).or_insert(0) += 1;
+            }
+            let sources = column::<StringArray>(&batch, "token_source")?;
+            tokens.rows_counted_by_chunks += sources
+                .iter()
+                .flatten()
+                .filter(|source| *source == "chunks")
+                .count() as u64;
+            add(
+                &mut tokens.input,
+                run.metric(&batch, "token_metrics.input")?,
+            );
+            add(
+                &mut tokens.output,
+                run.metric(&batch, "token_metrics.output")?,
+            );
+            let latency = |name: &str| {
+                let path = format!("latency_metrics.{name}");
+                run.metric::<Float64Array>(&batch, &path)
+                    .map(|values| values.iter().flatten())
+            };
+            first_token.extend(latency("time_to_first_token_seconds")?);
+            total.extend(latency("total_query_seconds")?);
+            throughput.extend(latency("throughput_tokens_per_sec")?);
+            let due = column::<Float64Array>(&batch, "timing.due_seconds")?;
+            let end = column::<Float64Array>(&batch, "timing.end_seconds")?;
+            for (due, end) in due.iter().flatten().zip(end.iter().flatten()) {
+                let (first, last) = span.unwrap_or((due, end));
+                span = Some((first.min(due), last.max(end)));
+            }
+        }
+        Ok(Self {
+            rows,
+            outcomes,
+            tokens,
+            elapsed_seconds: span.map(|(first, last)| last - first),
+            time_to_first_token_seconds: Distribution::of(first_token),
+            total_query_seconds: Distribution::of(total),
+            throughput_tokens_per_sec: Distribution::of(throughput),
+        })
+    }
+
+    /// Rows without an answer: neither complete, nor cut, nor refused.
+    pub fn unanswered(&self) -> u64 {
+        let answered = ["complete", "truncated", "refused"];
+        self.outcomes
+            .iter()
+            .filter(|(outcome, _)| !answered.contains(&outcome.as_str()))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
+    /// Rows whose outcome is a failure or a time-out; a cancelled query is neither.
+    pub fn failed(&self) -> u64 {
+        let cancelled = self.outcomes.get("cancelled").copied().unwrap_or(0);
+        self.unanswered() - cancelled
+    }
+}
+
+fn add(sum: &mut Option<u64>, values: &Int64Array) {
+    for value in values.iter().flatten() {
+        *sum = Some(sum.unwrap_or(0) + u64::try_from(value).unwrap_or(0));
+    }
+}

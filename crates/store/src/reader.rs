@@ -1,0 +1,158 @@
+//! Reading any run: finished, running, or left behind by a process that was killed.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use arrow::array::{Array, RecordBatch, StructArray};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::ipc::reader::StreamReader;
+use serde_json::Value;
+
+use crate::StoreError;
+use crate::state::State;
+
+/// A run directory that is open for reading.
+pub struct Run {
+    directory: PathBuf,
+    files: Vec<PathBuf>,
+    schema: SchemaRef,
+    model: String,
+    summary: Value,
+}
+
+impl Run {
+    /// Opens a run.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let state = State::read(directory)?;
+        let files: Vec<_> = state.files().map(|name| directory.join(name)).collect();
+        let not_a_run = |reason: &str| StoreError::NotARun {
+            path: directory.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let first = files
+            .first()
+            .ok_or_else(|| not_a_run("its state names no data file"))?;
+        let schema = open_stream(first)?.schema();
+        let model = match schema
+            .field_with_name("model_answers")
+            .map(|field| field.data_type())
+        {
+            Ok(DataType::Struct(models)) if models.len() == 1 => models[0].name().clone(),
+            _ => return Err(not_a_run("its rows are not those of one model")),
+        };
+        let summary = read_summary(directory)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            files,
+            schema,
+            model,
+            summary,
+        })
+    }
+
+    /// Where it lies.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The Arrow schema of its rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The model's label.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Its `summary.json`, null when there is none.
+    pub fn summary(&self) -> &Value {
+        &self.summary
+    }
+
+    /// Its rows, batch by batch; never more than one batch in memory.
+    pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
+        self.files.iter().flat_map(|path| {
+            let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
+                match open_stream(path) {
+                    Ok(stream) => {
+                        Box::new(stream.map(move |batch| {
+                            batch.map_err(StoreError::arrow("read rows of", path))
+                        }))
+                    }
+                    Err(error) => Box::new(std::iter::once(Err(error))),
+                };
+            batches
+        })
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> Result<u64, StoreError> {
+        self.batches()
+            .map(|batch| batch.map(|batch| batch.num_rows() as u64))
+            .sum()
+    }
+
+    /// The column at a dotted path below the model's metrics.
+    pub fn metric<'a, A: 'static>(
+        &self,
+        batch: &'a RecordBatch,
+        path: &str,
+    ) -> Result<&'a A, StoreError> {
+        // The model's name may hold dots: it is a step of its own, not part of the dotted path.
+        let steps = ["model_metrics", &self.model]
+            .into_iter()
+            .chain(path.split('.'));
+        column_at(batch, steps, path)
+    }
+}
+
+/// The column at a dotted path.
+pub fn column<'a, A: 'static>(batch: &'a RecordBatch, path: &str) -> Result<&'a A, StoreError> {
+    column_at(batch, path.split('.'), path)
+}
+
+fn column_at<'a, 'b, A: 'static>(
+    batch: &'a RecordBatch,
+    mut steps: impl Iterator<Item = &'b str>,
+    path: &str,
+) -> Result<&'a A, StoreError> {
+    let missing = || StoreError::Column {
+        column: path.to_owned(),
+    };
+    let first = steps
+        .next()
+        .and_then(|step| batch.column_by_name(step))
+        .ok_or_else(missing)?;
+    let column = steps.try_fold(first, |column, step| {
+        column
+            .as_any()
+            .downcast_ref::<StructArray>()?
+            .column_by_name(step)
+    });
+    column
+        .and_then(|column| column.as_any().downcast_ref::<A>())
+        .ok_or_else(missing)
+}
+
+pub(crate) fn open_stream(path: &Path) -> Result<StreamReader<BufReader<File>>, StoreError> {
+    let file = File::open(path).map_err(StoreError::io("open", path))?;
+    StreamReader::try_new(BufReader::new(file), None)
+        .map_err(StoreError::arrow("read the schema of", path))
+}
+
+fn read_summary(directory: &Path) -> Result<Value, StoreError> {
+    let path = directory.join("summary.json");
+    match std::fs::read(&path) {
+        Ok(text) => {
+            serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
+        Err(source) => Err(StoreError::Io {
+            action: "read",
+            path,
+            source,
+        }),
+    }
+}

@@ -1,0 +1,158 @@
+//! The columns of a run: the original's six first, in its order, then ours (design §7).
+//!
+//! All types are fixed from the first row on: a column that is null in every row still has its
+//! type, so that runs can be concatenated.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::json::ReaderBuilder;
+use ipw_core::record::{Latency, Record};
+use ipw_core::shape::Shape;
+use ipw_core::time::Timestamp;
+use serde_json::json;
+
+use crate::FORMAT_VERSION;
+use crate::column::{Column, Entry};
+use crate::features::features;
+
+mod model;
+mod ours;
+
+/// A record with what is derived from it, computed once.
+pub(crate) struct Row {
+    pub(crate) record: Record,
+    pub(crate) latency: Latency,
+    pub(crate) planned: Latency,
+}
+
+impl From<Record> for Row {
+    fn from(record: Record) -> Self {
+        Self {
+            latency: record.latency(),
+            planned: record.planned_latency(),
+            record,
+        }
+    }
+}
+
+/// All columns of a run, and how rows become batches.
+pub struct RunSchema {
+    columns: Vec<Column<Row>>,
+    schema: SchemaRef,
+}
+
+impl RunSchema {
+    /// The columns for one model and one dataset's metadata.
+    pub fn new(model: &str, metadata: &Shape) -> Self {
+        let columns = columns(model, metadata);
+        let fields: Fields = columns.iter().map(Column::field).collect();
+        let huggingface = json!({ "info": { "features": features(&fields) } });
+        let about = HashMap::from([
+            ("huggingface".to_owned(), huggingface.to_string()),
+            ("ipw.format_version".to_owned(), FORMAT_VERSION.to_string()),
+        ]);
+        let schema = Arc::new(Schema::new_with_metadata(fields, about));
+        Self { columns, schema }
+    }
+
+    /// The Arrow schema.
+    pub fn arrow(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The column reference, line by line.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        self.columns
+            .iter()
+            .for_each(|column| column.entries("", &mut entries));
+        entries
+    }
+
+    pub(crate) fn batch(&self, rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+        let arrays = self
+            .columns
+            .iter()
+            .map(|column| column.build(rows))
+            .collect();
+        RecordBatch::try_new(self.arrow(), arrays)
+    }
+}
+
+fn columns(model: &str, metadata: &Shape) -> Vec<Column<Row>> {
+    let mut columns = vec![
+        Column::text("problem", |row: &Row| Some(&row.record.query.problem))
+            .says("the prompt, as sent", "never"),
+        Column::text("answer", |row: &Row| row.record.query.answer.as_deref())
+            .says("the reference answer", "the dataset has none"),
+        metadata_column(metadata),
+        Column::text("subject", |row: &Row| row.record.query.subject.as_deref())
+            .says("the topic", "the dataset has none"),
+        Column::group(
+            "model_answers",
+            vec![
+                Column::text(model, |row: &Row| Some(&row.record.reply.answer)).says(
+                    "the answer without the reasoning, as far as it came",
+                    "never",
+                ),
+            ],
+        )
+        .says("answers by model", "never"),
+        Column::group("model_metrics", vec![model::column(model)])
+            .says("metrics by model", "never"),
+    ];
+    columns.extend(ours::columns());
+    columns
+}
+
+fn metadata_column(shape: &Shape) -> Column<Row> {
+    let data_type = arrow_type(shape);
+    let field = Arc::new(Field::new("dataset_metadata", data_type.clone(), true));
+    Column::leaf("dataset_metadata", data_type, move |rows| {
+        metadata_array(&field, rows).expect("metadata was fitted to its shape by the dataset")
+    })
+    .says(
+        "what else the dataset says of this row; `row` is its place in the source",
+        "never",
+    )
+}
+
+fn metadata_array(field: &Arc<Field>, rows: &[Row]) -> Result<ArrayRef, ArrowError> {
+    let mut decoder = ReaderBuilder::new_with_field(Arc::clone(field))
+        .with_batch_size(rows.len().max(1))
+        .build_decoder()?;
+    let values: Vec<_> = rows.iter().map(|row| &row.record.query.metadata).collect();
+    decoder.serialize(&values)?;
+    match decoder.flush()? {
+        Some(batch) => Ok(Arc::clone(batch.column(0))),
+        None => Ok(arrow::array::new_empty_array(field.data_type())),
+    }
+}
+
+fn arrow_type(shape: &Shape) -> DataType {
+    match shape {
+        Shape::Bool => DataType::Boolean,
+        Shape::Int => DataType::Int64,
+        Shape::Float => DataType::Float64,
+        Shape::Unknown | Shape::Text | Shape::Mixed => DataType::Utf8,
+        Shape::List(item) => DataType::List(Arc::new(Field::new("item", arrow_type(item), true))),
+        Shape::Struct(fields) => DataType::Struct(
+            fields
+                .iter()
+                .map(|(name, shape)| Field::new(name, arrow_type(shape), true))
+                .collect(),
+        ),
+    }
+}
+
+fn seconds(instant: Option<Timestamp>) -> Option<f64> {
+    instant.map(Timestamp::seconds)
+}
+
+fn count(value: Option<u64>) -> Option<i64> {
+    value.and_then(|value| i64::try_from(value).ok())
+}

@@ -1,0 +1,398 @@
+//! The original's struct of metrics, field by field in its order.
+//!
+//! A field that nothing fills yet is typed and null, so that the schema is the same in every run.
+
+use arrow::datatypes::DataType;
+use ipw_core::record::Gaps;
+
+use super::{Row, count};
+use crate::column::Column;
+
+const NOT_YET: &str = "not measured";
+
+pub(super) fn column(model: &str) -> Column<Row> {
+    Column::group(
+        model,
+        vec![
+            compute(),
+            energy(),
+            latency(),
+            Column::group(
+                "memory_metrics",
+                vec![spread("cpu_mb", "MiB"), spread("gpu_mb", "MiB")],
+            )
+            .says("memory in use over the window", "never"),
+            power(),
+            spread("temperature_metrics", "°C"),
+            tokens(),
+            phases(),
+            utilization(),
+            efficiency(),
+            cost(),
+            gpu_info(),
+            system_info(),
+            Column::unfilled("lm_correctness", DataType::Boolean)
+                .says("whether the answer is right", "not scored"),
+            Column::text("lm_response", |row: &Row| Some(&row.record.reply.answer)).says(
+                "the answer without the reasoning, as far as it came",
+                "never",
+            ),
+            Column::group(
+                "evaluation",
+                vec![
+                    Column::unfilled("is_correct", DataType::Boolean)
+                        .says("whether the answer is right", "not scored"),
+                    Column::unfilled("metadata", DataType::Utf8)
+                        .says("what the scorer saw, as JSON", "not scored"),
+                    Column::unfilled("config", DataType::Utf8)
+                        .says("how the scorer was set, as JSON", "not scored"),
+                ],
+            )
+            .says("the verdict", "never"),
+        ],
+    )
+    .says("metrics of this model's reply", "never")
+}
+
+fn compute() -> Column<Row> {
+    let float = |name, meaning| unfilled(name, "FLOP").says(meaning, NOT_YET);
+    Column::group(
+        "compute_metrics",
+        vec![
+            float("flops_per_request", "work of the whole request"),
+            unfilled("macs_per_request", "MAC").says("multiply-adds of the request", NOT_YET),
+            Column::unfilled("total_flops", DataType::Int64)
+                .unit("FLOP")
+                .says("work of the whole request, as an integer", NOT_YET),
+            float("flops_per_token", "work per token"),
+        ],
+    )
+    .says("arithmetic that the reply took", "never")
+}
+
+fn efficiency() -> Column<Row> {
+    let float = |name, unit, meaning| unfilled(name, unit).says(meaning, NOT_YET);
+    Column::group(
+        "efficiency",
+        vec![
+            float(
+                "throughput_per_watt",
+                "tokens/s/W",
+                "output tokens per second and watt",
+            ),
+            float("flops_per_joule", "FLOP/J", "work per joule"),
+            float("flops_per_watt", "FLOP/s/W", "rate of work per watt"),
+        ],
+    )
+    .says("what a watt or a joule bought", "never")
+}
+
+fn cost() -> Column<Row> {
+    let float = |name, meaning| unfilled(name, "USD").says(meaning, NOT_YET);
+    Column::group(
+        "cost",
+        vec![
+            float("input_cost_usd", "price of the input tokens"),
+            float("output_cost_usd", "price of the output tokens"),
+            float("tool_cost_usd", "price of the tool calls"),
+            float("total_cost_usd", "price of the whole"),
+        ],
+    )
+    .says("price of the query", "never")
+}
+
+fn unfilled(name: &str, unit: &'static str) -> Column<Row> {
+    Column::unfilled(name, DataType::Float64).unit(unit)
+}
+
+fn spread(name: &str, unit: &'static str) -> Column<Row> {
+    let column = |name, meaning| unfilled(name, unit).says(meaning, NOT_YET);
+    Column::group(
+        name,
+        vec![
+            column("avg", "time-weighted mean over the window"),
+            column("max", "largest in the window"),
+            column("median", "time-weighted median over the window"),
+            column("min", "smallest in the window"),
+        ],
+    )
+    .says("spread over the query's window", "never")
+}
+
+fn energy() -> Column<Row> {
+    let names = [
+        ("per_query_joules", "GPU energy of the query"),
+        (
+            "total_joules",
+            "the same: the original's second name for it",
+        ),
+        ("cpu_per_query_joules", "CPU energy of the query"),
+        (
+            "cpu_total_joules",
+            "the same: the original's second name for it",
+        ),
+        ("judge_gpu_joules", "GPU energy of the judge"),
+        ("judge_cpu_joules", "CPU energy of the judge"),
+        ("total_task_gpu_joules", "GPU energy of query and judge"),
+        ("total_task_cpu_joules", "CPU energy of query and judge"),
+        (
+            "ane_per_query_joules",
+            "neural engine's energy of the query",
+        ),
+        (
+            "ane_total_joules",
+            "the same: the original's second name for it",
+        ),
+        ("soc_per_query_joules", "whole chip's energy of the query"),
+        (
+            "soc_total_joules",
+            "the same: the original's second name for it",
+        ),
+        (
+            "energy_per_output_token_joules",
+            "energy on the basis per output token",
+        ),
+        (
+            "energy_per_total_token_joules",
+            "energy on the basis per token",
+        ),
+    ];
+    let mut columns: Vec<_> = names
+        .into_iter()
+        .map(|(name, meaning)| unfilled(name, "J").says(meaning, NOT_YET))
+        .collect();
+    columns.push(
+        Column::unfilled("basis", DataType::Utf8)
+            .says("the sources that the per-token figures use", NOT_YET),
+    );
+    Column::group("energy_metrics", columns).says("energy of the query", "never")
+}
+
+fn latency() -> Column<Row> {
+    let gap = |name: &'static str, meaning, get: fn(&Gaps) -> Option<f64>| {
+        Column::float(name, move |row: &Row| {
+            row.latency.gaps.as_ref().and_then(get)
+        })
+        .unit("ms")
+        .says(meaning, "fewer than two chunks, or the query failed")
+    };
+    Column::group(
+        "latency_metrics",
+        vec![
+            Column::float("per_token_ms", |row: &Row| row.latency.per_token_ms)
+                .unit("ms")
+                .says(
+                    "whole time per output token",
+                    "no or unknown output tokens, or failed",
+                ),
+            Column::float("throughput_tokens_per_sec", |row: &Row| {
+                row.latency.tokens_per_second
+            })
+            .unit("tokens/s")
+            .says(
+                "output tokens per second",
+                "no or unknown output tokens, or failed",
+            ),
+            Column::float("time_to_first_token_seconds", |row: &Row| {
+                row.latency.first_token.map(|time| time.as_secs_f64())
+            })
+            .unit("s")
+            .says(
+                "from sent to the first chunk with content",
+                "no token came, or failed",
+            ),
+            Column::float("total_query_seconds", |row: &Row| {
+                row.latency.total.map(|time| time.as_secs_f64())
+            })
+            .unit("s")
+            .says("from sent to the end", "the query failed"),
+            gap("median_itl_ms", "median gap between chunks", |gaps| {
+                Some(gaps.median_ms)
+            }),
+            gap("p90_itl_ms", "90th percentile of the gaps", |gaps| {
+                Some(gaps.p90_ms)
+            }),
+            gap("p95_itl_ms", "95th percentile of the gaps", |gaps| {
+                Some(gaps.p95_ms)
+            }),
+            gap("p99_itl_ms", "99th percentile of the gaps", |gaps| {
+                Some(gaps.p99_ms)
+            }),
+            gap(
+                "itl_std_ms",
+                "sample standard deviation of the gaps",
+                |gaps| gaps.deviation_ms,
+            )
+            .says(
+                "sample standard deviation of the gaps",
+                "fewer than three chunks, or failed",
+            ),
+        ],
+    )
+    .says("latencies from the moment of sending", "never")
+}
+
+fn power() -> Column<Row> {
+    let component = |name: &str| {
+        Column::group(
+            name,
+            vec![spread("per_query_watts", "W"), spread("total_watts", "W")],
+        )
+        .says("power of this component", "never")
+    };
+    Column::group(
+        "power_metrics",
+        vec![
+            component("gpu"),
+            component("cpu"),
+            component("ane"),
+            component("soc"),
+            Column::unfilled("basis", DataType::Utf8)
+                .says("the sources that the headline power uses", NOT_YET),
+        ],
+    )
+    .says("power over the query's window", "never")
+}
+
+fn tokens() -> Column<Row> {
+    Column::group(
+        "token_metrics",
+        vec![
+            Column::int("input", |row: &Row| count(row.record.reply.tokens.input))
+                .unit("tokens")
+                .says("tokens of the prompt", "the service did not say"),
+            Column::int("output", |row: &Row| count(row.record.reply.tokens.output))
+                .unit("tokens")
+                .says(
+                    "tokens generated; `token_source` says who counted",
+                    "unknown",
+                ),
+            Column::int("total", |row: &Row| count(row.record.total_tokens()))
+                .unit("tokens")
+                .says("input + output", "one of them is unknown"),
+        ],
+    )
+    .says("token counts", "never")
+}
+
+fn phases() -> Column<Row> {
+    let components = |name: &str| {
+        let columns = ["gpu", "cpu", "dram", "ane"]
+            .map(|name| unfilled(name, "J").says("energy of this component", NOT_YET));
+        Column::group(name, columns.into()).says("energy of the phase by component", "never")
+    };
+    let column = |name, unit, meaning| unfilled(name, unit).says(meaning, NOT_YET);
+    Column::group(
+        "phase_metrics",
+        vec![
+            column("prefill_energy_j", "J", "energy until the first token"),
+            column("decode_energy_j", "J", "energy from the first token on"),
+            column("prefill_duration_ms", "ms", "time until the first token"),
+            column("decode_duration_ms", "ms", "time from the first token on"),
+            column(
+                "prefill_power_avg_w",
+                "W",
+                "mean power until the first token",
+            ),
+            column(
+                "decode_power_avg_w",
+                "W",
+                "mean power from the first token on",
+            ),
+            column(
+                "prefill_energy_per_input_token_j",
+                "J/token",
+                "prefill energy per input token",
+            ),
+            column(
+                "decode_energy_per_output_token_j",
+                "J/token",
+                "decode energy per output token",
+            ),
+            components("prefill_energy_components_j"),
+            components("decode_energy_components_j"),
+        ],
+    )
+    .says("energy, power and time by phase", "never")
+}
+
+fn utilization() -> Column<Row> {
+    let column = |name, unit, meaning| unfilled(name, unit).says(meaning, NOT_YET);
+    Column::group(
+        "hardware_utilization",
+        vec![
+            Column::group(
+                "gpu",
+                vec![
+                    column(
+                        "compute_utilization_pct",
+                        "%",
+                        "mean use of the compute units",
+                    ),
+                    column(
+                        "memory_bandwidth_utilization_pct",
+                        "%",
+                        "mean use of the memory bus",
+                    ),
+                    column(
+                        "tensor_core_utilization_pct",
+                        "%",
+                        "mean use of the tensor cores",
+                    ),
+                    column("memory_used_gb", "GiB", "largest memory in use"),
+                    column("memory_total_gb", "GiB", "memory of the device"),
+                ],
+            )
+            .says("use of the GPU over the window", "never"),
+            Column::group(
+                "derived",
+                vec![
+                    column(
+                        "mfu",
+                        "1",
+                        "share of the device's peak arithmetic that was used",
+                    ),
+                    column(
+                        "mbu",
+                        "1",
+                        "share of the device's peak bandwidth that was used",
+                    ),
+                    column("arithmetic_intensity", "FLOP/byte", "work per byte moved"),
+                ],
+            )
+            .says("derived use", "never"),
+        ],
+    )
+    .says("use of the hardware", "never")
+}
+
+fn gpu_info() -> Column<Row> {
+    let text = |name, meaning| Column::unfilled(name, DataType::Utf8).says(meaning, NOT_YET);
+    Column::group(
+        "gpu_info",
+        vec![
+            text("name", "what the device calls itself"),
+            text("vendor", "who made it"),
+            Column::unfilled("device_id", DataType::Int64).says("index of the device", NOT_YET),
+            text("device_type", "what kind of device it is"),
+            text("backend", "what reported it"),
+        ],
+    )
+    .says("the first GPU", "never")
+}
+
+fn system_info() -> Column<Row> {
+    let text = |name, meaning| Column::unfilled(name, DataType::Utf8).says(meaning, NOT_YET);
+    Column::group(
+        "system_info",
+        vec![
+            text("os_name", "operating system"),
+            text("os_version", "its version"),
+            text("kernel_version", "its kernel"),
+            text("host_name", "the machine's name"),
+            Column::unfilled("cpu_count", DataType::Int64).says("logical CPUs", NOT_YET),
+            text("cpu_brand", "what the CPU calls itself"),
+        ],
+    )
+    .says("the machine", "never")
+}

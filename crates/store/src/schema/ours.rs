@@ -1,0 +1,228 @@
+//! The columns behind the original's six.
+
+use arrow::datatypes::{DataType, Field};
+
+use super::{Row, count, seconds};
+use crate::column::Column;
+
+const SINCE: &str = "s since the part's reference";
+
+pub(super) fn columns() -> Vec<Column<Row>> {
+    vec![
+        Column::int("query_index", |row: &Row| {
+            count(Some(row.record.query.index))
+        })
+        .says("place in the run's order, from 0", "never"),
+        Column::text("query_id", |row: &Row| Some(&row.record.query.id))
+            .says("the row's own id, or its place in the source", "never"),
+        Column::small_int("part", |row: &Row| i32::try_from(row.record.part).ok()).says(
+            "which process's stretch of the run, from 0; a resumed run has several",
+            "never",
+        ),
+        Column::made_text("outcome", |row: &Row| {
+            Some(row.record.reply.outcome.label())
+        })
+        .says(
+            "`complete`, `truncated`, `refused`, `timed_out`, `cancelled`, or `failed:` and a kind",
+            "never",
+        ),
+        Column::text("error", |row: &Row| row.record.reply.error.as_deref())
+            .says("what went wrong, in words", "nothing did"),
+        Column::made_text("token_source", |row: &Row| {
+            row.record
+                .reply
+                .token_source
+                .map(|source| source.label().into())
+        })
+        .says(
+            "who counted the output: `usage`, `timings` or `chunks`",
+            "nobody did",
+        ),
+        timing(),
+        energy(),
+        Column::text("reasoning", |row: &Row| {
+            row.record.reply.reasoning.as_deref()
+        })
+        .says(
+            "the reasoning, where the service keeps it apart",
+            "there was none",
+        ),
+        Column::text("finish_reason", |row: &Row| {
+            row.record.reply.finish_reason.as_deref()
+        })
+        .says("why the service stopped, in its own word", "it did not say"),
+        tokens(),
+        planned_latency(),
+        http(),
+    ]
+}
+
+fn timing() -> Column<Row> {
+    let stamp =
+        |name: &'static str, get: fn(&Row) -> Option<f64>| Column::float(name, get).unit(SINCE);
+    Column::group(
+        "timing",
+        vec![
+            stamp("due_seconds", |row| seconds(Some(row.record.due)))
+                .says("planned to be sent", "never"),
+            stamp("start_seconds", |row| {
+                seconds(Some(row.record.reply.timing.start))
+            })
+            .says("the attempt began", "never"),
+            stamp("connected_seconds", |row| {
+                seconds(row.record.reply.timing.connected)
+            })
+            .says(
+                "a new connection was ready, TLS included",
+                "reused, or it never was",
+            ),
+            stamp("sent_seconds", |row| seconds(row.record.reply.timing.sent)).says(
+                "first byte of the request on a connected socket",
+                "none was sent",
+            ),
+            stamp("first_byte_seconds", |row| {
+                seconds(row.record.reply.timing.first_byte)
+            })
+            .says("first byte of the reply", "none came"),
+            stamp("first_token_seconds", |row| {
+                seconds(row.record.reply.timing.first_token)
+            })
+            .says(
+                "first chunk with text, reasoning or tool-call arguments",
+                "none came",
+            ),
+            stamp("first_answer_token_seconds", |row| {
+                seconds(row.record.reply.timing.first_answer_token)
+            })
+            .says("first chunk with text of the answer", "none came"),
+            stamp("end_seconds", |row| {
+                seconds(Some(row.record.reply.timing.end))
+            })
+            .says("the reply's last byte, or the fault", "never"),
+            Column::float("schedule_lag_seconds", |row: &Row| {
+                Some(row.record.schedule_lag().as_secs_f64())
+            })
+            .unit("s")
+            .says("start − due: how late we were", "never"),
+            Column::floats("chunk_seconds", |row: &Row, values| {
+                let chunks = &row.record.reply.timing.chunks;
+                values.extend(chunks.iter().map(|chunk| chunk.seconds()));
+            })
+            .unit(SINCE)
+            .says(
+                "every chunk with content, as its bytes left the socket",
+                "never; empty without",
+            ),
+        ],
+    )
+    .says("when things happened", "never")
+}
+
+fn energy() -> Column<Row> {
+    let float = |name: &str| Field::new(name, DataType::Float64, true);
+    let text = |name: &str| Field::new(name, DataType::Utf8, true);
+    let share = DataType::Struct(
+        [
+            text("name"),
+            float("total_joules"),
+            float("above_idle_joules"),
+            float("sigma_joules"),
+            text("method"),
+            float("coverage"),
+            text("reason"),
+        ]
+        .into_iter()
+        .collect(),
+    );
+    Column::group(
+        "energy",
+        vec![
+            Column::unfilled_list("shares", share).says("energy by source", "never; empty without"),
+            Column::unfilled("basis", DataType::Utf8).says(
+                "the sources that the headline figures use",
+                "energy is not measured",
+            ),
+            Column::unfilled("reason", DataType::Utf8).says(
+                "why energy is null",
+                "energy is not measured yet, or it is known",
+            ),
+        ],
+    )
+    .says("energy with its provenance", "never")
+}
+
+fn tokens() -> Column<Row> {
+    Column::group(
+        "tokens",
+        vec![
+            Column::int("reasoning", |row: &Row| {
+                count(row.record.reply.tokens.reasoning)
+            })
+            .unit("tokens")
+            .says(
+                "tokens of the output that were reasoning",
+                "the service did not say",
+            ),
+            Column::int("cached", |row: &Row| count(row.record.reply.tokens.cached))
+                .unit("tokens")
+                .says(
+                    "tokens of the input that came from a cache",
+                    "the service did not say",
+                ),
+        ],
+    )
+    .says("tokens of special kinds", "never")
+}
+
+fn planned_latency() -> Column<Row> {
+    Column::group(
+        "planned_latency",
+        vec![
+            Column::float("time_to_first_token_seconds", |row: &Row| {
+                row.planned.first_token.map(|time| time.as_secs_f64())
+            })
+            .unit("s")
+            .says(
+                "from due to the first token",
+                "no token came, or the query failed",
+            ),
+            Column::float("total_query_seconds", |row: &Row| {
+                row.planned.total.map(|time| time.as_secs_f64())
+            })
+            .unit("s")
+            .says("from due to the end", "the query failed"),
+        ],
+    )
+    .says("latencies from the planned send", "never")
+}
+
+fn http() -> Column<Row> {
+    Column::group(
+        "http",
+        vec![
+            Column::small_int("status", |row: &Row| {
+                row.record.reply.exchange.status.map(i32::from)
+            })
+            .says("status of the reply", "no reply came, or no HTTP"),
+            Column::boolean("connection_reused", |row: &Row| {
+                row.record.reply.exchange.connection_reused
+            })
+            .says(
+                "an earlier query's connection was used again",
+                "no connection, or no HTTP",
+            ),
+            Column::small_int("connections_replaced", |row: &Row| {
+                row.record
+                    .reply
+                    .exchange
+                    .connections_replaced
+                    .and_then(|n| i32::try_from(n).ok())
+            })
+            .says(
+                "reused connections that had died and were replaced (0 or 1)",
+                "no HTTP",
+            ),
+        ],
+    )
+    .says("the HTTP exchange", "never")
+}

@@ -1,0 +1,116 @@
+//! `summary.json`: the original's keys in its order, then ours.
+
+use std::path::Path;
+
+use ipw_core::time::Anchor;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{FORMAT_VERSION, Overview, StoreError, file};
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It goes on, or its process was killed.
+    Running,
+    /// All queries were sent.
+    Complete,
+    /// It was told to stop.
+    Interrupted,
+    /// It broke.
+    Failed,
+}
+
+impl Status {
+    /// The status as the file spells it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What a run is, and what came out of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// The model's label.
+    pub model: String,
+    /// The plan in the original's words.
+    pub profiler_config: Value,
+    /// Id of the dataset.
+    pub dataset: String,
+    /// Its name.
+    pub dataset_name: String,
+    /// Short name of the hardware.
+    pub hardware_label: String,
+    /// When this file was written: seconds since the Unix epoch.
+    pub generated_at: f64,
+    /// Rows on disk.
+    pub total_queries: u64,
+    /// The machine.
+    pub system_info: Option<Value>,
+    /// The GPU.
+    pub gpu_info: Option<Value>,
+    /// Where the run lies.
+    pub output_dir: String,
+    /// Versions of what made it.
+    pub versions: Versions,
+    /// What the client says of the service.
+    pub client_info: Option<Value>,
+    /// Version of the run directory's format.
+    pub format_version: u32,
+    /// How the run stands.
+    pub status: Status,
+    /// Why, when it is not simply complete.
+    pub reason: Option<String>,
+    /// The processes that made it.
+    pub parts: Vec<Part>,
+    /// What came out; `None` while it runs.
+    pub overview: Option<Overview>,
+}
+
+/// Versions of what made a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Versions {
+    /// Ours.
+    pub ipw: &'static str,
+    /// The original's key; there is no Python here.
+    pub python: Option<String>,
+}
+
+impl Versions {
+    /// This build's.
+    pub const fn here() -> Self {
+        Self {
+            ipw: env!("CARGO_PKG_VERSION"),
+            python: None,
+        }
+    }
+}
+
+/// A stretch of a run by one process.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Part {
+    /// Its number, from 0.
+    pub part: u32,
+    /// Where its reference lies on the machine's clocks.
+    #[serde(flatten)]
+    pub anchor: Anchor,
+}
+
+impl Summary {
+    /// The version that this build writes.
+    pub const fn format_version() -> u32 {
+        FORMAT_VERSION
+    }
+
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), StoreError> {
+        let mut text = serde_json::to_vec_pretty(self).expect("a summary serializes");
+        text.push(b'\n');
+        file::replace(&directory.join("summary.json"), &text, false)
+    }
+}

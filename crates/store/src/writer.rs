@@ -1,0 +1,271 @@
+//! The data rail: rows go in, commits come out, on a thread of its own.
+//!
+//! The thread encodes and writes, so that the measured path only hands over. The channel is
+//! bounded: when the disk cannot follow, the run waits; no row is dropped.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ipw_core::record::Record;
+use ipw_core::sink::{Sink, SinkError};
+use ipw_core::time::{Clock, Timestamp};
+
+use crate::compact::compact;
+use crate::output::NewRun;
+use crate::schema::Row;
+use crate::summary::{Status, Summary};
+use crate::{Overview, Run, StoreError};
+
+/// Rows that may wait for the writer before the run waits for it.
+const QUEUE: usize = 1024;
+/// How old `summary.json` may get while rows come in.
+const SUMMARY_AGE: Duration = Duration::from_secs(5);
+/// What a row takes beyond its texts, roughly: its some 180 columns in one commit.
+const ROW_BYTES: usize = 2048;
+
+/// When rows are committed: at once if the last commit is `interval` old, else as soon as one of
+/// the three is reached.
+#[derive(Debug, Clone, Copy)]
+pub struct CommitPolicy {
+    /// Time between commits.
+    pub interval: Duration,
+    /// Rows in one commit.
+    pub rows: usize,
+    /// Bytes in one commit.
+    pub bytes: usize,
+}
+
+impl CommitPolicy {
+    /// A commit at least every second, every `rows` rows and every 32 MiB.
+    pub const fn every(rows: usize) -> Self {
+        Self {
+            interval: Duration::from_secs(1),
+            rows,
+            bytes: 32 << 20,
+        }
+    }
+}
+
+/// A run that is being written.
+pub struct RunWriter {
+    sender: SyncSender<Record>,
+    thread: JoinHandle<Result<Written, StoreError>>,
+    directory: PathBuf,
+    aside: Option<PathBuf>,
+    durable: bool,
+}
+
+/// What the thread leaves behind.
+struct Written {
+    summary: Summary,
+}
+
+/// What is left when a run has been finished.
+#[derive(Debug)]
+pub struct Finished {
+    /// What came out.
+    pub overview: Overview,
+    /// The run that was there before and could not be removed or is kept, with the reason.
+    pub kept_aside: Option<PathBuf>,
+    /// What went wrong without costing a row.
+    pub warnings: Vec<String>,
+}
+
+impl RunWriter {
+    /// Starts the writer's thread.
+    pub fn start(
+        run: NewRun,
+        summary: Summary,
+        policy: CommitPolicy,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let (sender, receiver) = sync_channel(QUEUE);
+        let directory = run.directory.clone();
+        let (aside, durable) = (run.aside.clone(), run.durable);
+        let now = clock.now();
+        let mut committer = Committer {
+            run,
+            summary,
+            policy,
+            clock,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            committed: None,
+            summarised: now,
+        };
+        let thread = std::thread::Builder::new()
+            .name("ipw-store".to_owned())
+            .spawn(move || {
+                committer.follow(&receiver)?;
+                Ok(Written {
+                    summary: committer.summary,
+                })
+            })
+            .map_err(StoreError::io("start the writer of", &directory))?;
+        Ok(Self {
+            sender,
+            thread,
+            directory,
+            aside,
+            durable,
+        })
+    }
+
+    /// Where the run lies.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Commits what is left, compacts, and writes the last summary. `change` gets the summary with
+    /// what came out, to add what it knows.
+    pub fn finish(
+        self,
+        status: Status,
+        change: impl FnOnce(&mut Summary, &Overview),
+    ) -> Result<Finished, StoreError> {
+        drop(self.sender);
+        let Written { mut summary } = self.thread.join().map_err(|_| StoreError::WriterGone)??;
+        let mut warnings = Vec::new();
+        if let Err(error) = compact(&self.directory, self.durable) {
+            warnings.push(format!(
+                "the run was left in its small commits: {}",
+                chain(&error)
+            ));
+        }
+        let overview = Overview::of(&Run::open(&self.directory)?)?;
+        summary.total_queries = overview.rows;
+        summary.status = status;
+        summary.overview = Some(overview.clone());
+        change(&mut summary, &overview);
+        summary.write(&self.directory)?;
+        let kept_aside = match (self.aside, status) {
+            (Some(aside), Status::Complete) => remove(aside, &mut warnings),
+            (aside, _) => aside,
+        };
+        Ok(Finished {
+            overview,
+            kept_aside,
+            warnings,
+        })
+    }
+}
+
+fn remove(aside: PathBuf, warnings: &mut Vec<String>) -> Option<PathBuf> {
+    let removed = if aside.is_dir() && !aside.is_symlink() {
+        std::fs::remove_dir_all(&aside)
+    } else {
+        std::fs::remove_file(&aside)
+    };
+    match removed {
+        Ok(()) => None,
+        Err(error) => {
+            warnings.push(format!("the old run could not be removed: {error}"));
+            Some(aside)
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+impl Sink for RunWriter {
+    fn append(&mut self, record: Record) -> Result<(), SinkError> {
+        self.sender
+            .send(record)
+            .map_err(|_| SinkError(Box::new(StoreError::WriterGone)))
+    }
+}
+
+struct Committer {
+    run: NewRun,
+    summary: Summary,
+    policy: CommitPolicy,
+    clock: Arc<dyn Clock>,
+    pending: Vec<Row>,
+    pending_bytes: usize,
+    /// The last commit; `None` before the first.
+    committed: Option<Timestamp>,
+    summarised: Timestamp,
+}
+
+impl Committer {
+    /// Takes rows until the sender is gone.
+    fn follow(&mut self, receiver: &Receiver<Record>) -> Result<(), StoreError> {
+        loop {
+            let next = if self.pending.is_empty() {
+                receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                receiver.recv_timeout(self.until_due())
+            };
+            match next {
+                Ok(record) => {
+                    self.pending_bytes += size_of_texts(&record);
+                    self.pending.push(record.into());
+                    if self.is_due() {
+                        self.commit()?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.commit()?,
+                Err(RecvTimeoutError::Disconnected) => return self.commit(),
+            }
+        }
+    }
+
+    fn until_due(&self) -> Duration {
+        let since = self
+            .committed
+            .map(|committed| self.clock.now().since(committed));
+        since.map_or(Duration::ZERO, |since| {
+            self.policy.interval.saturating_sub(since)
+        })
+    }
+
+    fn is_due(&self) -> bool {
+        self.pending.len() >= self.policy.rows
+            || self.pending_bytes >= self.policy.bytes
+            || self.until_due().is_zero()
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let directory = &self.run.directory;
+        let batch = self
+            .run
+            .schema
+            .batch(&self.pending)
+            .map_err(StoreError::arrow("encode rows of", directory))?;
+        self.run.stream.append(&batch)?;
+        self.summary.total_queries += self.pending.len() as u64;
+        self.pending.clear();
+        self.pending_bytes = 0;
+        let now = self.clock.now();
+        self.committed = Some(now);
+        if now.since(self.summarised) >= SUMMARY_AGE {
+            self.summarised = now;
+            self.summary.generated_at = self.clock.anchor().unix_seconds(now);
+            self.summary.write(directory)?;
+        }
+        Ok(())
+    }
+}
+
+fn size_of_texts(record: &Record) -> usize {
+    let reply = &record.reply;
+    ROW_BYTES
+        + record.query.problem.len()
+        + 2 * reply.answer.len()
+        + reply.reasoning.as_ref().map_or(0, String::len)
+        + 8 * reply.timing.chunks.len()
+}

@@ -1,6 +1,5 @@
 //! The command line, typed as written: no defaults, no logic.
 
-use std::convert::Infallible;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -32,7 +31,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Send a dataset's prompts to a service and store one row per query
     #[command(after_help = EXAMPLES)]
-    Profile(ProfileArgs),
+    Profile(Box<ProfileArgs>),
     /// Show which clients and datasets there are
     List {
         /// What to list
@@ -70,6 +69,7 @@ pub(crate) struct ShowArgs {
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
 #[derive(Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ProfileArgs {
     /// How to reach the service (see `ipw list clients`)
     #[arg(long, value_name = "ID", env = "IPW_CLIENT", help_heading = "Service")]
@@ -281,8 +281,8 @@ fn table<'de, D: Deserializer<'de>>(
 }
 
 /// What comes after `--param K=`: JSON if it is JSON, else a text.
-pub(crate) fn json_or_text(text: &str) -> Result<serde_json::Value, Infallible> {
-    Ok(serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned())))
+pub(crate) fn json_or_text(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use args::{Cli, Command};
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Profile(profile) => commands::profile::run(profile),
+        Command::Profile(profile) => commands::profile::run(*profile),
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
         Command::Completions { shell } => commands::completions::run(shell),

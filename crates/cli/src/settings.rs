@@ -11,12 +11,12 @@ use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Load, Output};
 use ipw_runner::{Arrivals, Plan, Stop};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use crate::args::{KeyValue, ProfileArgs, Span, json_or_text};
 use crate::error::{CliError, Exit};
 
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const WARMUP: u32 = 3;
 const FLUSH_EVERY: usize = 100;
@@ -214,8 +214,8 @@ fn generation(args: &ProfileArgs) -> Result<Generation, CliError> {
             ))
             .help(other_way(key)));
         }
-        let Ok(value) = json_or_text(value);
-        if key == "n" && value != Value::from(1) {
+        let value = json_or_text(value);
+        if key == "n" && value != 1 {
             return Err(CliError::usage("`--param n=…`: a row holds one reply")
                 .help("leave it out, and repeat the dataset instead"));
         }

@@ -17,7 +17,7 @@ pub trait Client: Send + Sync {
     fn id(&self) -> &'static str;
 
     /// What it is called in messages.
-    fn name(&self) -> &str;
+    fn name(&self) -> &'static str;
 
     /// Where the service is.
     fn base_url(&self) -> &str;

@@ -21,6 +21,8 @@ use hyper::Response;
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::time::Clock;
 
+use timed::Stamps;
+
 /// What the transport says when it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
@@ -52,6 +54,19 @@ pub(crate) struct Pool {
 pub(crate) struct Answered {
     pub(crate) response: Response<()>,
     pub(crate) body: Body,
+}
+
+/// Copies the stamps into the timing when it goes, also when the exchange is dropped half way.
+struct CopyStamps<'a> {
+    stamps: Arc<Stamps>,
+    timing: &'a mut Timing,
+}
+
+impl Drop for CopyStamps<'_> {
+    fn drop(&mut self) {
+        self.timing.sent = self.stamps.first_write();
+        self.timing.first_byte = self.stamps.first_read();
+    }
 }
 
 impl Pool {
@@ -96,11 +111,11 @@ impl Pool {
         timing: &mut Timing,
         exchange: &mut Exchange,
     ) -> Result<Answered, HttpError> {
-        connection.stamps().arm();
+        let stamps = Arc::clone(connection.stamps());
+        stamps.arm();
+        let copying = CopyStamps { stamps, timing };
         let response = connection.exchange(request).await;
-        let stamps = connection.stamps();
-        timing.sent = stamps.first_write();
-        timing.first_byte = stamps.first_read();
+        drop(copying);
         let (parts, body) = response?.into_parts();
         exchange.status = Some(parts.status.as_u16());
         let body = Body::new(body, connection);

@@ -399,7 +399,7 @@ impl Client for OpenAi {
         KNOWN.id
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "OpenAI-compatible service"
     }
 

@@ -8,26 +8,29 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
     named_like_a_secret(name) || shaped_like_a_secret(value)
 }
 
+/// Names that are secrets as they stand.
+const EXACT: [&str; 6] = [
+    "key",
+    "token",
+    "auth",
+    "bearer",
+    "authorization",
+    "credentials",
+];
+/// Parts of names that make them secrets: `max_tokens` is none.
+const WITHIN: [&str; 8] = [
+    "api_key",
+    "apikey",
+    "access_key",
+    "secret",
+    "password",
+    "passwd",
+    "auth_token",
+    "access_token",
+];
+
 fn named_like_a_secret(name: &str) -> bool {
     let name = name.to_lowercase().replace('-', "_");
-    const EXACT: [&str; 6] = [
-        "key",
-        "token",
-        "auth",
-        "bearer",
-        "authorization",
-        "credentials",
-    ];
-    const WITHIN: [&str; 8] = [
-        "api_key",
-        "apikey",
-        "access_key",
-        "secret",
-        "password",
-        "passwd",
-        "auth_token",
-        "access_token",
-    ];
     EXACT.contains(&name.as_str()) || WITHIN.iter().any(|word| name.contains(word))
 }
 

@@ -77,7 +77,7 @@ mod tests {
     use crate::SystemClock;
 
     struct Stalled {
-        release: mpsc::Receiver<()>,
+        release: Receiver<()>,
         seen: Arc<Mutex<Vec<Event>>>,
     }
 

@@ -102,7 +102,9 @@ impl<T: 'static> Column<T> {
         Self::leaf(name, DataType::Utf8, move |rows| {
             let bytes = rows.iter().filter_map(&get).map(str::len).sum();
             let mut texts = arrow::array::StringBuilder::with_capacity(rows.len(), bytes);
-            rows.iter().for_each(|row| texts.append_option(get(row)));
+            for row in rows {
+                texts.append_option(get(row));
+            }
             Arc::new(texts.finish())
         })
     }
@@ -227,9 +229,9 @@ impl<T: 'static> Column<T> {
             null: self.null,
         });
         if let Content::Struct(columns) = &self.content {
-            columns
-                .iter()
-                .for_each(|column| column.entries(&path, entries));
+            for column in columns {
+                column.entries(&path, entries);
+            }
         }
     }
 }

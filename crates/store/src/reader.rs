@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, RecordBatch, StructArray};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Field, SchemaRef};
 use arrow::ipc::reader::StreamReader;
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ impl Run {
         let schema = open_stream(first)?.schema();
         let model = match schema
             .field_with_name("model_answers")
-            .map(|field| field.data_type())
+            .map(Field::data_type)
         {
             Ok(DataType::Struct(models)) if models.len() == 1 => models[0].name().clone(),
             _ => return Err(not_a_run("its rows are not those of one model")),

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::MetadataVersion;
@@ -59,10 +60,10 @@ impl StreamFile {
             .encoder
             .encode(batch)
             .map_err(StoreError::arrow("encode rows of", &self.path))?;
-        let mut message = Vec::with_capacity(buffers.iter().map(|buffer| buffer.len()).sum());
-        buffers
-            .iter()
-            .for_each(|buffer| message.extend_from_slice(buffer));
+        let mut message = Vec::with_capacity(buffers.iter().map(Buffer::len).sum());
+        for buffer in &buffers {
+            message.extend_from_slice(buffer);
+        }
         let added = message.len() as u64;
         message.extend_from_slice(&END_OF_STREAM);
         let (commit, behind) = message.split_at(END_OF_STREAM.len());

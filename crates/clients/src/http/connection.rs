@@ -52,7 +52,7 @@ impl Connection {
         })
     }
 
-    pub(crate) fn stamps(&self) -> &Stamps {
+    pub(crate) fn stamps(&self) -> &Arc<Stamps> {
         &self.stamps
     }
 
@@ -133,7 +133,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 
 /// The body of a reply, on its connection.
 pub(crate) struct Body {
-    body: Incoming,
+    pieces: Incoming,
     connection: Connection,
     ended: bool,
 }
@@ -141,7 +141,7 @@ pub(crate) struct Body {
 impl Body {
     pub(super) fn new(body: Incoming, connection: Connection) -> Self {
         Self {
-            body,
+            pieces: body,
             connection,
             ended: false,
         }
@@ -179,7 +179,7 @@ impl Body {
 
     fn poll_body(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
         loop {
-            return match Pin::new(&mut self.body).poll_frame(context) {
+            return match Pin::new(&mut self.pieces).poll_frame(context) {
                 Poll::Pending => Poll::Pending,
                 Poll::Ready(None) => Poll::Ready(None),
                 Poll::Ready(Some(Err(error))) => {

@@ -67,13 +67,8 @@ impl BaseUrl {
     pub fn with_v1(mut self) -> Self {
         let path = self.url.path().trim_end_matches('/');
         let path = path.strip_suffix("/chat/completions").unwrap_or(path);
-        if !path.ends_with("/v1") {
-            let path = format!("{path}/v1");
-            self.url.set_path(&path);
-        } else {
-            let path = path.to_owned();
-            self.url.set_path(&path);
-        }
+        let path = format!("{}/v1", path.strip_suffix("/v1").unwrap_or(path));
+        self.url.set_path(&path);
         self
     }
 

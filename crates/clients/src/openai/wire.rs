@@ -30,7 +30,7 @@ pub(super) struct Delta {
     pub(super) content: Option<String>,
     #[serde(default)]
     pub(super) reasoning_content: Option<String>,
-    /// The other name for it (vLLM, OpenRouter).
+    /// The other name for it (vLLM).
     #[serde(default)]
     pub(super) reasoning: Option<String>,
     #[serde(default)]
@@ -79,6 +79,7 @@ pub(super) struct CompletionDetails {
 
 /// llama.cpp's own counts.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the names on the wire")]
 pub(super) struct Timings {
     #[serde(default)]
     pub(super) cache_n: Option<u64>,

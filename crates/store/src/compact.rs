@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
@@ -91,7 +91,7 @@ struct Shard {
 
 impl Shard {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
-        self.bytes += batch.get_array_memory_size();
+        self.bytes += size(batch);
         self.writer
             .write(batch)
             .map_err(StoreError::arrow("write", &self.path))
@@ -126,7 +126,7 @@ fn rewrite(old: &[PathBuf], shards: &mut Shards<'_>, durable: bool) -> Result<()
         }
         for batch in stream {
             let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
-            let (more_rows, more_bytes) = (batch.num_rows(), batch.get_array_memory_size());
+            let (more_rows, more_bytes) = (batch.num_rows(), size(&batch));
             if rows > 0
                 && (rows + more_rows > ROWS_PER_BATCH || bytes + more_bytes > BYTES_PER_BATCH)
             {
@@ -142,6 +142,17 @@ fn rewrite(old: &[PathBuf], shards: &mut Shards<'_>, durable: bool) -> Result<()
         shard = Some(flush(shard, shards, &mut pending, durable)?);
     }
     shard.map_or(Ok(()), |shard| shard.finish(durable))
+}
+
+/// Bytes of the values themselves: the columns of a batch that was read share one buffer, which
+/// their own accounts would each count whole.
+fn size(batch: &RecordBatch) -> usize {
+    let sizes = batch
+        .columns()
+        .iter()
+        .map(|column| column.to_data().get_slice_memory_size());
+    // A type without a known size cannot be in our schema; it would count as nothing.
+    sizes.map(|size| size.unwrap_or(0)).sum()
 }
 
 fn flush(

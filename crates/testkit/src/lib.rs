@@ -1,1 +1,18 @@
-//! x
+//! Dev only: what the tests and the demo need of the real world, installed by themselves.
+//!
+//! Everything lives under `lab` in the target directory and is made once: Python environments
+//! ([`Venv`]), Hugging Face `datasets` old and new ([`hugging_face`]), a small model and a real
+//! llama.cpp server ([`LlamaServer`]). What cannot be had is a [`Missing`]; a test hands it to
+//! [`or_skip`], which is loud, and fatal in CI.
+
+mod http;
+pub mod hugging_face;
+mod lab;
+mod place;
+mod python;
+mod skip;
+
+pub use http::{HttpFailed, Reply};
+pub use lab::{LlamaServer, MODEL_NAME, model};
+pub use python::{ScriptFailed, Venv};
+pub use skip::{Missing, missing, or_skip};

@@ -36,7 +36,11 @@ impl Chat {
             self.done = true;
             return;
         }
-        match serde_json::from_slice::<Chunk>(data) {
+        // serde_json does not look into strings that it skips: an event is UTF-8 as a whole or not.
+        let parsed = std::str::from_utf8(data)
+            .map_err(|error| error.to_string())
+            .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
+        match parsed {
             Ok(chunk) => self.chunk(chunk, at),
             Err(error) => {
                 let shown = excerpt(&String::from_utf8_lossy(data), 80);
@@ -177,3 +181,6 @@ impl Chat {
         (TokenCounts::default(), None)
     }
 }
+
+#[cfg(test)]
+mod tests;

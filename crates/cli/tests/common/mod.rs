@@ -1,0 +1,166 @@
+//! The real binary against the reference service.
+
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipw_core::time::Clock;
+use ipw_reference::{Received, Script, Service};
+use ipw_runner::SystemClock;
+use ipw_store::Run;
+use serde_json::{Value, json};
+
+/// A place for one test: a service, and a directory for runs.
+pub struct Place {
+    pub service: Service,
+    pub clock: Arc<dyn Clock>,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new(script: impl Fn(&Received) -> Script + Send + Sync + 'static) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let service = Service::start(Arc::clone(&clock), script).unwrap();
+        Self {
+            service,
+            clock,
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// `ipw profile` against this place's service, with one warm-up query fewer to wait for.
+    pub fn profile(&self, more: &[&str]) -> Command {
+        let mut command = ipw();
+        command
+            .args(["profile", "--client", "openai", "--model", "reference"])
+            .args(["--client-base-url", &self.service.url()])
+            .arg("--output-dir")
+            .arg(self.runs())
+            .args(more);
+        command
+    }
+
+    pub fn runs(&self) -> PathBuf {
+        self.directory.path().join("runs")
+    }
+
+    /// Where `starter` goes.
+    pub fn run(&self) -> PathBuf {
+        self.run_of("starter")
+    }
+
+    pub fn run_of(&self, dataset: &str) -> PathBuf {
+        self.runs()
+            .join(format!("profile_UNKNOWN_HW_reference_{dataset}"))
+    }
+
+    /// Writes a dataset of these rows.
+    pub fn jsonl(&self, name: &str, rows: impl IntoIterator<Item = Value>) -> PathBuf {
+        let path = self.directory.path().join(format!("{name}.jsonl"));
+        let lines: Vec<_> = rows.into_iter().map(|row| row.to_string()).collect();
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        path
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// The binary, cut off from this machine's own configuration and keys.
+pub fn ipw() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ipw"));
+    command
+        .stdin(Stdio::null())
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("HOME");
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("IPW_")) {
+        command.env_remove(name);
+    }
+    command.env_remove("XDG_CONFIG_HOME");
+    command
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+pub fn said(command: &mut Command) -> Said {
+    command.output().unwrap().into()
+}
+
+/// Starts a command with everything it says collected.
+pub fn spawn(command: &mut Command) -> Child {
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The rows of a run as JSON, by our own reader.
+pub fn rows(run: &Path) -> Vec<Value> {
+    let run = Run::open(run).unwrap();
+    let mut writer = arrow::json::WriterBuilder::new()
+        .with_explicit_nulls(true)
+        .build::<_, arrow::json::writer::LineDelimited>(Vec::new());
+    for batch in run.batches() {
+        writer.write(&batch.unwrap()).unwrap();
+    }
+    writer.finish().unwrap();
+    let text = String::from_utf8(writer.into_inner()).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+pub fn summary(run: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(run.join("summary.json")).unwrap()).unwrap()
+}
+
+pub fn events(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The model's metrics of a row.
+pub fn metrics(row: &Value) -> &Value {
+    &row["model_metrics"]["reference"]
+}
+
+/// Waits until `done` holds; the bound is for a broken test, not a measurement.
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("waited in vain until {what}");
+}
+
+/// Questions without an answer of their own.
+pub fn questions(count: usize) -> Vec<Value> {
+    (0..count)
+        .map(|n| json!({"problem": format!("question number {n}")}))
+        .collect()
+}

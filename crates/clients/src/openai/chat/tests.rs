@@ -1,0 +1,205 @@
+//! Splitter and reply together, against streams that are cut, mutated and shuffled.
+
+use ipw_core::reply::Outcome;
+use ipw_core::time::Timestamp;
+use serde_json::Value;
+
+use super::Chat;
+use crate::sse::Splitter;
+
+/// What real servers send: llama.cpp's opening and closing, reasoning, a tool call, an emoji.
+const STREAMS: [&str; 4] = [
+    "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":null},\"finish_reason\":null}]}\n\n\
+     data: {\"choices\":[{\"delta\":{\"content\":\"Grü\"},\"finish_reason\":null}]}\n\n\
+     data: {\"choices\":[{\"delta\":{\"content\":\"ße 😀\"}}]}\n\n\
+     data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+     data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3}}\n\n\
+     data: [DONE]\n\n",
+    ": ping\r\n\r\ndata: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\r\n\r\n\
+     data: {\"choices\":[{\"delta\":{\"content\":\"4\"}}]}\r\n\r\n\
+     data: {\"choices\":[{\"finish_reason\":\"length\"}]}\r\n\r\n",
+    "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":\"{}\"}}]}}]}\n\n\
+     data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n",
+    "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"error\":{\"message\":\"no\"}}\n\n",
+];
+
+fn read(pieces: &[&[u8]]) -> Chat {
+    let mut chat = Chat::default();
+    let mut splitter = Splitter::default();
+    for (at, piece) in pieces.iter().enumerate() {
+        let at = Timestamp::from_nanos(at as u64);
+        splitter.push(piece, |data| chat.event(data, at)).unwrap();
+    }
+    splitter.finish(|data| chat.event(data, Timestamp::from_nanos(pieces.len() as u64)));
+    chat
+}
+
+/// A second reading of the same bytes, as plain as can be: whole lines, dynamic JSON. `None` when
+/// the stream is not a whole reply.
+fn plain_reading(bytes: &[u8]) -> Option<String> {
+    let mut lines: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut previous = 0;
+    for &byte in bytes {
+        match byte {
+            b'\n' if previous == b'\r' => {}
+            b'\n' | b'\r' => lines.push(Vec::new()),
+            byte => lines.last_mut().unwrap().push(byte),
+        }
+        previous = byte;
+    }
+    lines.pop();
+    let mut events: Vec<Vec<u8>> = Vec::new();
+    let mut data: Option<Vec<u8>> = None;
+    for line in lines {
+        if line.is_empty() {
+            events.extend(data.take());
+        } else if line == b"data" || line.starts_with(b"data:") {
+            let value = line.strip_prefix(b"data:").unwrap_or(b"");
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            data = Some(match data {
+                Some(before) => [before.as_slice(), b"\n", value].concat(),
+                None => value.to_vec(),
+            });
+        }
+    }
+    events.extend(data);
+    let (mut answer, mut ended, mut choices) = (String::new(), false, 0);
+    for event in events {
+        if event.trim_ascii() == b"[DONE]" {
+            ended = true;
+            break;
+        }
+        let event: Value = serde_json::from_slice(&event).ok()?;
+        if event.get("error").is_some_and(|error| !error.is_null()) {
+            return None;
+        }
+        for choice in event
+            .get("choices")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            choices += 1;
+            if let Some(text) = choice.pointer("/delta/content").and_then(Value::as_str) {
+                answer.push_str(text);
+            }
+            ended |= choice["finish_reason"]
+                .as_str()
+                .is_some_and(|reason| !reason.is_empty());
+        }
+    }
+    (ended && choices > 0).then_some(answer)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).unwrap()
+    }
+}
+
+#[test]
+fn a_cut_at_any_byte_never_looks_like_success() {
+    for stream in STREAMS {
+        let whole = read(&[stream.as_bytes()]);
+        for cut in 0..stream.len() {
+            let bytes = &stream.as_bytes()[..cut];
+            let chat = read(&[bytes]);
+            if chat.outcome().0.is_answered() {
+                assert!(plain_reading(bytes).is_some(), "cut at {cut} of {stream:?}");
+                assert_eq!(chat.answer, whole.answer, "cut at {cut} of {stream:?}");
+            }
+            let (left, right) = stream.as_bytes().split_at(cut);
+            let joined = read(&[left, right]);
+            assert_eq!(joined.outcome(), whole.outcome(), "split at {cut}");
+            assert_eq!(
+                (joined.answer, joined.reasoning),
+                (whole.answer.clone(), whole.reasoning.clone())
+            );
+        }
+    }
+}
+
+#[test]
+fn the_streams_read_as_they_should() {
+    let outcomes =
+        STREAMS.map(|stream| read(&[stream.as_bytes()]).outcome().0.label().into_owned());
+    assert_eq!(
+        outcomes,
+        ["complete", "truncated", "complete", "failed:service"]
+    );
+    let chat = read(&[STREAMS[0].as_bytes()]);
+    assert_eq!(chat.answer, "Grüße 😀");
+    assert_eq!(chat.tokens().0.output, Some(3));
+    assert_eq!(
+        read(&[STREAMS[2].as_bytes()]).chunks.len(),
+        1,
+        "tool-call arguments are tokens"
+    );
+}
+
+/// A million streams, mutated and cut: no panic, and what counts as answered reads the same by
+/// plain means.
+#[test]
+fn a_million_mutated_streams_never_panic_and_never_succeed_wrongly() {
+    let check = |seed| {
+        let mut random = Random(seed);
+        for _ in 0..250_000 {
+            mutate_and_check(&mut random);
+        }
+    };
+    let threads: Vec<_> = (0..4_u64)
+        .map(|seed| std::thread::spawn(move || check(seed)))
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn mutate_and_check(random: &mut Random) {
+    const PIECES: [&[u8]; 12] = [
+        b"\n",
+        b"\r",
+        b"data:",
+        b"[DONE]",
+        b"null",
+        b"\"",
+        b"{",
+        b"}",
+        b"\xff",
+        b"\"error\":1,",
+        b"\"finish_reason\":\"stop\"",
+        b"\xf0\x9f",
+    ];
+    let mut bytes = STREAMS[random.below(STREAMS.len())].as_bytes().to_vec();
+    for _ in 0..=random.below(4) {
+        let at = random.below(bytes.len().max(1));
+        match random.below(5) {
+            0 => bytes.truncate(at),
+            1 if !bytes.is_empty() => bytes[at] = u8::try_from(random.below(256)).unwrap(),
+            2 if !bytes.is_empty() => {
+                drop(bytes.drain(at..(at + random.below(20)).min(bytes.len())))
+            }
+            3 => drop(bytes.splice(at..at, PIECES[random.below(PIECES.len())].iter().copied())),
+            _ => bytes.extend_from_slice(STREAMS[random.below(STREAMS.len())].as_bytes()),
+        }
+    }
+    let cut = random.below(bytes.len() + 1);
+    let chat = read(&[&bytes[..cut], &bytes[cut..]]);
+    let (outcome, error) = chat.outcome();
+    if outcome.is_answered() {
+        let shown = String::from_utf8_lossy(&bytes);
+        assert_eq!(
+            plain_reading(&bytes).as_deref(),
+            Some(chat.answer.as_str()),
+            "{shown}"
+        );
+    } else {
+        assert!(matches!(outcome, Outcome::Failed(_)) && error.is_some());
+    }
+}

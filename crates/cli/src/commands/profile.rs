@@ -46,13 +46,7 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
         dataset,
         client,
     };
-    runtime.block_on(async {
-        let done = profile.run().await;
-        if let Err(error) = profile.client.close().await {
-            screen::talk(&format!("warning: {error}"));
-        }
-        done
-    })
+    runtime.block_on(profile.run_and_close())
 }
 
 /// The parts of one run.
@@ -69,6 +63,15 @@ struct Profile {
 type Went = Result<Ended, RunError>;
 
 impl Profile {
+    /// Whatever happens, the client is closed; that it could not be hides nothing else.
+    async fn run_and_close(&self) -> Result<Exit, CliError> {
+        let done = self.run().await;
+        if let Err(error) = self.client.close().await {
+            screen::talk(&format!("warning: {error}"));
+        }
+        done
+    }
+
     async fn run(&self) -> Result<Exit, CliError> {
         let (interrupter, mut interrupt) = Interrupter::new();
         signals::listen(interrupter, self.args.quiet).context("listening for signals")?;
@@ -308,3 +311,6 @@ fn ask_to_replace(directory: &Path) -> bool {
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
+
+#[cfg(test)]
+mod tests;

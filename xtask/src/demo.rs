@@ -10,7 +10,6 @@ use std::time::SystemTime;
 use anyhow::Context;
 use clap::Args;
 use ipw_testkit::{LlamaServer, MODEL_NAME};
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::say;
@@ -31,14 +30,19 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         args.queries,
         args.output_dir.display()
     ));
+    // Before the server, and not quietly: the first time it takes minutes.
+    let built = cargo(&["build", "--release", "-p", "ipw-cli"]).status();
+    if !built.context("starting cargo")?.success() {
+        anyhow::bail!("`ipw` does not build");
+    }
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let server = LlamaServer::start(threads)?;
     say(&format!("demo: the server listens on {}", server.url()));
     let before = newest_run(&args.output_dir);
-    let _ignoring = ignore_interrupts().context("listening for Ctrl-C")?;
+    ignore_interrupts().context("listening for Ctrl-C")?;
     let status = profile(args, &server.url())
         .status()
-        .context("starting cargo")?;
+        .context("starting `ipw`")?;
     if let Some(run) = newest_run(&args.output_dir).filter(|run| Some(run) != before.as_ref()) {
         say(&how_to_open(&run.directory));
     }
@@ -47,10 +51,8 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn profile(args: &DemoArgs, url: &str) -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo(&["run", "--release", "--quiet", "-p", "ipw-cli", "--"]);
     command
-        .args(["run", "--release", "--quiet", "-p", "ipw-cli", "--"])
         .args(["profile", "--client", "openai", "--client-base-url", url])
         .args(["--model", MODEL_NAME, "--dataset", "starter", "--overwrite"])
         .arg("--max-queries")
@@ -60,15 +62,22 @@ fn profile(args: &DemoArgs, url: &str) -> Command {
     command
 }
 
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    command
+}
+
 /// Ctrl-C reaches every process of the terminal. `ipw` drains and saves on it, for which the
 /// server must stay, and the server stays as long as we do.
-fn ignore_interrupts() -> std::io::Result<Runtime> {
+fn ignore_interrupts() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    // tokio keeps a handler for good once one was asked for.
-    runtime.block_on(async { signal(SignalKind::interrupt()) })?;
-    Ok(runtime)
+    // Once asked for, tokio's handler stays for the life of the process.
+    runtime
+        .block_on(async { signal(SignalKind::interrupt()) })
+        .map(drop)
 }
 
 #[derive(Debug, PartialEq, Eq)]

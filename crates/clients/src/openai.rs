@@ -30,7 +30,7 @@ pub(crate) const KNOWN: Known = Known {
     default_url: "http://127.0.0.1:8080/v1",
     params: &[(
         "include_usage",
-        "true (default): ask for token counts in the stream; false for services that refuse the question",
+        "ask for token counts in the stream (default `true`; `false` for services that refuse)",
     )],
     reserved: &["model", "messages", "stream", "stream_options"],
 };

@@ -1,5 +1,7 @@
 //! The client `openai` against the reference service: what it sends, what it reads, when.
 
+#![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The format is a contract: schema, features and `docs/format.md` say the same.
 
+#![expect(clippy::panic, reason = "a test's helper fails loudly")]
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

@@ -1,5 +1,11 @@
 //! A run from its first row to its last, and what is on disk in between.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's helper fails loudly"
+)]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

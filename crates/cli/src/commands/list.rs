@@ -36,7 +36,10 @@ pub(crate) fn run(what: Listed) -> Result<Exit, CliError> {
 }
 
 fn params(text: &mut String, flag: &str, params: &[(&str, &str)]) {
+    if !params.is_empty() {
+        let _ = writeln!(text, "    {flag} NAME=VALUE");
+    }
     for (name, meaning) in params {
-        let _ = writeln!(text, "  {:<10}   {flag} {name}=…  {meaning}", "");
+        let _ = writeln!(text, "      {name:<14} {meaning}");
     }
 }

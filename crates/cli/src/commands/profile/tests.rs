@@ -23,7 +23,7 @@ impl Noted {
         self.calls.lock().unwrap().push(call);
     }
 
-    fn when(&self, good: bool) -> Result<(), NotReady> {
+    fn when(good: bool) -> Result<(), NotReady> {
         if good {
             Ok(())
         } else {
@@ -50,12 +50,12 @@ impl Client for Noted {
 
     fn health(&self) -> BoxFuture<'_, Result<(), NotReady>> {
         self.note("health");
-        Box::pin(async { self.when(self.healthy) })
+        Box::pin(async { Self::when(self.healthy) })
     }
 
     fn prepare<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>> {
         self.note("prepare");
-        Box::pin(async { self.when(self.ready).map(|()| Vec::new()) })
+        Box::pin(async { Self::when(self.ready).map(|()| Vec::new()) })
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, NotReady>> {

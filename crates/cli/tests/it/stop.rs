@@ -1,13 +1,11 @@
 //! Being told to stop, and being asked.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{Place, Said, rows, said, spawn, summary, wait_until};
+use crate::common::{Place, Said, rows, said, spawn, summary, wait_until};
 use ipw_reference::{Fault, Script};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -75,7 +73,7 @@ fn interrupted_before_the_service_answers_nothing_is_written() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let directory = tempfile::tempdir().unwrap();
-    let mut command = common::ipw();
+    let mut command = crate::common::ipw();
     command
         .args([
             "profile",

@@ -1,8 +1,6 @@
 //! Where settings come from, and what may not be one.
 
-mod common;
-
-use common::{Place, ipw, rows, said, summary};
+use crate::common::{Place, ipw, rows, said, summary};
 use ipw_reference::Script;
 use serde_json::json;
 
@@ -248,7 +246,8 @@ fn json_output_is_json_line_by_line() {
     assert_eq!(lines.first().unwrap()["event"], "run_started");
     assert_eq!(lines.last().unwrap()["event"], "overview");
     assert_eq!(lines.last().unwrap()["overview"]["rows"], 2);
-    let quiet = common::said(&mut place.profile(&["--max-queries", "2", "--quiet", "--overwrite"]));
+    let quiet =
+        crate::common::said(&mut place.profile(&["--max-queries", "2", "--quiet", "--overwrite"]));
     assert_eq!(
         (quiet.code, quiet.out.as_str(), quiet.err.as_str()),
         (Some(0), "", "")

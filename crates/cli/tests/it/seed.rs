@@ -1,11 +1,9 @@
 //! The seed page, behaviour by behaviour: what the original's profiler runner does, ours does, and
 //! where it goes wrong, ours does not.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Place, events, ipw, metrics, questions, rows, said, summary, wait_until};
+use crate::common::{Place, events, ipw, metrics, questions, rows, said, summary, wait_until};
 use ipw_reference::{Fault, Script};
 use serde_json::{Value, json};
 
@@ -259,7 +257,7 @@ fn rows_are_readable_while_the_run_goes_on() {
         first_token: Duration::from_millis(150),
         ..Script::words(2)
     });
-    let mut child = common::spawn(&mut place.profile(&["--warmup", "0"]));
+    let mut child = crate::common::spawn(&mut place.profile(&["--warmup", "0"]));
     wait_until("the first row is there", || {
         place.run().join("state.json").exists() && !rows(&place.run()).is_empty()
     });

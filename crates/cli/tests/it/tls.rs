@@ -1,12 +1,10 @@
 //! https, with the system's roots: here a file that stands for them.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use common::{Place, Said, ipw, rows, said};
+use crate::common::{Place, Said, ipw, rows, said};
 use ipw_reference::Script;
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;

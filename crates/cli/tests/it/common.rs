@@ -1,7 +1,5 @@
 //! The real binary against the reference service.
 
-#![allow(dead_code, reason = "each test file uses its own part of this")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -14,14 +12,14 @@ use ipw_store::Run;
 use serde_json::{Value, json};
 
 /// A place for one test: a service, and a directory for runs.
-pub struct Place {
-    pub service: Service,
-    pub clock: Arc<dyn Clock>,
+pub(crate) struct Place {
+    pub(crate) service: Service,
+    pub(crate) clock: Arc<dyn Clock>,
     directory: tempfile::TempDir,
 }
 
 impl Place {
-    pub fn new(script: impl Fn(&Received) -> Script + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(script: impl Fn(&Received) -> Script + Send + Sync + 'static) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let service = Service::start(Arc::clone(&clock), script).unwrap();
         Self {
@@ -32,7 +30,7 @@ impl Place {
     }
 
     /// `ipw profile` against this place's service, with one warm-up query fewer to wait for.
-    pub fn profile(&self, more: &[&str]) -> Command {
+    pub(crate) fn profile(&self, more: &[&str]) -> Command {
         let mut command = ipw();
         command
             .args(["profile", "--client", "openai", "--model", "reference"])
@@ -43,35 +41,35 @@ impl Place {
         command
     }
 
-    pub fn runs(&self) -> PathBuf {
+    pub(crate) fn runs(&self) -> PathBuf {
         self.directory.path().join("runs")
     }
 
     /// Where `starter` goes.
-    pub fn run(&self) -> PathBuf {
+    pub(crate) fn run(&self) -> PathBuf {
         self.run_of("starter")
     }
 
-    pub fn run_of(&self, dataset: &str) -> PathBuf {
+    pub(crate) fn run_of(&self, dataset: &str) -> PathBuf {
         self.runs()
             .join(format!("profile_UNKNOWN_HW_reference_{dataset}"))
     }
 
     /// Writes a dataset of these rows.
-    pub fn jsonl(&self, name: &str, rows: impl IntoIterator<Item = Value>) -> PathBuf {
+    pub(crate) fn jsonl(&self, name: &str, rows: impl IntoIterator<Item = Value>) -> PathBuf {
         let path = self.directory.path().join(format!("{name}.jsonl"));
         let lines: Vec<_> = rows.into_iter().map(|row| row.to_string()).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
         path
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 }
 
 /// The binary, cut off from this machine's own configuration and keys.
-pub fn ipw() -> Command {
+pub(crate) fn ipw() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ipw"));
     command
         .stdin(Stdio::null())
@@ -86,10 +84,10 @@ pub fn ipw() -> Command {
 
 /// What a command said.
 #[derive(Debug)]
-pub struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl From<Output> for Said {
@@ -102,12 +100,12 @@ impl From<Output> for Said {
     }
 }
 
-pub fn said(command: &mut Command) -> Said {
+pub(crate) fn said(command: &mut Command) -> Said {
     command.output().unwrap().into()
 }
 
 /// Starts a command with everything it says collected.
-pub fn spawn(command: &mut Command) -> Child {
+pub(crate) fn spawn(command: &mut Command) -> Child {
     command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -116,7 +114,7 @@ pub fn spawn(command: &mut Command) -> Child {
 }
 
 /// The rows of a run as JSON, by our own reader.
-pub fn rows(run: &Path) -> Vec<Value> {
+pub(crate) fn rows(run: &Path) -> Vec<Value> {
     let run = Run::open(run).unwrap();
     let mut writer = arrow::json::WriterBuilder::new()
         .with_explicit_nulls(true)
@@ -131,11 +129,11 @@ pub fn rows(run: &Path) -> Vec<Value> {
         .collect()
 }
 
-pub fn summary(run: &Path) -> Value {
+pub(crate) fn summary(run: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(run.join("summary.json")).unwrap()).unwrap()
 }
 
-pub fn events(run: &Path) -> Vec<Value> {
+pub(crate) fn events(run: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -143,12 +141,12 @@ pub fn events(run: &Path) -> Vec<Value> {
 }
 
 /// The model's metrics of a row.
-pub fn metrics(row: &Value) -> &Value {
+pub(crate) fn metrics(row: &Value) -> &Value {
     &row["model_metrics"]["reference"]
 }
 
 /// Waits until `done` holds; the bound is for a broken test, not a measurement.
-pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if done() {
             return;
@@ -159,7 +157,7 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Questions without an answer of their own.
-pub fn questions(count: usize) -> Vec<Value> {
+pub(crate) fn questions(count: usize) -> Vec<Value> {
     (0..count)
         .map(|n| json!({"problem": format!("question number {n}")}))
         .collect()

@@ -1,12 +1,10 @@
 //! The kill loop: `kill -9` at random moments; every run opens, and nothing is lost that was there
 //! for a second.
 
-mod common;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
-use common::{Place, questions, rows, spawn};
+use crate::common::{Place, questions, rows, spawn};
 use ipw_reference::{Script, SendKind};
 use ipw_store::Run;
 use ipw_testkit::hugging_face::{self, Rows};
@@ -158,12 +156,12 @@ fn datasets_of_every_age_read_the_same_rows_with_the_same_types() {
         ],
     );
     let mut command = place.profile(&["--dataset", dataset.to_str().unwrap()]);
-    let said = common::said(&mut command);
+    let said = crate::common::said(&mut command);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let run = place.run_of("mixed");
     let ours = rows(&run);
     let empty = place.jsonl("empty", []);
-    common::said(&mut place.profile(&["--dataset", empty.to_str().unwrap()]));
+    crate::common::said(&mut place.profile(&["--dataset", empty.to_str().unwrap()]));
     for venv in environments {
         let seen = hugging_face::load(&venv, &run, Rows::Included).unwrap();
         let data = seen["data"].as_array().unwrap();

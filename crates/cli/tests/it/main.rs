@@ -1,0 +1,14 @@
+//! The product: the real binary against the reference service, a real server and Python.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's helper fails loudly"
+)]
+
+mod common;
+mod kill;
+mod seed;
+mod settings;
+mod stop;
+mod tls;

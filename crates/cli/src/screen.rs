@@ -6,12 +6,20 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use ipw_core::text::{excerpt, printable};
 use ipw_store::Overview;
 use ipw_store::overview::Distribution;
 
 use crate::error::CliError;
+
+/// Width of the first column of tables, and of the others.
+const NAME: usize = 12;
+const CELL: usize = 11;
+
+/// Columns of the terminal; without one, what fits everywhere.
+fn width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+}
 
 /// Prints the product.
 pub(crate) fn print(text: &str) {
@@ -57,7 +65,7 @@ pub(crate) fn overview(head: &[(&str, String)], overview: &Overview, directory: 
         let _ = writeln!(text, "{:<9} {}", "elapsed", seconds(elapsed));
     }
     let _ = writeln!(text, "{:<9} not measured yet in this version", "energy");
-    if let Some(table) = latencies(overview) {
+    if let Some(table) = latencies(overview, width()) {
         let _ = writeln!(text, "\n{table}");
     }
     let _ = writeln!(text, "\n{}", printable(&directory.display().to_string()));
@@ -94,17 +102,29 @@ fn tokens(overview: &Overview) -> String {
     text
 }
 
-fn latencies(overview: &Overview) -> Option<Table> {
+/// A line of the table for each quantity, in columns that fit `width`.
+fn latencies(overview: &Overview, width: usize) -> Option<String> {
     overview.total_query_seconds?;
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(["per query", "mean", "min", "p50", "p90", "p99", "max"]);
+    let all = [
+        ("mean", 0),
+        ("min", 1),
+        ("p50", 2),
+        ("p90", 3),
+        ("p99", 4),
+        ("max", 5),
+    ];
+    let fits = NAME + all.len() * CELL <= width;
+    let columns = if fits { &all[..] } else { &[all[2], all[4]] };
+    let mut table = format!("{:<NAME$}", "per query");
+    for (name, _) in columns {
+        let _ = write!(table, "{name:>CELL$}");
+    }
     let mut row = |name: &str, of: Option<Distribution>, show: fn(f64) -> String| {
-        if let Some(of) = of {
-            let values = [of.mean, of.min, of.p50, of.p90, of.p99, of.max].map(show);
-            table.add_row(std::iter::once(name.to_owned()).chain(values));
+        let Some(of) = of else { return };
+        let values = [of.mean, of.min, of.p50, of.p90, of.p99, of.max].map(show);
+        let _ = write!(table, "\n{name:<NAME$}");
+        for (_, index) in columns {
+            let _ = write!(table, "{:>CELL$}", values[*index]);
         }
     };
     row("first token", overview.time_to_first_token_seconds, seconds);
@@ -112,9 +132,6 @@ fn latencies(overview: &Overview) -> Option<Table> {
     row("tokens/s", overview.throughput_tokens_per_sec, |value| {
         format!("{value:.1}")
     });
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
     Some(table)
 }
 
@@ -131,7 +148,40 @@ pub(crate) fn seconds(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use ipw_store::overview::TokenTotals;
+
     use super::*;
+
+    #[test]
+    fn a_table_fits_the_terminal_or_shows_less() {
+        let total_query_seconds = Distribution::of((1..=100).map(f64::from).collect());
+        let overview = Overview {
+            rows: 100,
+            outcomes: BTreeMap::new(),
+            tokens: TokenTotals::default(),
+            elapsed_seconds: None,
+            time_to_first_token_seconds: None,
+            total_query_seconds,
+            throughput_tokens_per_sec: None,
+        };
+        for (width, columns) in [(80, 6), (40, 2), (20, 2)] {
+            let table = latencies(&overview, width).unwrap();
+            let lines: Vec<_> = table.lines().collect();
+            assert_eq!(lines.len(), 2);
+            assert_eq!(
+                lines[1].split_whitespace().count(),
+                2 + 2 * columns,
+                "{table}"
+            );
+            assert!(
+                lines
+                    .iter()
+                    .all(|line| line.chars().count() <= width.max(34))
+            );
+        }
+    }
 
     #[test]
     fn seconds_have_a_unit_that_fits() {

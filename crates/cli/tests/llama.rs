@@ -5,6 +5,8 @@
 //! without, rounding differs, and at temperature 0 an answer may end some tokens earlier or later:
 //! the same question asked again would not have the same count.
 
+#![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -29,17 +31,18 @@ impl Lab {
         let datasets = hugging_face::newest()?;
         let server = LlamaServer::start(2)?;
         let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join("llama");
-        let queries = QUERIES.to_string();
-        let url = server.url();
+        if output.exists() {
+            std::fs::remove_dir_all(&output).unwrap();
+        }
         let done = ipw(&[
-            ["profile", "--overwrite"],
-            ["--client", "openai"],
-            ["--client-base-url", &url],
-            ["--model", MODEL_NAME],
-            ["--max-queries", &queries],
-            ["--warmup", "1"],
-            ["--param", "cache_prompt=false"],
-            ["--output-dir", output.to_str().unwrap()],
+            "profile",
+            "--client=openai",
+            &format!("--client-base-url={}", server.url()),
+            &format!("--model={MODEL_NAME}"),
+            &format!("--max-queries={QUERIES}"),
+            "--warmup=1",
+            "--param=cache_prompt=false",
+            &format!("--output-dir={}", output.display()),
         ]);
         let talk = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(0), "{talk}");
@@ -62,9 +65,9 @@ fn lab() -> Option<&'static Lab> {
 }
 
 /// Without the environment: whoever runs the tests may have settings of their own.
-fn ipw(args: &[[&str; 2]]) -> Output {
+fn ipw(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ipw"));
-    command.env_clear().args(args.as_flattened());
+    command.env_clear().args(args);
     command.output().unwrap()
 }
 
@@ -211,7 +214,7 @@ fn token_counts_are_those_of_the_server() {
 #[test]
 fn show_names_the_model_and_counts_the_rows() {
     let Some(lab) = lab() else { return };
-    let shown = ipw(&[["show", lab.run.to_str().unwrap()]]);
+    let shown = ipw(&["show", lab.run.to_str().unwrap()]);
     assert_eq!(shown.status.code(), Some(0));
     let text = String::from_utf8(shown.stdout).unwrap();
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();

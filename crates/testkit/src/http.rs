@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// A generation on two slow cores takes a while.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What came back.
 #[derive(Debug)]

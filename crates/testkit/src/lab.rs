@@ -31,7 +31,7 @@ const EXTRACT: &str = include_str!("../python/extract_model.py");
 const SERVE: &str = include_str!("../python/llama_server.py");
 
 /// How long the server may take to load the model, and then to be healthy.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// The model file, downloaded and checked once.

@@ -34,7 +34,7 @@ pub(crate) fn lock(thing: &Path) -> Result<File, Missing> {
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> Missing {
     Missing::new(
         format!("`{}`", path.display()),
-        error,
+        error.to_string(),
         "make the target directory writable, or set `CARGO_TARGET_DIR`",
     )
 }

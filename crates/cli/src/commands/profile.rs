@@ -177,7 +177,7 @@ impl Profile {
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {
                 Err(error) => Some(format!("{:#}", anyhow::anyhow!(error.to_string()))),
-                Ok(Ended::Interrupted) => Some("it was interrupted".to_owned()),
+                Ok(Ended::Interrupted) => Some("stopped by a signal".to_owned()),
                 Ok(Ended::Complete) if overview.rows == 0 => {
                     Some("the dataset has no rows".to_owned())
                 }

@@ -1,8 +1,9 @@
 //! The progress bar; without a terminal, a line for what matters.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use ipw_core::event::{Event, Notice, Observer};
 use ipw_core::text::printable;
 
@@ -28,14 +29,15 @@ impl Progress {
         let (bar, template) = match queries {
             Some(queries) => (
                 ProgressBar::new(queries),
-                "{msg:12} {wide_bar} {pos}/{len} {per_sec} ETA {eta}",
+                "{msg:12} {wide_bar} {pos}/{len} {rate} ETA {eta}",
             ),
-            None => (
-                ProgressBar::no_length(),
-                "{msg:12} {spinner} {pos} {per_sec}",
-            ),
+            None => (ProgressBar::no_length(), "{msg:12} {spinner} {pos} {rate}"),
         };
-        let style = ProgressStyle::with_template(template).expect("the template is fixed");
+        let style = ProgressStyle::with_template(template)
+            .expect("the template is fixed")
+            .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = write!(out, "{:.1}/s", state.per_sec());
+            });
         bar.set_style(style);
         bar.set_message("warm-up");
         self.bar = bar;

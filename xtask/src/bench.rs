@@ -1,0 +1,95 @@
+//! `cargo xtask bench`: what the budgets of the design say, measured.
+//!
+//! Every table holds a yardstick from the same run on the same machine, repetitions give a median
+//! and a spread, and nothing is asserted: a busy machine makes wide spreads, not failures.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use crate::say;
+
+mod query;
+mod raw;
+mod spread;
+mod stamps;
+mod start_up;
+mod store;
+mod table;
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// What to measure
+    #[arg(default_value = "all")]
+    what: What,
+    /// Small sizes and few rounds: to see that it works, not to quote
+    #[arg(long)]
+    quick: bool,
+    /// Rows of the one run that `store-once` writes
+    #[arg(long, hide = true, default_value_t = 0)]
+    rows: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Cost of a query beyond the service's own time
+    Query,
+    /// How far stamps lie behind the socket
+    Stamps,
+    /// Cost, size and memory of rows
+    Store,
+    /// All of them
+    All,
+    /// One run in a process of its own, whose memory can be told apart
+    #[value(hide = true)]
+    StoreOnce,
+}
+
+/// How much to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    Quick,
+    Full,
+}
+
+impl Effort {
+    fn choose<T>(self, quick: T, full: T) -> T {
+        match self {
+            Self::Quick => quick,
+            Self::Full => full,
+        }
+    }
+}
+
+pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+    if args.what == What::StoreOnce {
+        print(&store::once(args.rows)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let effort = if args.quick {
+        Effort::Quick
+    } else {
+        Effort::Full
+    };
+    let benchmarks: [(What, fn(Effort) -> anyhow::Result<String>); 3] = [
+        (What::Query, query::run),
+        (What::Stamps, stamps::run),
+        (What::Store, store::run),
+    ];
+    for (what, measure) in benchmarks {
+        if args.what == what || args.what == What::All {
+            print(&measure(effort)?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// Says which round begins.
+fn say_round(what: &str, round: usize, rounds: usize) {
+    say(&format!("bench {what}: round {} of {rounds}", round + 1));
+}

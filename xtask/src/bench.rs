@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::say;
 
+mod ipw;
 mod query;
 mod raw;
 mod spread;
@@ -62,6 +63,9 @@ impl Effort {
     }
 }
 
+/// Measures, and says it in Markdown.
+type Benchmark = fn(Effort) -> anyhow::Result<String>;
+
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     if args.what == What::StoreOnce {
         print(&store::once(args.rows)?);
@@ -72,7 +76,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, fn(Effort) -> anyhow::Result<String>); 3] = [
+    let benchmarks: [(What, Benchmark); 3] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),

@@ -35,8 +35,9 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     if !built.context("starting cargo")?.success() {
         anyhow::bail!("`ipw` does not build");
     }
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let server = LlamaServer::start(threads)?;
+    // One core stays free: who measures must not compete with what is measured.
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let server = LlamaServer::start(cores.saturating_sub(1).max(1))?;
     say(&format!("demo: the server listens on {}", server.url()));
     let before = newest_run(&args.output_dir);
     ignore_interrupts().context("listening for Ctrl-C")?;
@@ -62,8 +63,17 @@ fn profile(args: &DemoArgs, url: &str) -> Command {
     command
 }
 
+/// The cargo that runs us, as if called from the shell: some build scripts (ring's) watch the
+/// variables that it sets for us, and would build again each time.
 fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let about_us = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    });
+    for name in about_us {
+        command.env_remove(name);
+    }
     command.args(args);
     command
 }

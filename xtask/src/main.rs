@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod demo;
 
 /// What people run by hand.
@@ -19,11 +20,14 @@ struct Cli {
 enum Command {
     /// Profile a real small model on this machine; everything it needs installs itself
     Demo(demo::DemoArgs),
+    /// Measure what the design's budgets are about, and print it as tables
+    Bench(bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     done.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));

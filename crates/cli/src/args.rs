@@ -16,7 +16,8 @@ Examples:
   ipw show runs/profile_UNKNOWN_HW_smollm2_starter
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
-credentials, 4 more than 10 % of the rows failed, 6 output exists, 130 interrupted (what there is
+credentials, 4 more than 10 % of the rows failed, 5 energy was required and is not
+available, 6 output exists, 130 interrupted (what there is
 was saved).";
 
 /// Measure how much correct work an LLM inference service does for its time and energy.
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     },
     /// Show what came out of a run, finished or not
     Show(ShowArgs),
+    /// Say what measures energy here, how well, and what would measure it better
+    Doctor(DoctorArgs),
     /// Print completions for a shell
     Completions {
         /// Which shell
@@ -55,6 +58,28 @@ pub(crate) enum Listed {
     Datasets,
     /// Both
     All,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Design power of this machine's CPUs in watts, for the estimate
+    #[arg(long, value_name = "W", env = "IPW_CPU_TDP")]
+    pub(crate) cpu_tdp: Option<f64>,
+}
+
+/// Where the service runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HostChoice {
+    /// By its address: here if it is one of this machine's
+    Auto,
+    /// Here (containers, WSL)
+    Local,
+    /// Elsewhere (tunnels)
+    Remote,
 }
 
 #[derive(Debug, Args)]
@@ -153,6 +178,32 @@ pub(crate) struct ProfileArgs {
     /// Queries before the first that counts; they are not from the dataset [default: 3]
     #[arg(long, value_name = "N", env = "IPW_WARMUP", help_heading = "Workload")]
     pub(crate) warmup: Option<u32>,
+
+    /// Time between two readings of the hardware [default: 10ms]
+    #[arg(
+        long,
+        value_name = "D",
+        env = "IPW_SAMPLE_INTERVAL",
+        help_heading = "Energy"
+    )]
+    pub(crate) sample_interval: Option<Span>,
+    /// Refuse to run without a measured energy source (exit 5); an estimate is none
+    #[arg(long, help_heading = "Energy")]
+    pub(crate) require_energy: bool,
+    /// Do not estimate the CPU's energy where nothing measures it
+    #[arg(long, help_heading = "Energy")]
+    pub(crate) no_estimate: bool,
+    /// Design power of this machine's CPUs in watts, for the estimate
+    #[arg(long, value_name = "W", env = "IPW_CPU_TDP", help_heading = "Energy")]
+    pub(crate) cpu_tdp: Option<f64>,
+    /// Where the service runs, and so whether local joules are its own [default: auto]
+    #[arg(
+        long,
+        value_name = "WHERE",
+        env = "IPW_SERVICE_HOST",
+        help_heading = "Energy"
+    )]
+    pub(crate) service_host: Option<HostChoice>,
 
     /// Where run directories are made [default: ./runs]
     #[arg(

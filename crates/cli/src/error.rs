@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Service = 3,
     /// Too many rows failed.
     Failed = 4,
+    /// Energy was required and is not available.
+    NoEnergy = 5,
     /// The output exists.
     Exists = 6,
     /// Interrupted; what there is was saved.

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod error;
+mod hardware;
 mod observe;
 mod screen;
 mod settings;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         Command::Profile(profile) => commands::profile::run(*profile),
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Completions { shell } => commands::completions::run(shell),
     };
     match done {

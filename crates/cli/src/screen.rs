@@ -8,7 +8,7 @@ use std::path::Path;
 
 use ipw_core::text::{excerpt, printable};
 use ipw_store::Overview;
-use ipw_store::overview::Distribution;
+use ipw_store::overview::{Distribution, EnergyTotals};
 
 use crate::error::CliError;
 
@@ -64,7 +64,9 @@ pub(crate) fn overview(head: &[(&str, String)], overview: &Overview, directory: 
     if let Some(elapsed) = overview.elapsed_seconds {
         let _ = writeln!(text, "{:<9} {}", "elapsed", seconds(elapsed));
     }
-    let _ = writeln!(text, "{:<9} not measured yet in this version", "energy");
+    for line in energy(&overview.energy) {
+        let _ = writeln!(text, "{line}");
+    }
     if let Some(table) = latencies(overview, width()) {
         let _ = writeln!(text, "\n{table}");
     }
@@ -100,6 +102,71 @@ fn tokens(overview: &Overview) -> String {
         );
     }
     text
+}
+
+/// What is known of the energy, and how; an estimate is called one in every line.
+fn energy(energy: &EnergyTotals) -> Vec<String> {
+    let Some(joules) = energy.joules else {
+        let reasons: Vec<_> = energy
+            .reasons
+            .iter()
+            .map(|(reason, rows)| format!("{reason}: {rows} rows"))
+            .collect();
+        let why = if reasons.is_empty() {
+            "no rows".to_owned()
+        } else {
+            reasons.join(", ")
+        };
+        return vec![format!("{:<9} unknown ({why})", "energy")];
+    };
+    let is_estimate = energy
+        .basis
+        .iter()
+        .any(|basis| basis.ends_with("estimated"));
+    let how = if is_estimate {
+        "estimated, not measured"
+    } else {
+        "measured"
+    };
+    let sigma = energy
+        .sigma_joules
+        .map_or(String::new(), |sigma| format!(" ± {sigma:.1} J"));
+    let basis = energy.basis.join(", ");
+    let mut lines = vec![format!(
+        "{:<9} {joules:.1} J{sigma}, {how} ({basis})",
+        "energy"
+    )];
+    let mut parts = Vec::new();
+    if let Some(per_query) = energy.joules_per_query {
+        parts.push(format!("{} per query", small(per_query.mean, "J")));
+    }
+    if let Some(per_token) = energy.joules_per_output_token {
+        parts.push(format!("{} per output token", small(per_token, "J")));
+    }
+    if let Some(watts) = energy.watts {
+        parts.push(format!("{watts:.1} W"));
+    }
+    let mark = if is_estimate { " (estimated)" } else { "" };
+    lines.push(format!("{:<9} {}{mark}", "", parts.join(", ")));
+    if !energy.reasons.is_empty() {
+        let without: u64 = energy.reasons.values().sum();
+        let why: Vec<_> = energy.reasons.keys().cloned().collect();
+        lines.push(format!(
+            "{:<9} {without} rows without energy ({})",
+            "",
+            why.join(", ")
+        ));
+    }
+    lines
+}
+
+/// A quantity with a prefix that fits.
+fn small(value: f64, unit: &str) -> String {
+    if value.abs() >= 1.0 {
+        format!("{value:.2} {unit}")
+    } else {
+        format!("{:.1} m{unit}", value * 1e3)
+    }
 }
 
 /// A line of the table for each quantity, in columns that fit `width`.
@@ -165,6 +232,7 @@ mod tests {
             time_to_first_token_seconds: None,
             total_query_seconds,
             throughput_tokens_per_sec: None,
+            energy: EnergyTotals::default(),
         };
         for (width, columns) in [(80, 6), (40, 2), (20, 2)] {
             let table = latencies(&overview, width).unwrap();

@@ -8,16 +8,19 @@ use ipw_clients::{ClientSpec, KeySource};
 use ipw_core::params::Params;
 use ipw_core::secret::looks_secret;
 use ipw_datasets::DatasetSpec;
-use ipw_runner::plan::{Generation, Load, Output};
+use ipw_runner::plan::{Generation, Load, Output, ServiceHost, Telemetry};
 use ipw_runner::{Arrivals, Plan, Stop};
 use serde::Deserialize;
 use serde_json::Map;
 
-use crate::args::{KeyValue, ProfileArgs, Span, json_or_text};
+use crate::args::{HostChoice, KeyValue, ProfileArgs, Span, json_or_text};
 use crate::error::{CliError, Exit};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+/// Faster than this, sampling itself would show in what it measures.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 const WARMUP: u32 = 3;
 const FLUSH_EVERY: usize = 100;
 
@@ -54,6 +57,7 @@ pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
                 .map_or(REQUEST_TIMEOUT, |Span(limit)| limit)
                 .as_secs_f64(),
         },
+        telemetry: telemetry(args)?,
         output: Output {
             directory: args
                 .output_dir
@@ -132,7 +136,13 @@ impl ProfileArgs {
             system,
             warmup
         );
-        or!(output_dir, flush_every);
+        or!(
+            output_dir,
+            flush_every,
+            sample_interval,
+            cpu_tdp,
+            service_host
+        );
         if self.api_key_env.is_none() && self.api_key_file.is_none() {
             self.api_key_env = weaker.api_key_env;
             self.api_key_file = weaker.api_key_file;
@@ -146,12 +156,38 @@ impl ProfileArgs {
             own.splice(0..0, weaker);
         }
         self.insecure_key |= weaker.insecure_key;
+        self.require_energy |= weaker.require_energy;
+        self.no_estimate |= weaker.no_estimate;
         self.overwrite |= weaker.overwrite;
         self.yes |= weaker.yes;
         self.durable |= weaker.durable;
         self.json |= weaker.json;
         self.quiet |= weaker.quiet;
     }
+}
+
+fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
+    if args
+        .cpu_tdp
+        .is_some_and(|watts| !watts.is_finite() || watts <= 0.0)
+    {
+        return Err(CliError::usage("`--cpu-tdp` takes watts above zero"));
+    }
+    let service_host = match args.service_host {
+        None | Some(HostChoice::Auto) => ServiceHost::Auto,
+        Some(HostChoice::Local) => ServiceHost::Local,
+        Some(HostChoice::Remote) => ServiceHost::Remote,
+    };
+    let interval = args
+        .sample_interval
+        .map_or(SAMPLE_INTERVAL, |Span(interval)| interval);
+    Ok(Telemetry {
+        sample_interval_seconds: interval.max(SHORTEST_INTERVAL).as_secs_f64(),
+        require_energy: args.require_energy,
+        estimate: !args.no_estimate,
+        cpu_tdp_watts: args.cpu_tdp,
+        service_host,
+    })
 }
 
 fn model(args: &ProfileArgs) -> Result<String, CliError> {

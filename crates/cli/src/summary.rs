@@ -3,33 +3,36 @@
 use std::path::Path;
 
 use ipw_core::slug::model_label;
-use ipw_core::time::Clock;
-use ipw_datasets::Dataset;
 use ipw_runner::{Plan, Stop};
 use ipw_store::summary::{Part, Versions};
 use ipw_store::{Status, Summary};
 use serde_json::{Value, json};
 
-/// The hardware's label until a source names it.
-pub(crate) const UNKNOWN_HARDWARE: &str = "UNKNOWN_HW";
+use crate::commands::profile::Profile;
+use crate::hardware::Hardware;
 
 pub(crate) fn new(
-    plan: &Plan,
-    dataset: &dyn Dataset,
+    profile: &Profile,
+    hardware: &Hardware,
     directory: &Path,
     client_info: Value,
-    clock: &dyn Clock,
 ) -> Summary {
+    let Profile {
+        plan,
+        dataset,
+        clock,
+        ..
+    } = profile;
     let anchor = clock.anchor();
     Summary {
         model: model_label(&plan.model),
         profiler_config: profiler_config(plan),
         dataset: dataset.id().to_owned(),
         dataset_name: dataset.name().to_owned(),
-        hardware_label: UNKNOWN_HARDWARE.to_owned(),
+        hardware_label: hardware.label.clone(),
         generated_at: anchor.unix_seconds(clock.now()),
         total_queries: 0,
-        system_info: None,
+        system_info: Some(hardware.system.clone()),
         gpu_info: None,
         output_dir: directory.display().to_string(),
         versions: Versions::here(),
@@ -38,6 +41,7 @@ pub(crate) fn new(
         status: Status::Running,
         reason: None,
         parts: vec![Part { part: 0, anchor }],
+        telemetry: None,
         overview: None,
     }
 }

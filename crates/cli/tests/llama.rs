@@ -29,7 +29,8 @@ struct Lab {
 impl Lab {
     fn make() -> Result<Self, Missing> {
         let datasets = hugging_face::newest()?;
-        let server = LlamaServer::start(2)?;
+        // One thread: two spin for each other, and crawl where the cores have other work too.
+        let server = LlamaServer::start(1)?;
         let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join("llama");
         if output.exists() {
             std::fs::remove_dir_all(&output).unwrap();

@@ -58,6 +58,10 @@ pub enum Event {
         input_tokens: Option<u64>,
         /// Tokens generated.
         output_tokens: Option<u64>,
+        /// Energy on the basis.
+        joules: Option<f64>,
+        /// What the energy was made from.
+        basis: Option<&'static str>,
     },
     /// Something that the user should know and that stops nothing.
     Warning {

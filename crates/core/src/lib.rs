@@ -3,16 +3,22 @@
 //! Pure: nothing here opens a file, reads a clock or awaits. Whatever needs the world takes one of
 //! the traits ([`time::Clock`], [`sink::Sink`], [`event::Observer`]) and gets it from `cli`.
 
+pub mod counter;
+pub mod energy;
 pub mod event;
+pub mod hardware;
 pub mod nearest;
 pub mod params;
 pub mod query;
+pub mod reading;
 pub mod record;
 pub mod reply;
 pub mod secret;
 pub mod shape;
 pub mod sink;
 pub mod slug;
+pub mod source;
 pub mod stats;
 pub mod text;
 pub mod time;
+pub mod units;

@@ -1,6 +1,6 @@
 //! `K=V` parameters of a dataset or a client.
 //!
-//! A member takes what it knows by name and type, then calls [`Params::finish`]: what is left is
+//! A member takes what it knows by name and type, then calls [`ParamReader::finish`]: what is left is
 //! an error that names the parameter, the known ones and the nearest.
 
 use std::collections::BTreeMap;

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use crate::energy::QueryEnergy;
 use crate::query::Query;
 use crate::reply::{Reply, TokenCounts};
 use crate::stats::{quantile, standard_deviation};
 use crate::time::Timestamp;
+use crate::units::Watts;
 
 /// One row of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,9 +20,28 @@ pub struct Record {
     pub due: Timestamp,
     /// What came back.
     pub reply: Reply,
+    /// What it took.
+    pub energy: QueryEnergy,
 }
 
 impl Record {
+    /// Mean power on the basis while the query was under way.
+    pub fn headline_power(&self) -> Option<Watts> {
+        let time = self.reply.timing.end.since(self.reply.timing.start);
+        let energy = self.energy.headline()?;
+        (!time.is_zero()).then(|| energy / time)
+    }
+
+    /// Energy on the basis per output token, in joules.
+    pub fn joules_per_output_token(&self) -> Option<f64> {
+        per(self.energy.headline()?.joules(), self.reply.tokens.output)
+    }
+
+    /// Energy on the basis per token, in joules.
+    pub fn joules_per_token(&self) -> Option<f64> {
+        per(self.energy.headline()?.joules(), self.total_tokens())
+    }
+
     /// The latencies from the moment when the request was sent.
     pub fn latency(&self) -> Latency {
         match self.reply.timing.sent {
@@ -45,6 +66,16 @@ impl Record {
     pub fn schedule_lag(&self) -> Duration {
         self.reply.timing.start.since(self.due)
     }
+}
+
+/// `value` per each of `count`; `None` for none of them.
+fn per(value: f64, count: Option<u64>) -> Option<f64> {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a reply has fewer than 2^52 tokens"
+    )]
+    let count = count.filter(|count| *count > 0)? as f64;
+    Some(value / count)
 }
 
 /// Latencies of one reply; `None` where the reply has no such thing, all of them `None` for a
@@ -170,6 +201,7 @@ mod tests {
                 timing,
                 exchange: Exchange::default(),
             },
+            energy: QueryEnergy::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Where rows go.
 
+use crate::reading::Reading;
 use crate::record::Record;
 
 /// Takes rows for good: what was appended without an error is lost only with the last second
@@ -8,6 +9,12 @@ pub trait Sink {
     /// Takes one row. It may wait until there is room (rows are never dropped); an error means that
     /// no further row can be taken.
     fn append(&mut self, record: Record) -> Result<(), SinkError>;
+}
+
+/// Takes raw readings for good.
+pub trait ReadingSink: Send {
+    /// Takes readings and returns when they are on disk.
+    fn append(&mut self, readings: &[Reading]) -> Result<(), SinkError>;
 }
 
 /// Rows can no longer be stored.

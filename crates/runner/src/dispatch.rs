@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ipw_clients::{Client, Request};
 use ipw_core::query::Query;
-use ipw_core::record::Record;
 use ipw_core::reply::Reply;
 use ipw_core::time::{Clock, Timestamp};
 
@@ -16,7 +15,6 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) client: &'a dyn Client,
     pub(crate) clock: &'a Arc<dyn Clock>,
     pub(crate) interrupt: &'a Interrupt,
-    pub(crate) part: u32,
 }
 
 impl Dispatch<'_> {
@@ -32,17 +30,6 @@ impl Dispatch<'_> {
             cancel: self.interrupt.cancel(),
         };
         self.client.send(request).await
-    }
-
-    /// The row of `query`, due at `due`.
-    pub(crate) async fn record(&self, query: Query, due: Timestamp) -> Record {
-        let reply = self.send(&query).await;
-        Record {
-            query,
-            part: self.part,
-            due,
-            reply,
-        }
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -6,11 +6,13 @@
 //! puts the parts together and owns the stop signal.
 
 pub mod arrivals;
+mod assemble;
 pub mod clock;
 mod dispatch;
 pub mod interrupt;
 pub mod notices;
 pub mod plan;
+pub mod recorder;
 pub mod run;
 pub mod stop;
 
@@ -19,5 +21,6 @@ pub use clock::SystemClock;
 pub use interrupt::{Interrupt, Interrupter};
 pub use notices::Notices;
 pub use plan::Plan;
+pub use recorder::Recorder;
 pub use run::{Ended, Parts, RunError, make_ready, run};
 pub use stop::Stop;

@@ -1,6 +1,7 @@
 //! The notice rail: best effort, never in the way of a row.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
@@ -12,10 +13,29 @@ const QUEUE: usize = 4096;
 
 /// Hands notices to observers on a thread of their own.
 pub struct Notices {
-    sender: SyncSender<Notice>,
+    notifier: Notifier,
     thread: JoinHandle<()>,
+}
+
+/// A way to send notices, for whoever has something to say.
+#[derive(Clone)]
+pub struct Notifier {
+    sender: SyncSender<Notice>,
     clock: Arc<dyn Clock>,
-    dropped: u64,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Notifier {
+    /// Passes an event on, or drops it when the observers lag.
+    pub fn send(&self, event: Event) {
+        let notice = Notice {
+            at: self.clock.now(),
+            event,
+        };
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(notice) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Notices {
@@ -28,34 +48,38 @@ impl Notices {
         let thread = std::thread::Builder::new()
             .name("ipw-notices".to_owned())
             .spawn(move || observe(&receiver, observers))?;
-        Ok(Self {
+        let notifier = Notifier {
             sender,
-            thread,
             clock,
-            dropped: 0,
-        })
+            dropped: Arc::default(),
+        };
+        Ok(Self { notifier, thread })
     }
 
     /// Passes an event on, or drops it when the observers lag.
-    pub fn send(&mut self, event: Event) {
-        let notice = Notice {
-            at: self.clock.now(),
-            event,
-        };
-        if let Err(TrySendError::Full(_)) = self.sender.try_send(notice) {
-            self.dropped += 1;
-        }
+    pub fn send(&self, event: Event) {
+        self.notifier.send(event);
+    }
+
+    /// A way to send notices from elsewhere; it must be gone before [`Notices::finish`].
+    pub fn notifier(&self) -> Notifier {
+        self.notifier.clone()
     }
 
     /// Sends the last event, made from the number that was dropped, and waits for the observers.
     pub fn finish(self, last: impl FnOnce(u64) -> Event) {
-        let notice = Notice {
-            at: self.clock.now(),
-            event: last(self.dropped),
-        };
+        let Notifier {
+            sender,
+            clock,
+            dropped,
+        } = self.notifier;
+        let event = last(dropped.load(Ordering::Relaxed));
         // The last one may wait: nothing is measured any more.
-        let _ = self.sender.send(notice);
-        drop(self.sender);
+        let _ = sender.send(Notice {
+            at: clock.now(),
+            event,
+        });
+        drop(sender);
         let _ = self.thread.join();
     }
 }
@@ -97,7 +121,7 @@ mod tests {
             seen: Arc::clone(&seen),
         };
         let clock = Arc::new(SystemClock::start());
-        let mut notices = Notices::start(vec![Box::new(observer)], clock).unwrap();
+        let notices = Notices::start(vec![Box::new(observer)], clock).unwrap();
         let sent = QUEUE as u64 + 100;
         for _ in 0..sent {
             notices.send(Event::Stopping {

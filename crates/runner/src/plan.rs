@@ -26,6 +26,8 @@ pub struct Plan {
     pub generation: Generation,
     /// When queries are sent.
     pub load: Load,
+    /// What is read from the hardware.
+    pub telemetry: Telemetry,
     /// Where rows go.
     pub output: Output,
 }
@@ -54,6 +56,42 @@ pub struct Load {
     pub warmup: u32,
     /// How long one query may take, in seconds.
     pub request_timeout_seconds: f64,
+}
+
+/// What is read from the hardware.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Telemetry {
+    /// Seconds between two readings, for sources that can be read so often.
+    pub sample_interval_seconds: f64,
+    /// Whether a run without measured energy is refused.
+    pub require_energy: bool,
+    /// Whether energy may be estimated where nothing measures it.
+    pub estimate: bool,
+    /// The CPU's design power, if the user says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_tdp_watts: Option<f64>,
+    /// Where the service runs.
+    pub service_host: ServiceHost,
+}
+
+/// Where the service runs, as far as energy is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceHost {
+    /// Here if its address is one of this machine's.
+    Auto,
+    /// Here, whatever its address says.
+    Local,
+    /// Elsewhere, whatever its address says.
+    Remote,
+}
+
+impl Telemetry {
+    /// Time between two readings.
+    pub fn sample_interval(&self) -> Duration {
+        Duration::from_secs_f64(self.sample_interval_seconds)
+    }
 }
 
 /// Where rows go.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use ipw_clients::{Client, NotReady};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
-use ipw_core::record::Record;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
 use ipw_datasets::{Dataset, DatasetError};
+use ipw_telemetry::Session;
 use serde_json::Map;
 
+use crate::assemble::{Assembler, Landed};
 use crate::dispatch::Dispatch;
 use crate::{Interrupt, Notices, Plan};
 
@@ -20,6 +21,8 @@ pub struct Parts<'a> {
     pub client: &'a dyn Client,
     /// Where they come from.
     pub dataset: &'a dyn Dataset,
+    /// What the hardware reports.
+    pub session: Arc<Session>,
     /// The clock of this part.
     pub clock: Arc<dyn Clock>,
     /// The number of this part.
@@ -53,30 +56,47 @@ pub async fn make_ready(client: &dyn Client, model: &str) -> Result<Vec<String>,
     client.prepare(model).await
 }
 
-/// Warms up, then sends the dataset's queries by the plan, one row each into `sink`.
-pub async fn run(
+/// Warms up, then sends the dataset's queries by the plan, one row each into `sink`, which comes
+/// back with how it ended.
+pub async fn run<S: Sink + Send + 'static>(
     plan: &Plan,
     parts: &Parts<'_>,
-    sink: &mut dyn Sink,
-    notices: &mut Notices,
+    sink: S,
+    notices: &Notices,
     interrupt: &Interrupt,
-) -> Result<Ended, RunError> {
+) -> Result<(S, Result<Ended, RunError>), std::io::Error> {
     let Parts {
-        client,
-        ref clock,
-        part,
-        ..
+        client, ref clock, ..
     } = *parts;
     let dispatch = Dispatch {
         plan,
         client,
         clock,
         interrupt,
-        part,
     };
+    let assembler = Assembler::start(Arc::clone(&parts.session), sink, notices.notifier())?;
+    let sent = send_all(&dispatch, parts, &assembler, notices).await;
+    let (sink, stored) = assembler.finish();
+    let went = match stored {
+        Ok(()) => sent,
+        Err(error) => Err(error.into()),
+    };
+    Ok((sink, went))
+}
+
+async fn send_all<S: Sink + Send + 'static>(
+    dispatch: &Dispatch<'_>,
+    parts: &Parts<'_>,
+    assembler: &Assembler<S>,
+    notices: &Notices,
+) -> Result<Ended, RunError> {
+    let Dispatch {
+        plan, interrupt, ..
+    } = *dispatch;
+    let session = &parts.session;
     let mut queries = parts.dataset.queries()?.peekable();
     if let Some(Ok(first)) = queries.peek() {
-        warm_up(&dispatch, first, notices).await;
+        warm_up(dispatch, first, notices).await;
     }
     let mut sent = 0;
     let mut free = dispatch.now();
@@ -84,9 +104,20 @@ pub async fn run(
         let Some(query) = queries.next().transpose()? else {
             break;
         };
-        let record = dispatch.record(query, plan.load.arrivals.due(free)).await;
-        notices.send(finished(&record));
-        sink.append(record)?;
+        let due = plan.load.arrivals.due(free);
+        let ticket = session.open(dispatch.now());
+        let reply = dispatch.send(&query).await;
+        session.landed(ticket);
+        if !assembler.push(Landed {
+            query,
+            part: parts.part,
+            due,
+            reply,
+            ticket,
+        }) {
+            // The sink's own error is told when the assembler ends.
+            break;
+        }
         sent += 1;
         free = dispatch.now();
     }
@@ -99,7 +130,7 @@ pub async fn run(
 
 /// Wakes the service up with prompts that are in no dataset, so that no row is spent and no prompt
 /// of the dataset is in a cache. They ask for the parameters that the dataset's first query does.
-async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &mut Notices) {
+async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &Notices) {
     const PROMPTS: [&str; 3] = [
         "Name one colour of the rainbow.",
         "Which day comes after Monday?",
@@ -125,17 +156,5 @@ async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &mut Notices) {
             of,
             outcome,
         });
-    }
-}
-
-fn finished(record: &Record) -> Event {
-    let latency = record.latency();
-    Event::QueryFinished {
-        query_index: record.query.index,
-        outcome: record.reply.outcome.label().into_owned(),
-        total_seconds: latency.total.map(|time| time.as_secs_f64()),
-        first_token_seconds: latency.first_token.map(|time| time.as_secs_f64()),
-        input_tokens: record.reply.tokens.input,
-        output_tokens: record.reply.tokens.output,
     }
 }

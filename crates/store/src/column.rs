@@ -138,22 +138,45 @@ impl<T: 'static> Column<T> {
         })
     }
 
+    /// A list of structs, never null itself.
+    pub fn list<U: Clone + Send + Sync + 'static>(
+        name: &str,
+        get: impl Fn(&T) -> &[U] + Send + Sync + 'static,
+        columns: Vec<Column<U>>,
+    ) -> Self {
+        let item = Column::group("item", columns);
+        let field = Arc::new(item.field());
+        Self::leaf(name, DataType::List(Arc::clone(&field)), move |rows| {
+            let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| get(row).len()));
+            let items: Vec<U> = rows
+                .iter()
+                .flat_map(|row| get(row).iter().cloned())
+                .collect();
+            Arc::new(ListArray::new(
+                Arc::clone(&field),
+                offsets,
+                item.build(&items),
+                None,
+            ))
+        })
+    }
+
+    /// A text that is the same in every row.
+    pub fn constant_text(name: &str, value: Option<String>) -> Self {
+        Self::leaf(name, DataType::Utf8, move |rows| {
+            Arc::new(
+                rows.iter()
+                    .map(|_| value.as_deref())
+                    .collect::<StringArray>(),
+            )
+        })
+    }
+
     /// A column that is typed and that nothing fills yet.
     pub fn unfilled(name: &str, data_type: DataType) -> Self {
         let empty = data_type.clone();
         Self::leaf(name, data_type, move |rows| {
             new_null_array(&empty, rows.len())
-        })
-    }
-
-    /// A list that is typed and that nothing fills yet: empty, not null.
-    pub fn unfilled_list(name: &str, item: DataType) -> Self {
-        let item = list_item(item);
-        let empty = Arc::clone(&item);
-        Self::leaf(name, DataType::List(item), move |rows| {
-            let values = arrow::array::new_empty_array(empty.data_type());
-            let offsets = OffsetBuffer::new_zeroed(rows.len());
-            Arc::new(ListArray::new(Arc::clone(&empty), offsets, values, None))
         })
     }
 

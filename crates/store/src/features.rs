@@ -3,10 +3,24 @@
 //! Lists are spelt the legacy way, `[feature]`: it is the one spelling that `datasets` 2.14 to 5
 //! all read (design D9).
 
-use arrow::datatypes::{DataType, Fields};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Fields, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 
+use crate::FORMAT_VERSION;
 use crate::column::type_name;
+
+/// A schema that carries its own features and the format's version.
+pub(crate) fn schema_with_features(fields: Fields) -> SchemaRef {
+    let huggingface = json!({ "info": { "features": features(&fields) } });
+    let about = HashMap::from([
+        ("huggingface".to_owned(), huggingface.to_string()),
+        ("ipw.format_version".to_owned(), FORMAT_VERSION.to_string()),
+    ]);
+    Arc::new(Schema::new_with_metadata(fields, about))
+}
 
 /// Features of these fields.
 pub(crate) fn features(fields: &Fields) -> Value {

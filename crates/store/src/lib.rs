@@ -11,6 +11,7 @@ mod file;
 pub mod output;
 pub mod overview;
 pub mod reader;
+pub mod readings;
 pub mod schema;
 mod state;
 pub mod stream;
@@ -20,6 +21,7 @@ pub mod writer;
 pub use output::{NewRun, create};
 pub use overview::Overview;
 pub use reader::Run;
+pub use readings::ReadingWriter;
 pub use summary::{Status, Summary};
 pub use writer::{CommitPolicy, RunWriter};
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::SchemaRef;
 use serde_json::json;
 
 use crate::features::features;
@@ -89,20 +90,29 @@ fn fill(
     summary: &Summary,
     durable: bool,
 ) -> Result<StreamFile, StoreError> {
-    let about = json!({
-        "citation": "",
-        "description": "",
-        "features": features(schema.arrow().fields()),
-        "homepage": "",
-        "license": "",
-    });
-    let about = serde_json::to_vec_pretty(&about).expect("JSON values serialize");
-    file::replace(&made.join("dataset_info.json"), &about, durable)?;
+    write_dataset_info(made, &schema.arrow(), durable)?;
     file::replace(&made.join("plan.toml"), plan.as_bytes(), durable)?;
     summary.write(made)?;
     let stream = StreamFile::create(&made.join(LIVE_FILE), &schema.arrow(), durable)?;
     State::new(fingerprint.to_owned(), [LIVE_FILE.to_owned()]).write(made, durable)?;
     Ok(stream)
+}
+
+/// `dataset_info.json`: the columns in Hugging Face's words.
+pub(crate) fn write_dataset_info(
+    directory: &Path,
+    schema: &SchemaRef,
+    durable: bool,
+) -> Result<(), StoreError> {
+    let about = json!({
+        "citation": "",
+        "description": "",
+        "features": features(schema.fields()),
+        "homepage": "",
+        "license": "",
+    });
+    let about = serde_json::to_vec_pretty(&about).expect("JSON values serialize");
+    file::replace(&directory.join("dataset_info.json"), &about, durable)
 }
 
 fn move_into_place(

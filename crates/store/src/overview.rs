@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
+use arrow::array::{Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use ipw_core::stats::{mean, quantile};
 use serde::Serialize;
 
@@ -26,6 +26,107 @@ pub struct Overview {
     pub total_query_seconds: Option<Distribution>,
     /// Output tokens per second of each answered query.
     pub throughput_tokens_per_sec: Option<Distribution>,
+    /// Energy, failed queries included.
+    pub energy: EnergyTotals,
+}
+
+/// Energy over the rows of a run, on their basis.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct EnergyTotals {
+    /// What it is made from; `None` when no row has energy. A run whose rows differ has several.
+    pub basis: Vec<String>,
+    /// Rows that have energy.
+    pub rows: u64,
+    /// Their energy; `None` without any.
+    pub joules: Option<f64>,
+    /// One standard deviation of it. The scale of a source is wrong by the same factor in every
+    /// row, so deviations are added, not their squares.
+    pub sigma_joules: Option<f64>,
+    /// Mean power while these queries were under way.
+    pub watts: Option<f64>,
+    /// Energy per output token over the rows that know both.
+    pub joules_per_output_token: Option<f64>,
+    /// Energy of each query.
+    pub joules_per_query: Option<Distribution>,
+    /// Rows without energy, by reason.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+/// Sums on the way to [`EnergyTotals`].
+#[derive(Default)]
+struct EnergySums {
+    totals: EnergyTotals,
+    values: Vec<f64>,
+    seconds: f64,
+    sigma: f64,
+    with_tokens: f64,
+    tokens: u64,
+}
+
+impl EnergySums {
+    fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
+        let joules = column::<Float64Array>(batch, "headline.joules")?;
+        let sigma = column::<Float64Array>(batch, "headline.sigma_joules")?;
+        let basis = column::<StringArray>(batch, "energy.basis")?;
+        let reason = column::<StringArray>(batch, "energy.reason")?;
+        let start = column::<Float64Array>(batch, "timing.start_seconds")?;
+        let end = column::<Float64Array>(batch, "timing.end_seconds")?;
+        let output = run.metric::<Int64Array>(batch, "token_metrics.output")?;
+        for row in 0..batch.num_rows() {
+            if joules.is_null(row) {
+                let reason = if reason.is_null(row) {
+                    "unknown"
+                } else {
+                    reason.value(row)
+                };
+                *self.totals.reasons.entry(reason.to_owned()).or_insert(0) += 1;
+                continue;
+            }
+            let energy = joules.value(row);
+            self.values.push(energy);
+            self.seconds += end.value(row) - start.value(row);
+            self.sigma += sigma.value(row);
+            if let Ok(tokens @ 1..) = u64::try_from(output.value(row)) {
+                self.with_tokens += energy;
+                self.tokens += tokens;
+            }
+            if !self
+                .totals
+                .basis
+                .iter()
+                .any(|known| known == basis.value(row))
+            {
+                self.totals.basis.push(basis.value(row).to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a run has fewer than 2^52 tokens"
+    )]
+    fn finish(self) -> EnergyTotals {
+        let Self {
+            mut totals,
+            values,
+            seconds,
+            sigma,
+            with_tokens,
+            tokens,
+        } = self;
+        if values.is_empty() {
+            return totals;
+        }
+        let joules: f64 = values.iter().sum();
+        totals.rows = values.len() as u64;
+        totals.joules = Some(joules);
+        totals.sigma_joules = Some(sigma);
+        totals.watts = (seconds > 0.0).then(|| joules / seconds);
+        totals.joules_per_output_token = (tokens > 0).then(|| with_tokens / tokens as f64);
+        totals.joules_per_query = Distribution::of(values);
+        totals
+    }
 }
 
 /// Sums of tokens over the rows that know theirs.
@@ -82,6 +183,7 @@ impl Overview {
         let mut rows = 0;
         let (mut first_token, mut total, mut throughput) = (Vec::new(), Vec::new(), Vec::new());
         let mut span: Option<(f64, f64)> = None;
+        let mut energy = EnergySums::default();
         for batch in run.batches() {
             let batch = batch?;
             rows += batch.num_rows() as u64;
@@ -107,6 +209,7 @@ impl Overview {
                 run.metric::<Float64Array>(&batch, &path)
                     .map(|values| values.iter().flatten())
             };
+            energy.add(run, &batch)?;
             first_token.extend(latency("time_to_first_token_seconds")?);
             total.extend(latency("total_query_seconds")?);
             throughput.extend(latency("throughput_tokens_per_sec")?);
@@ -125,6 +228,7 @@ impl Overview {
             time_to_first_token_seconds: Distribution::of(first_token),
             total_query_seconds: Distribution::of(total),
             throughput_tokens_per_sec: Distribution::of(throughput),
+            energy: energy.finish(),
         })
     }
 

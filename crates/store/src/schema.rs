@@ -3,21 +3,19 @@
 //! All types are fixed from the first row on: a column that is null in every row still has its
 //! type, so that runs can be concatenated.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
+use ipw_core::hardware::SystemInfo;
 use ipw_core::record::{Latency, Record};
 use ipw_core::shape::Shape;
 use ipw_core::time::Timestamp;
-use serde_json::json;
 
-use crate::FORMAT_VERSION;
 use crate::column::{Column, Entry};
-use crate::features::features;
+use crate::features::schema_with_features;
 
 mod model;
 mod ours;
@@ -46,16 +44,11 @@ pub struct RunSchema {
 }
 
 impl RunSchema {
-    /// The columns for one model and one dataset's metadata.
-    pub fn new(model: &str, metadata: &Shape) -> Self {
-        let columns = columns(model, metadata);
+    /// The columns for one model, one dataset's metadata and one machine.
+    pub fn new(model: &str, metadata: &Shape, system: &SystemInfo) -> Self {
+        let columns = columns(model, metadata, system);
         let fields: Fields = columns.iter().map(Column::field).collect();
-        let huggingface = json!({ "info": { "features": features(&fields) } });
-        let about = HashMap::from([
-            ("huggingface".to_owned(), huggingface.to_string()),
-            ("ipw.format_version".to_owned(), FORMAT_VERSION.to_string()),
-        ]);
-        let schema = Arc::new(Schema::new_with_metadata(fields, about));
+        let schema = schema_with_features(fields);
         Self { columns, schema }
     }
 
@@ -83,7 +76,7 @@ impl RunSchema {
     }
 }
 
-fn columns(model: &str, metadata: &Shape) -> Vec<Column<Row>> {
+fn columns(model: &str, metadata: &Shape, system: &SystemInfo) -> Vec<Column<Row>> {
     let mut columns = vec![
         Column::text("problem", |row: &Row| Some(&row.record.query.problem))
             .says("the prompt, as sent", "never"),
@@ -102,7 +95,7 @@ fn columns(model: &str, metadata: &Shape) -> Vec<Column<Row>> {
             ],
         )
         .says("answers by model", "never"),
-        Column::group("model_metrics", vec![model::column(model)])
+        Column::group("model_metrics", vec![model::column(model, system)])
             .says("metrics by model", "never"),
     ];
     columns.extend(ours::columns());

@@ -8,6 +8,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
@@ -25,6 +26,7 @@ const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 pub struct StreamFile {
     file: File,
     path: PathBuf,
+    schema: SchemaRef,
     encoder: StreamEncoder,
     /// Where the end-of-stream marker lies: a multiple of 8.
     end: u64,
@@ -45,6 +47,7 @@ impl StreamFile {
         let stream = Self {
             file,
             path: path.to_owned(),
+            schema: Arc::clone(schema),
             encoder,
             end,
             durable,
@@ -74,6 +77,16 @@ impl StreamFile {
         self.sync()?;
         self.end += added;
         Ok(added)
+    }
+
+    /// The schema of its rows.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), StoreError> {
@@ -112,7 +125,6 @@ fn start(schema: &SchemaRef) -> Result<(StreamEncoder, Vec<u8>), ArrowError> {
 mod tests {
     use std::fs;
     use std::io::Cursor;
-    use std::sync::Arc;
 
     use arrow::array::{Array, Int64Array, StringArray};
     use arrow::datatypes::{DataType, Field, Schema};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ipw_core::hardware::SystemInfo;
 use ipw_core::time::Anchor;
 use serde::Serialize;
 use serde_json::Value;
@@ -52,7 +53,7 @@ pub struct Summary {
     /// Rows on disk.
     pub total_queries: u64,
     /// The machine.
-    pub system_info: Option<Value>,
+    pub system_info: Option<SystemInfo>,
     /// The GPU.
     pub gpu_info: Option<Value>,
     /// Where the run lies.
@@ -69,6 +70,8 @@ pub struct Summary {
     pub reason: Option<String>,
     /// The processes that made it.
     pub parts: Vec<Part>,
+    /// The sources, what each counted, and what sampling them cost.
+    pub telemetry: Option<Value>,
     /// What came out; `None` while it runs.
     pub overview: Option<Overview>,
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use arrow::datatypes::{DataType, Field, Fields};
+use ipw_core::hardware::SystemInfo;
 use ipw_core::shape::Shape;
 use ipw_store::schema::RunSchema;
 
@@ -14,7 +15,7 @@ const END: &str = "<!-- end of columns -->";
 
 fn schema() -> RunSchema {
     let metadata = Shape::Struct(vec![("row".to_owned(), Shape::Int)]);
-    RunSchema::new("<model>", &metadata)
+    RunSchema::new("<model>", &metadata, &SystemInfo::default())
 }
 
 fn generated() -> String {

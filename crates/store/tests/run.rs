@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow::array::{Array, Int64Array, StringArray};
+use ipw_core::energy::{QueryEnergy, Reason};
+use ipw_core::hardware::SystemInfo;
 use ipw_core::query::Query;
 use ipw_core::record::Record;
 use ipw_core::reply::{Exchange, Failure, Outcome, Reply, Timing, TokenCounts, TokenSource};
@@ -89,6 +91,7 @@ fn record(index: u64, outcome: Outcome) -> Record {
             timing,
             exchange: Exchange::default(),
         },
+        energy: QueryEnergy::unknown(Reason::NoSource),
     }
 }
 
@@ -113,12 +116,13 @@ fn summary(directory: &Path) -> Summary {
             part: 0,
             anchor: Hands::default().anchor(),
         }],
+        telemetry: None,
         overview: None,
     }
 }
 
 fn create(directory: &Path, existing: Existing) -> Result<NewRun, StoreError> {
-    let schema = RunSchema::new("m/1.5:b", &metadata());
+    let schema = RunSchema::new("m/1.5:b", &metadata(), &SystemInfo::default());
     ipw_store::create(
         directory,
         schema,

@@ -10,6 +10,7 @@ pub mod hugging_face;
 mod lab;
 mod place;
 mod python;
+pub mod sensor;
 mod skip;
 
 pub use http::{HttpFailed, Reply};

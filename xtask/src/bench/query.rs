@@ -1,29 +1,28 @@
 //! What a sequential query costs beyond the service's own time.
 //!
 //! The real binary against the reference service, and a blocking socket that asks the same as the
-//! floor. The service's own time is what its log says: request read → last byte written. The rest
-//! is transport, which both pay, and what the client adds.
+//! floor. The service's own time is what its log says: request read → its last write call begins.
+//! (Where that call ends says nothing: it wakes the client, which may run first, so the client's
+//! own work would count as the service's.) The rest is transport, which both pay, and what the
+//! client adds.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use ipw_core::stats::mean;
-use ipw_core::time::{Clock, Timestamp};
+use ipw_core::time::Clock;
 use ipw_reference::{Exchange, Script, Service};
 use ipw_runner::SystemClock;
-use ipw_store::{Overview, Run};
 use serde_json::json;
 
+use super::ipw::{WARM_UP, build, profile};
 use super::raw::RawClient;
 use super::spread::{Spread, micros, number};
 use super::table::Table;
 use super::{Effort, say_round, start_up};
-
-pub(crate) const WARM_UP: usize = 3;
 
 /// Queries, milliseconds per query and its service's milliseconds of the original, as published
 /// for one machine like this one: context, measured elsewhere.
@@ -49,17 +48,17 @@ struct Round {
     to_first_request: Duration,
 }
 
-/// What a run of the binary leaves.
-pub(crate) struct Profiled {
-    pub(crate) spawned: Timestamp,
-    pub(crate) overview: Overview,
-    pub(crate) log: Vec<Exchange>,
+impl Round {
+    /// What the binary adds to service and transport.
+    fn beyond_floor(&self) -> f64 {
+        self.ipw.wall - self.floor.wall
+    }
 }
 
 pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
     let sizes = effort.choose([200, 2000], [2000, 20_000]);
     let rounds = effort.choose(2, 7);
-    let ipw = build_ipw()?;
+    let ipw = build()?;
     let mut measured: [Vec<Round>; 2] = Default::default();
     for round in 0..rounds {
         say_round("query", round, rounds);
@@ -72,13 +71,10 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
             round.to_first_request.as_secs_f64() * 1e3
         })
     });
-    let mut text = table(&sizes, &measured).to_string();
-    text += &format!("\n{}", original(&measured[1]));
-    text += &format!(
-        "\n{}",
-        start_up::table(effort, &ipw, sizes.into_iter().zip(starts))?
-    );
-    Ok(text)
+    let queries = table(&sizes, &measured);
+    let original = original(&measured[1]);
+    let starts = start_up::table(effort, &ipw, sizes.into_iter().zip(starts))?;
+    Ok(format!("{queries}\n{original}\n{starts}"))
 }
 
 fn table(sizes: &[u64], measured: &[Vec<Round>]) -> Table {
@@ -91,23 +87,25 @@ fn table(sizes: &[u64], measured: &[Vec<Round>]) -> Table {
             "service's own",
             "beyond it",
             "ratio to the floor's",
+            "beyond the floor",
             "ratio to the fewer queries'",
         ],
     );
     for (rows, rounds) in sizes.iter().zip(measured) {
-        let beyond = |round: &Round| round.ipw.beyond() / round.floor.beyond();
+        let ratio = |round: &Round| round.ipw.beyond() / round.floor.beyond();
         let pairs = rounds.iter().zip(&measured[0]);
         let growth = Spread::of(pairs.map(|(more, few)| more.ipw.beyond() / few.ipw.beyond()));
         table.row(cells(*rows, "floor", rounds, |round| &round.floor));
         let mut ours = cells(*rows, "`ipw`", rounds, |round| &round.ipw);
-        ours[5] = format!("{:.2}", Spread::over(rounds, beyond));
-        ours[6] = format!("{growth:.2}");
+        ours[5] = format!("{:.2}", Spread::over(rounds, ratio));
+        ours[6] = format!("{:.1}", Spread::over(rounds, Round::beyond_floor));
+        ours[7] = format!("{growth:.2}");
         table.row(ours);
     }
     table
 }
 
-fn cells(rows: u64, who: &str, rounds: &[Round], of: impl Fn(&Round) -> &PerQuery) -> [String; 7] {
+fn cells(rows: u64, who: &str, rounds: &[Round], of: impl Fn(&Round) -> &PerQuery) -> [String; 8] {
     let spread =
         |value: fn(&PerQuery) -> f64| format!("{:.1}", Spread::over(rounds, |r| value(of(r))));
     [
@@ -117,6 +115,7 @@ fn cells(rows: u64, who: &str, rounds: &[Round], of: impl Fn(&Round) -> &PerQuer
         spread(|per| per.service),
         spread(PerQuery::beyond),
         "1".to_owned(),
+        String::new(),
         String::new(),
     ]
 }
@@ -129,19 +128,26 @@ fn original(rounds: &[Round]) -> Table {
             "its cost beyond the service",
             "budget: a tenth",
             "`ipw` here",
-            "ours ÷ the original's",
+            "ratio to the original's",
+            "of it the floor",
+            "of it beyond the floor",
         ],
     );
     for (queries, milliseconds) in ORIGINAL {
         let theirs = (milliseconds - ORIGINAL_SERVICE) * 1e3;
-        let share = Spread::over(rounds, |round| round.ipw.beyond() / theirs);
+        let share = |of: fn(&Round) -> f64| {
+            let share = Spread::over(rounds, |round| of(round) / theirs);
+            format!("{share:.3}")
+        };
         let ours = Spread::over(rounds, |round| round.ipw.beyond());
         table.row([
             queries.to_string(),
             format!("{theirs:.0}"),
             format!("{:.0}", theirs / 10.0),
             format!("{ours:.1}"),
-            format!("{share:.3}"),
+            share(|round| round.ipw.beyond()),
+            share(|round| round.floor.beyond()),
+            share(Round::beyond_floor),
         ]);
     }
     table
@@ -151,10 +157,10 @@ fn measure(ipw: &Path, rows: u64) -> anyhow::Result<Round> {
     let floor = measure_floor(rows)?;
     let directory = tempfile::tempdir()?;
     let dataset = directory.path().join("rows.jsonl");
-    let lines: String = (0..rows)
-        .map(|row| format!("{}\n", json!({"problem": prompt(row)})))
+    let lines: Vec<_> = (0..rows)
+        .map(|row| json!({"problem": prompt(row)}).to_string())
         .collect();
-    fs::write(&dataset, lines)?;
+    fs::write(&dataset, lines.join("\n"))?;
     let profiled = profile(ipw, &dataset.display().to_string(), rows)?;
     let elapsed = profiled.overview.elapsed_seconds.context("no rows")?;
     let first = profiled.log.first().context("no request")?;
@@ -165,40 +171,6 @@ fn measure(ipw: &Path, rows: u64) -> anyhow::Result<Round> {
         },
         floor,
         to_first_request: first.arrived.since(profiled.spawned),
-    })
-}
-
-/// Runs the binary once over `dataset`, which has `rows` rows.
-pub(crate) fn profile(ipw: &Path, dataset: &str, rows: u64) -> anyhow::Result<Profiled> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let service = Service::start(Arc::clone(&clock), |_| Script::default())?;
-    let output = tempfile::tempdir()?;
-    let mut command = Command::new(ipw);
-    command
-        .args(["profile", "--client", "openai", "--model", "reference"])
-        .args(["--client-base-url", &service.url(), "--dataset", dataset])
-        .args(["--warmup", &WARM_UP.to_string(), "--quiet"])
-        .args(["--max-queries", &rows.to_string()])
-        .arg("--output-dir")
-        .arg(output.path())
-        .env_clear()
-        .stdin(Stdio::null());
-    let spawned = clock.now();
-    let status = command.status().context("starting `ipw`")?;
-    ensure!(status.success(), "`ipw profile` ended with {status}");
-    let run = fs::read_dir(output.path())?
-        .next()
-        .context("`ipw` left no run")??;
-    let overview = Overview::of(&Run::open(&run.path())?)?;
-    ensure!(
-        overview.rows == rows && overview.unanswered() == 0,
-        "`ipw` answered not all of {rows} rows: {:?}",
-        overview.outcomes
-    );
-    Ok(Profiled {
-        spawned,
-        overview,
-        log: service.log(),
     })
 }
 
@@ -224,27 +196,14 @@ fn prompt(row: u64) -> String {
     format!("Question {row}: which of the rivers that flow into the Rhine is the longest, and why?")
 }
 
-/// The mean from request read to last byte written.
+/// The mean from request read to the last write call.
 fn service_time(log: &[Exchange]) -> anyhow::Result<f64> {
     let times: Vec<f64> = log
         .iter()
         .filter_map(|exchange| {
             let last = exchange.sends.last()?;
-            Some(micros(last.written.since(exchange.arrived)))
+            Some(micros(last.at.since(exchange.arrived)))
         })
         .collect();
     mean(&times).context("the service logged nothing")
-}
-
-/// Builds the binary and says where it is: beside the directory of this one's profile.
-fn build_ipw() -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--quiet", "-p", "ipw-cli"])
-        .status()
-        .context("starting cargo")?;
-    ensure!(status.success(), "building `ipw` failed");
-    let own = std::env::current_exe()?;
-    let target = own.ancestors().nth(2).context("no target directory")?;
-    Ok(target.join("release").join("ipw"))
 }

@@ -30,7 +30,7 @@ use super::{Effort, say_round};
 const FIRST_TOKEN: Duration = Duration::from_millis(20);
 const GAP: Duration = Duration::from_millis(3);
 const TOKENS: usize = 64;
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// What a client saw of one reply.
 struct Seen {
@@ -96,34 +96,30 @@ fn add_rows(streams: usize, rounds: &[Round], lags: &mut Table, bias: &mut Table
     };
     let ratios = [ratio(|lags| lags.p50), ratio(|lags| lags.p99)];
     let one = || "1".to_owned();
-    let whose: [(_, fn(&Round) -> &Lags, _); 2] = [
-        ("raw socket", |round| &round.raw, [one(), one()]),
-        ("client `openai`", |round| &round.client, ratios),
-    ];
-    for (who, of, [p50, p99]) in whose {
-        let spread =
-            |value: fn(&Lags) -> f64| format!("{:.1}", Spread::over(rounds, |r| value(of(r))));
-        let row = [streams.to_string(), who.to_owned()];
-        let [streams, who] = row.clone();
-        lags.row([
-            streams,
-            who,
-            spread(|lags| lags.p50),
-            spread(|lags| lags.p99),
-            p50,
-            p99,
-        ]);
-        let [streams, who] = row;
-        bias.row([
-            streams,
-            who,
-            spread(|lags| lags.bias),
-            spread(|lags| lags.beyond_script),
-        ]);
+    let raw = cells(rounds, |round| &round.raw);
+    let client = cells(rounds, |round| &round.client);
+    for (who, cells, [p50_ratio, p99_ratio]) in [
+        ("raw socket", raw, [one(), one()]),
+        ("client `openai`", client, ratios),
+    ] {
+        let [p50, p99, service, script] = cells;
+        let (streams, who) = (streams.to_string(), who.to_owned());
+        bias.row([streams.clone(), who.clone(), service, script]);
+        lags.row([streams, who, p50, p99, p50_ratio, p99_ratio]);
     }
 }
 
-type Ask = fn(&Service, Arc<dyn Clock>, Load) -> anyhow::Result<Vec<Seen>>;
+fn cells(rounds: &[Round], of: impl Fn(&Round) -> &Lags) -> [String; 4] {
+    let values: [fn(&Lags) -> f64; 4] = [
+        |lags| lags.p50,
+        |lags| lags.p99,
+        |lags| lags.bias,
+        |lags| lags.beyond_script,
+    ];
+    values.map(|value| format!("{:.1}", Spread::over(rounds, |round| value(of(round)))))
+}
+
+type Ask = fn(&Service, &Arc<dyn Clock>, Load) -> anyhow::Result<Vec<Seen>>;
 
 fn measure(load: Load, ask: Ask) -> anyhow::Result<Lags> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -133,7 +129,7 @@ fn measure(load: Load, ask: Ask) -> anyhow::Result<Lags> {
         ..Script::words(TOKENS)
     };
     let service = Service::start(Arc::clone(&clock), move |_| script.clone())?;
-    let seen = ask(&service, clock, load)?;
+    let seen = ask(&service, &clock, load)?;
     let log = service.log();
     let told: HashMap<&str, &Exchange> = log.iter().filter_map(by_prompt).collect();
     let (mut lags, mut bias, mut beyond_script) = (Vec::new(), Vec::new(), Vec::new());
@@ -167,9 +163,9 @@ fn by_prompt(exchange: &Exchange) -> Option<(&str, &Exchange)> {
 }
 
 /// One thread and one connection per stream.
-fn ask_raw(service: &Service, clock: Arc<dyn Clock>, load: Load) -> anyhow::Result<Vec<Seen>> {
+fn ask_raw(service: &Service, clock: &Arc<dyn Clock>, load: Load) -> anyhow::Result<Vec<Seen>> {
     let stream = |stream: usize| -> anyhow::Result<Vec<Seen>> {
-        let mut client = RawClient::connect(service.address(), Arc::clone(&clock))?;
+        let mut client = RawClient::connect(service.address(), Arc::clone(clock))?;
         let seen = (0..load.replies).map(|reply| {
             let prompt = prompt(stream, reply);
             let raw = client.ask(&prompt)?;
@@ -194,7 +190,7 @@ fn ask_raw(service: &Service, clock: Arc<dyn Clock>, load: Load) -> anyhow::Resu
 }
 
 /// All streams on one thread, as the runner would have them.
-fn ask_client(service: &Service, clock: Arc<dyn Clock>, load: Load) -> anyhow::Result<Vec<Seen>> {
+fn ask_client(service: &Service, clock: &Arc<dyn Clock>, load: Load) -> anyhow::Result<Vec<Seen>> {
     let spec = ClientSpec {
         id: "openai".to_owned(),
         base_url: Some(service.url()),
@@ -203,7 +199,7 @@ fn ask_client(service: &Service, clock: Arc<dyn Clock>, load: Load) -> anyhow::R
         insecure_key: false,
         connect_timeout_seconds: 5.0,
     };
-    let client: Arc<dyn Client> = connect(&spec, clock)?.into();
+    let client: Arc<dyn Client> = connect(&spec, Arc::clone(clock))?.into();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

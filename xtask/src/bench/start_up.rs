@@ -11,7 +11,7 @@ use ipw_core::time::Clock;
 use ipw_runner::SystemClock;
 
 use super::Effort;
-use super::query::profile;
+use super::ipw::profile;
 use super::spread::{Spread, micros};
 use super::table::Table;
 

@@ -16,8 +16,9 @@ mod once;
 pub(crate) use once::once;
 
 /// What a process does with a run, in its order.
-pub(crate) const PHASES: [(&str, &str); 4] = [
+pub(crate) const PHASES: [(&str, &str); 5] = [
     ("append", "append"),
+    ("copy", "yardstick: a plain copy of the data"),
     ("finish", "finish (compact, overview)"),
     ("count", "open and count"),
     ("overview", "open and overview"),

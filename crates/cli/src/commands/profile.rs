@@ -7,19 +7,21 @@ use std::sync::Arc;
 use anyhow::Context;
 use ipw_clients::{Client, NotReady};
 use ipw_core::event::{Event, Observer};
+use ipw_core::hardware::SystemInfo;
 use ipw_core::slug::{model_label, run_directory};
-use ipw_core::time::Clock;
+use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::Dataset;
-use ipw_runner::{Ended, Interrupter, Notices, Parts, Plan, RunError, SystemClock};
+use ipw_runner::{Ended, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock};
 use ipw_store::events::EventLog;
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
 use ipw_store::writer::Finished;
-use ipw_store::{CommitPolicy, NewRun, RunWriter, Status, StoreError};
+use ipw_store::{CommitPolicy, NewRun, ReadingWriter, RunWriter, Status, StoreError};
 use serde_json::json;
 
 use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
+use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
 use crate::{screen, settings, signals, summary};
 
@@ -50,12 +52,12 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
 }
 
 /// The parts of one run.
-struct Profile {
+pub(crate) struct Profile {
     args: ProfileArgs,
-    plan: Plan,
+    pub(crate) plan: Plan,
     plan_text: String,
-    clock: Arc<dyn Clock>,
-    dataset: Box<dyn Dataset>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) dataset: Box<dyn Dataset>,
     client: Box<dyn Client>,
 }
 
@@ -82,39 +84,50 @@ impl Profile {
             }
             () = interrupt.draining() => return Ok(Exit::Interrupted),
         };
-        let name = run_directory(
-            summary::UNKNOWN_HARDWARE,
-            &self.plan.model,
-            self.dataset.name(),
-        );
+        let hardware = Hardware::start(&self.plan.telemetry, client.base_url(), &self.clock)?;
+        let name = run_directory(&hardware.label, &self.plan.model, self.dataset.name());
         let directory = self.plan.output.directory.join(name);
         let client_info = client.describe().await;
-        let about = summary::new(
-            &self.plan,
-            &*self.dataset,
-            &directory,
-            client_info,
-            &*self.clock,
-        );
-        let output = self.prepare_output(&directory, &about)?;
+        let about = summary::new(self, &hardware, &directory, client_info);
+        let output = self.prepare_output(&directory, &about, &hardware.system)?;
         let aside = output.aside().map(Path::to_owned);
-        let mut notices = self.notices(&directory)?;
+        let notices = self.notices(&directory)?;
         notices.send(self.started(&directory));
-        for message in warnings {
+        for message in warnings.into_iter().chain(hardware.notes()) {
             notices.send(Event::Warning { message });
         }
+        let recorder = self.record(&directory, &hardware)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
-        let mut writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
+        let writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
         let parts = Parts {
             client,
             dataset: &*self.dataset,
+            session: Arc::clone(&hardware.session),
             clock: Arc::clone(&self.clock),
             part: 0,
         };
-        let went = ipw_runner::run(&self.plan, &parts, &mut writer, &mut notices, &interrupt).await;
-        let finished = self.finish(writer, &went);
+        let (writer, went) = ipw_runner::run(&self.plan, &parts, writer, &notices, &interrupt)
+            .await
+            .context("starting the run")?;
+        if let Err(error) = recorder.finish() {
+            let message = format!(
+                "raw readings are incomplete: {:#}",
+                anyhow::Error::from(error)
+            );
+            notices.send(Event::Warning { message });
+        }
+        let finished = self.finish(writer, &went, &hardware);
         self.conclude(&directory, aside.as_deref(), went, finished, notices)
+    }
+
+    /// Takes raw readings to disk from now on.
+    fn record(&self, directory: &Path, hardware: &Hardware) -> Result<Recorder, CliError> {
+        let sources = hardware.session.sources();
+        let sink = ReadingWriter::create(directory, sources, self.plan.output.durable)
+            .context("preparing the output")?;
+        let recorder = Recorder::start(Arc::clone(&hardware.session), Box::new(sink));
+        Ok(recorder.context("starting the recorder")?)
     }
 
     /// Makes the run directory, asking first where something is in the way.
@@ -122,6 +135,7 @@ impl Profile {
         &self,
         directory: &Path,
         about: &ipw_store::Summary,
+        system: &SystemInfo,
     ) -> Result<NewRun, CliError> {
         let exists = directory.symlink_metadata().is_ok();
         let may_replace = self.args.overwrite || self.args.yes;
@@ -131,7 +145,7 @@ impl Profile {
             Existing::Keep
         };
         let model = model_label(&self.plan.model);
-        let schema = RunSchema::new(&model, self.dataset.metadata_shape());
+        let schema = RunSchema::new(&model, self.dataset.metadata_shape(), system);
         let durable = self.plan.output.durable;
         ipw_store::create(directory, schema, existing, &self.plan_text, about, durable).map_err(
             |error| match error {
@@ -167,13 +181,20 @@ impl Profile {
         }
     }
 
-    fn finish(&self, writer: RunWriter, went: &Went) -> Result<Finished, StoreError> {
+    fn finish(
+        &self,
+        writer: RunWriter,
+        went: &Went,
+        hardware: &Hardware,
+    ) -> Result<Finished, StoreError> {
         let status = match went {
             Ok(Ended::Complete) => Status::Complete,
             Ok(Ended::Interrupted) => Status::Interrupted,
             Err(_) => Status::Failed,
         };
         writer.finish(status, |summary, overview| {
+            let elapsed = self.clock.now().since(Timestamp::ZERO);
+            summary.telemetry = Some(hardware.summary(elapsed));
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {
                 Err(error) => Some(format!("{:#}", anyhow::anyhow!(error.to_string()))),
@@ -192,7 +213,7 @@ impl Profile {
         aside: Option<&Path>,
         went: Went,
         finished: Result<Finished, StoreError>,
-        mut notices: Notices,
+        notices: Notices,
     ) -> Result<Exit, CliError> {
         let status = match (&went, &finished) {
             (Ok(Ended::Complete), Ok(_)) => Status::Complete,

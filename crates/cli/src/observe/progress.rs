@@ -13,6 +13,10 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     is_terminal: bool,
     failed: u64,
+    joules: f64,
+    tokens: u64,
+    seconds: f64,
+    basis: Option<&'static str>,
 }
 
 impl Progress {
@@ -22,6 +26,10 @@ impl Progress {
             bar: ProgressBar::hidden(),
             is_terminal,
             failed: 0,
+            joules: 0.0,
+            tokens: 0,
+            seconds: 0.0,
+            basis: None,
         }
     }
 
@@ -29,9 +37,9 @@ impl Progress {
         let (bar, template) = match queries {
             Some(queries) => (
                 ProgressBar::new(queries),
-                "{msg:12} {wide_bar} {pos}/{len} {rate} ETA {eta}",
+                "{msg} {wide_bar} {pos}/{len} {rate} ETA {eta}",
             ),
-            None => (ProgressBar::no_length(), "{msg:12} {spinner} {pos} {rate}"),
+            None => (ProgressBar::no_length(), "{msg} {spinner} {pos} {rate}"),
         };
         let style = ProgressStyle::with_template(template)
             .expect("the template is fixed")
@@ -41,6 +49,37 @@ impl Progress {
         bar.set_style(style);
         bar.set_message("warm-up");
         self.bar = bar;
+    }
+
+    /// What is known so far: joules, watts, joules per token, failures. An estimate says so.
+    fn message(&self) -> String {
+        let mut text = "profiling".to_owned();
+        if let Some(basis) = self.basis {
+            let about = if basis.ends_with("estimated") {
+                "~"
+            } else {
+                ""
+            };
+            let _ = write!(text, " {about}{:.1} J", self.joules);
+            if self.seconds > 0.0 {
+                let _ = write!(text, " {about}{:.1} W", self.joules / self.seconds);
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a display of three digits")]
+            if self.tokens > 0 {
+                let _ = write!(
+                    text,
+                    " {about}{:.3} J/token",
+                    self.joules / self.tokens as f64
+                );
+            }
+            if !about.is_empty() {
+                text.push_str(" (estimated)");
+            }
+        }
+        if self.failed > 0 {
+            let _ = write!(text, " {} failed", self.failed);
+        }
+        text
     }
 
     fn say(&self, text: &str) {
@@ -80,12 +119,25 @@ impl Observer for Progress {
                     ));
                 }
             }
-            Event::QueryFinished { outcome, .. } => {
+            Event::QueryFinished {
+                outcome,
+                joules,
+                basis,
+                output_tokens,
+                total_seconds,
+                ..
+            } => {
                 self.bar.inc(1);
                 if outcome.starts_with("failed") || outcome == "timed_out" {
                     self.failed += 1;
-                    self.bar.set_message(format!("{} failed", self.failed));
                 }
+                if let Some(joules) = joules {
+                    self.joules += joules;
+                    self.tokens += output_tokens.unwrap_or(0);
+                    self.seconds += total_seconds.unwrap_or(0.0);
+                    self.basis = *basis;
+                }
+                self.bar.set_message(self.message());
             }
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             Event::Stopping { reason } => self.say(reason),

@@ -51,8 +51,18 @@ impl Place {
     }
 
     pub(crate) fn run_of(&self, dataset: &str) -> PathBuf {
-        self.runs()
-            .join(format!("profile_UNKNOWN_HW_reference_{dataset}"))
+        let ending = format!("_reference_{dataset}");
+        let made = std::fs::read_dir(self.runs())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut runs = made.map(|entry| entry.path()).filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("profile_") && name.ends_with(&ending)
+        });
+        // The hardware's label is the machine's own; before there is a run, any name does.
+        runs.next()
+            .unwrap_or_else(|| self.runs().join(format!("profile_HARDWARE{ending}")))
     }
 
     /// Writes a dataset of these rows.
@@ -60,6 +70,13 @@ impl Place {
         let path = self.directory.path().join(format!("{name}.jsonl"));
         let lines: Vec<_> = rows.into_iter().map(|row| row.to_string()).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
+        path
+    }
+
+    /// What stands for `/sys`.
+    pub(crate) fn sysfs(&self) -> PathBuf {
+        let path = self.directory.path().join("sys");
+        std::fs::create_dir_all(&path).unwrap();
         path
     }
 

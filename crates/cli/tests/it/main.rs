@@ -7,6 +7,7 @@
 )]
 
 mod common;
+mod energy;
 mod kill;
 mod seed;
 mod settings;

@@ -155,11 +155,17 @@ fn a_key_reaches_the_service_and_no_file_and_no_screen() {
         .map(str::to_owned);
     assert_eq!(sent.as_deref(), Some("Bearer hunter2hunter2"));
     assert!(!said.out.contains("hunter2") && !said.err.contains("hunter2"));
-    for entry in std::fs::read_dir(place.run()).unwrap() {
-        let path = entry.unwrap().path();
-        let content = std::fs::read(&path).unwrap();
-        let found = content.windows(7).any(|window| window == b"hunter2");
-        assert!(!found, "{} holds the key", path.display());
+    for path in [place.run(), place.run().join("readings")] {
+        for entry in std::fs::read_dir(path).unwrap() {
+            let path = entry.unwrap().path();
+            let content = if path.is_file() {
+                std::fs::read(&path).unwrap()
+            } else {
+                Vec::new()
+            };
+            let found = content.windows(7).any(|window| window == b"hunter2");
+            assert!(!found, "{} holds the key", path.display());
+        }
     }
 }
 

@@ -3,14 +3,17 @@
 //! A field that nothing fills yet is typed and null, so that the schema is the same in every run.
 
 use arrow::datatypes::DataType;
+use ipw_core::energy::Spread;
+use ipw_core::hardware::SystemInfo;
 use ipw_core::record::Gaps;
+use ipw_core::units::Joules;
 
 use super::{Row, count};
 use crate::column::Column;
 
 const NOT_YET: &str = "not measured";
 
-pub(super) fn column(model: &str) -> Column<Row> {
+pub(super) fn column(model: &str, system: &SystemInfo) -> Column<Row> {
     Column::group(
         model,
         vec![
@@ -19,18 +22,23 @@ pub(super) fn column(model: &str) -> Column<Row> {
             latency(),
             Column::group(
                 "memory_metrics",
-                vec![spread("cpu_mb", "MiB"), spread("gpu_mb", "MiB")],
+                vec![
+                    spread("cpu_mb", "MiB", |row| row.record.energy.memory),
+                    spread("gpu_mb", "MiB", |_| None),
+                ],
             )
             .says("memory in use over the window", "never"),
             power(),
-            spread("temperature_metrics", "°C"),
+            spread("temperature_metrics", "°C", |row| {
+                row.record.energy.temperature
+            }),
             tokens(),
             phases(),
             utilization(),
             efficiency(),
             cost(),
             gpu_info(),
-            system_info(),
+            system_info(system),
             Column::unfilled("lm_correctness", DataType::Boolean)
                 .says("whether the answer is right", "not scored"),
             Column::text("lm_response", |row: &Row| Some(&row.record.reply.answer)).says(
@@ -105,67 +113,83 @@ fn unfilled(name: &str, unit: &'static str) -> Column<Row> {
     Column::unfilled(name, DataType::Float64).unit(unit)
 }
 
-fn spread(name: &str, unit: &'static str) -> Column<Row> {
-    let column = |name, meaning| unfilled(name, unit).says(meaning, NOT_YET);
+fn spread(name: &str, unit: &'static str, get: fn(&Row) -> Option<Spread>) -> Column<Row> {
+    let column = |name: &'static str, meaning, part: fn(Spread) -> f64| {
+        Column::float(name, move |row: &Row| get(row).map(part))
+            .unit(unit)
+            .says(meaning, NOT_YET)
+    };
     Column::group(
         name,
         vec![
-            column("avg", "time-weighted mean over the window"),
-            column("max", "largest in the window"),
-            column("median", "time-weighted median over the window"),
-            column("min", "smallest in the window"),
+            column("avg", "time-weighted mean over the window", |spread| {
+                spread.mean
+            }),
+            column("max", "largest in the window", |spread| spread.max),
+            column("median", "time-weighted median over the window", |spread| {
+                spread.median
+            }),
+            column("min", "smallest in the window", |spread| spread.min),
         ],
     )
     .says("spread over the query's window", "never")
 }
 
 fn energy() -> Column<Row> {
-    let names = [
-        ("per_query_joules", "GPU energy of the query"),
-        (
-            "total_joules",
-            "the same: the original's second name for it",
-        ),
-        ("cpu_per_query_joules", "CPU energy of the query"),
-        (
-            "cpu_total_joules",
-            "the same: the original's second name for it",
-        ),
-        ("judge_gpu_joules", "GPU energy of the judge"),
-        ("judge_cpu_joules", "CPU energy of the judge"),
-        ("total_task_gpu_joules", "GPU energy of query and judge"),
-        ("total_task_cpu_joules", "CPU energy of query and judge"),
-        (
-            "ane_per_query_joules",
-            "neural engine's energy of the query",
-        ),
-        (
-            "ane_total_joules",
-            "the same: the original's second name for it",
-        ),
-        ("soc_per_query_joules", "whole chip's energy of the query"),
-        (
-            "soc_total_joules",
-            "the same: the original's second name for it",
-        ),
-        (
-            "energy_per_output_token_joules",
-            "energy on the basis per output token",
-        ),
-        (
-            "energy_per_total_token_joules",
-            "energy on the basis per token",
-        ),
-    ];
-    let mut columns: Vec<_> = names
-        .into_iter()
-        .map(|(name, meaning)| unfilled(name, "J").says(meaning, NOT_YET))
-        .collect();
-    columns.push(
-        Column::unfilled("basis", DataType::Utf8)
-            .says("the sources that the per-token figures use", NOT_YET),
-    );
-    Column::group("energy_metrics", columns).says("energy of the query", "never")
+    let unfilled = |name, meaning| unfilled(name, "J").says(meaning, NOT_YET);
+    let filled = |name, meaning, get: fn(&Row) -> Option<f64>| {
+        Column::float(name, get)
+            .unit("J")
+            .says(meaning, "see `energy.reason`")
+    };
+    let cpu = |row: &Row| row.record.energy.cpu().map(Joules::joules);
+    let again = "the same: the original's second name for it";
+    Column::group(
+        "energy_metrics",
+        vec![
+            unfilled("per_query_joules", "GPU energy of the query"),
+            unfilled("total_joules", again),
+            filled(
+                "cpu_per_query_joules",
+                "CPU packages' energy of the query",
+                cpu,
+            ),
+            filled("cpu_total_joules", again, cpu),
+            unfilled("judge_gpu_joules", "GPU energy of the judge"),
+            unfilled("judge_cpu_joules", "CPU energy of the judge"),
+            unfilled("total_task_gpu_joules", "GPU energy of query and judge"),
+            unfilled("total_task_cpu_joules", "CPU energy of query and judge"),
+            unfilled(
+                "ane_per_query_joules",
+                "neural engine's energy of the query",
+            ),
+            unfilled("ane_total_joules", again),
+            unfilled("soc_per_query_joules", "whole chip's energy of the query"),
+            unfilled("soc_total_joules", again),
+            filled(
+                "energy_per_output_token_joules",
+                "energy on the basis per output token",
+                |row| row.record.joules_per_output_token(),
+            ),
+            filled(
+                "energy_per_total_token_joules",
+                "energy on the basis per token",
+                |row| row.record.joules_per_token(),
+            ),
+            basis(),
+        ],
+    )
+    .says("energy of the query", "never")
+}
+
+fn basis() -> Column<Row> {
+    Column::made_text("basis", |row: &Row| {
+        row.record.energy.basis().map(|basis| basis.label().into())
+    })
+    .says(
+        "what the figures are made from; `cpu_estimated` is a model",
+        "there is no energy source",
+    )
 }
 
 fn latency() -> Column<Row> {
@@ -233,22 +257,21 @@ fn latency() -> Column<Row> {
 }
 
 fn power() -> Column<Row> {
-    let component = |name: &str| {
-        Column::group(
-            name,
-            vec![spread("per_query_watts", "W"), spread("total_watts", "W")],
-        )
-        .says("power of this component", "never")
+    let component = |name: &str, get: fn(&Row) -> Option<Spread>| {
+        let columns = vec![
+            spread("per_query_watts", "W", get),
+            spread("total_watts", "W", get),
+        ];
+        Column::group(name, columns).says("power of this component", "never")
     };
     Column::group(
         "power_metrics",
         vec![
-            component("gpu"),
-            component("cpu"),
-            component("ane"),
-            component("soc"),
-            Column::unfilled("basis", DataType::Utf8)
-                .says("the sources that the headline power uses", NOT_YET),
+            component("gpu", |_| None),
+            component("cpu", |row| row.record.energy.cpu_power()),
+            component("ane", |_| None),
+            component("soc", |_| None),
+            basis(),
         ],
     )
     .says("power over the query's window", "never")
@@ -381,18 +404,21 @@ fn gpu_info() -> Column<Row> {
     .says("the first GPU", "never")
 }
 
-fn system_info() -> Column<Row> {
-    let text = |name, meaning| Column::unfilled(name, DataType::Utf8).says(meaning, NOT_YET);
+fn system_info(system: &SystemInfo) -> Column<Row> {
+    let text = |name, value: &Option<String>, meaning| {
+        Column::constant_text(name, value.clone()).says(meaning, "unknown")
+    };
+    let cpus = system.cpu_count.map(i64::from);
     Column::group(
         "system_info",
         vec![
-            text("os_name", "operating system"),
-            text("os_version", "its version"),
-            text("kernel_version", "its kernel"),
-            text("host_name", "the machine's name"),
-            Column::unfilled("cpu_count", DataType::Int64).says("logical CPUs", NOT_YET),
-            text("cpu_brand", "what the CPU calls itself"),
+            text("os_name", &system.os_name, "operating system"),
+            text("os_version", &system.os_version, "its version"),
+            text("kernel_version", &system.kernel_version, "its kernel"),
+            text("host_name", &system.host_name, "the machine's name"),
+            Column::int("cpu_count", move |_: &Row| cpus).says("logical CPUs", "unknown"),
+            text("cpu_brand", &system.cpu_brand, "what the CPU calls itself"),
         ],
     )
-    .says("the machine", "never")
+    .says("the machine that ran ipw", "never")
 }

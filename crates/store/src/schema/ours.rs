@@ -1,6 +1,8 @@
 //! The columns behind the original's six.
 
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::DataType;
+use ipw_core::energy::Share;
+use ipw_core::units::{Joules, Watts};
 
 use super::{Row, count, seconds};
 use crate::column::Column;
@@ -54,6 +56,7 @@ pub(super) fn columns() -> Vec<Column<Row>> {
         tokens(),
         planned_latency(),
         http(),
+        headline(),
     ]
 }
 
@@ -119,33 +122,38 @@ fn timing() -> Column<Row> {
 }
 
 fn energy() -> Column<Row> {
-    let float = |name: &str| Field::new(name, DataType::Float64, true);
-    let text = |name: &str| Field::new(name, DataType::Utf8, true);
-    let share = DataType::Struct(
-        [
-            text("name"),
-            float("total_joules"),
-            float("above_idle_joules"),
-            float("sigma_joules"),
-            text("method"),
-            float("coverage"),
-            text("reason"),
-        ]
-        .into_iter()
-        .collect(),
-    );
+    let joules = |name: &str, get: fn(&Share) -> Option<Joules>| {
+        Column::float(name, move |share: &Share| get(share).map(Joules::joules))
+    };
+    let share = vec![
+        Column::text("name", |share: &Share| Some(&share.name)),
+        joules("total_joules", |share| share.energy.energy),
+        Column::unfilled("above_idle_joules", DataType::Float64),
+        joules("sigma_joules", |share| share.energy.sigma),
+        Column::made_text("method", |share: &Share| Some(share.method.label().into())),
+        Column::float("coverage", |share: &Share| Some(share.energy.coverage)),
+        Column::made_text("reason", |share: &Share| {
+            share.energy.reason.map(|reason| reason.label().into())
+        }),
+    ];
     Column::group(
         "energy",
         vec![
-            Column::unfilled_list("shares", share).says("energy by source", "never; empty without"),
-            Column::unfilled("basis", DataType::Utf8).says(
-                "the sources that the headline figures use",
-                "energy is not measured",
+            Column::list("shares", |row: &Row| &row.record.energy.shares, share).says(
+                "energy by source: joules, one standard deviation, `counter` or `estimated`, covered share of the window, and why it is null or partial",
+                "never; empty without a source",
             ),
-            Column::unfilled("reason", DataType::Utf8).says(
-                "why energy is null",
-                "energy is not measured yet, or it is known",
+            Column::made_text("basis", |row: &Row| {
+                row.record.energy.basis().map(|basis| basis.label().into())
+            })
+            .says(
+                "what the headline figures are made from: `cpu`, `cpu+dram`, or `cpu_estimated`, which is a model",
+                "there is no energy source",
             ),
+            Column::made_text("reason", |row: &Row| {
+                row.record.energy.reason.map(|reason| reason.label().into())
+            })
+            .says("why there is no energy", "there is"),
         ],
     )
     .says("energy with its provenance", "never")
@@ -194,6 +202,31 @@ fn planned_latency() -> Column<Row> {
         ],
     )
     .says("latencies from the planned send", "never")
+}
+
+fn headline() -> Column<Row> {
+    let null = "see `energy.reason`";
+    Column::group(
+        "headline",
+        vec![
+            Column::float("joules", |row: &Row| {
+                row.record.energy.headline().map(Joules::joules)
+            })
+            .unit("J")
+            .says("energy of the query on `energy.basis`", null),
+            Column::float("sigma_joules", |row: &Row| {
+                row.record.energy.headline_sigma().map(Joules::joules)
+            })
+            .unit("J")
+            .says("one standard deviation of it", null),
+            Column::float("watts", |row: &Row| {
+                row.record.headline_power().map(Watts::watts)
+            })
+            .unit("W")
+            .says("its mean power from start to end", null),
+        ],
+    )
+    .says("the energy that reports quote", "never")
 }
 
 fn http() -> Column<Row> {

@@ -1,0 +1,246 @@
+//! The hardware side of a run: what is here, whose joules count, what to say about them.
+
+use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use ipw_clients::BaseUrl;
+use ipw_core::energy::Reason;
+use ipw_core::hardware::{SystemInfo, label};
+use ipw_core::time::Clock;
+use ipw_core::units::Watts;
+use ipw_runner::plan::{ServiceHost, Telemetry};
+use ipw_telemetry::collectors::host::system_info;
+use ipw_telemetry::{Absent, Detected, Options, Role, Session, Setup, detect};
+use serde_json::{Value, json};
+
+use crate::error::{CliError, Exit};
+
+/// How long a source that exists may be silent before the run goes on without waiting.
+const PRIMING: Duration = Duration::from_secs(2);
+
+/// What is known of the machine before the first query.
+pub(crate) struct Hardware {
+    pub(crate) session: Arc<Session>,
+    pub(crate) system: SystemInfo,
+    pub(crate) label: String,
+    absent: Vec<Absent>,
+    estimate: Option<String>,
+}
+
+/// Where to look: the system's own places, unless the environment names others.
+pub(crate) fn options(estimate: bool, cpu_tdp: Option<f64>) -> Options {
+    // A binary with raised privileges does not let its caller choose what it reads.
+    let trusted = !is_privileged();
+    let sysfs = std::env::var_os("IPW_SYSFS_ROOT").filter(|_| trusted);
+    Options {
+        sysfs: sysfs.map_or_else(|| PathBuf::from("/sys"), PathBuf::from),
+        proc: PathBuf::from("/proc"),
+        dev: PathBuf::from("/dev"),
+        estimate,
+        cpu_tdp: cpu_tdp.map(Watts::from_watts),
+    }
+}
+
+/// Whether the kernel raised our rights at start (`AT_SECURE`). A process of that kind may not be
+/// able to read its own auxiliary vector: then it is taken to be one.
+#[cfg(target_os = "linux")]
+fn is_privileged() -> bool {
+    const AT_SECURE: usize = 23;
+    let Ok(vector) = std::fs::read("/proc/self/auxv") else {
+        return true;
+    };
+    let word = size_of::<usize>();
+    let number = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).ok();
+    let mut pairs = vector.chunks_exact(2 * word);
+    pairs.any(|pair| {
+        number(&pair[..word]) == Some(AT_SECURE) && number(&pair[word..]).is_none_or(|set| set != 0)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_privileged() -> bool {
+    false
+}
+
+impl Hardware {
+    /// Finds the sources and starts the session.
+    pub(crate) fn start(
+        plan: &Telemetry,
+        base_url: &str,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, CliError> {
+        let options = options(plan.estimate, plan.cpu_tdp_watts);
+        let system = system_info(&options);
+        let detected = detect(&options);
+        let role = role(plan.service_host, base_url);
+        if plan.require_energy {
+            require(&detected, role)?;
+        }
+        let Detected {
+            collectors,
+            absent,
+            estimate,
+            reason,
+        } = detected;
+        let setup = Setup {
+            collectors,
+            interval: plan.sample_interval(),
+            role,
+            absent: reason,
+        };
+        let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
+        session.prime(PRIMING);
+        let label = label(&[], system.cpu_brand.as_deref());
+        Ok(Self {
+            session: Arc::new(session),
+            system,
+            label,
+            absent,
+            estimate,
+        })
+    }
+
+    /// What a person should know before trusting the joules.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.session.role() == Role::Client {
+            notes.push(
+                "the service runs on another machine: its energy is not measured (`--service-host local` if it runs here)"
+                    .to_owned(),
+            );
+        } else if let Some(estimate) = &self.estimate {
+            notes.push(format!(
+                "energy is estimated, not measured: {estimate} (see `ipw doctor`)"
+            ));
+        } else if !self
+            .session
+            .sources()
+            .any(|source| source.domain().is_some())
+        {
+            notes.push("no source of energy here (see `ipw doctor`)".to_owned());
+        }
+        notes
+    }
+
+    /// What `summary.json` says of the sources.
+    pub(crate) fn summary(&self, elapsed: Duration) -> Value {
+        let sources: Vec<_> = self
+            .session
+            .accounts()
+            .into_iter()
+            .map(|(source, account)| {
+                let energy = source.domain().map(|_| account.energy.joules());
+                json!({
+                    "about": source,
+                    "unit": source.unit(),
+                    "role": match self.session.role() {
+                        Role::Service => "service",
+                        Role::Client => "client",
+                    },
+                    "readings": account.readings,
+                    "joules": energy.filter(|_| !account.covered.is_zero()),
+                    "covered_seconds": source.domain().map(|_| account.covered.as_secs_f64()),
+                    "resets": account.resets,
+                    "gaps": account.gaps,
+                })
+            })
+            .collect();
+        let own = self.session.own_cpu_time();
+        json!({
+            "sources": sources,
+            "absent": self.absent,
+            "estimate": self.estimate,
+            "faults": self.session.faults(),
+            "sampler_cpu_seconds": own.as_secs_f64(),
+            "sampler_cpu_share": share(own, elapsed),
+        })
+    }
+}
+
+fn share(own: Duration, elapsed: Duration) -> Option<f64> {
+    (!elapsed.is_zero()).then(|| own.as_secs_f64() / elapsed.as_secs_f64())
+}
+
+fn require(detected: &Detected, role: Role) -> Result<(), CliError> {
+    let refuse = |why: String, help: String| {
+        let error = anyhow::anyhow!(why).context("energy was required and is not available");
+        Err(CliError::new(Exit::NoEnergy, error).help(help))
+    };
+    if role == Role::Client {
+        return refuse(
+            format!(
+                "the service runs on another machine ({})",
+                Reason::RemoteService.label()
+            ),
+            "`--service-host local` if it runs here after all".to_owned(),
+        );
+    }
+    if detected.has_measured_energy() {
+        return Ok(());
+    }
+    let why: Vec<_> = detected
+        .absent
+        .iter()
+        .map(|absent| format!("{}: {}", absent.collector, absent.reason))
+        .collect();
+    let fix = detected.absent.iter().find_map(|absent| absent.fix.clone());
+    refuse(
+        format!("nothing here measures it ({})", why.join("; ")),
+        fix.unwrap_or_else(|| "`ipw doctor` says what would".to_owned()),
+    )
+}
+
+/// Whose joules the local ones are (design D13).
+fn role(host: ServiceHost, base_url: &str) -> Role {
+    match host {
+        ServiceHost::Local => Role::Service,
+        ServiceHost::Remote => Role::Client,
+        ServiceHost::Auto if runs_here(base_url) => Role::Service,
+        ServiceHost::Auto => Role::Client,
+    }
+}
+
+fn runs_here(base_url: &str) -> bool {
+    let Ok(url) = BaseUrl::parse(base_url) else {
+        return false;
+    };
+    if url.is_loopback() {
+        return true;
+    }
+    let Ok(mut addresses) = (url.host(), url.port()).to_socket_addrs() else {
+        return false;
+    };
+    addresses.any(|address| is_own(address.ip()))
+}
+
+/// An address is this machine's own if a socket can be bound to it.
+fn is_own(address: IpAddr) -> bool {
+    address.is_loopback() || TcpListener::bind(SocketAddr::new(address, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_joules_count_only_for_a_service_that_runs_here() {
+        for (host, url, expected) in [
+            (ServiceHost::Auto, "http://127.0.0.1:1", Role::Service),
+            (ServiceHost::Auto, "http://localhost:1", Role::Service),
+            (ServiceHost::Auto, "http://[::1]:1", Role::Service),
+            (ServiceHost::Auto, "http://192.0.2.1:1", Role::Client),
+            (
+                ServiceHost::Auto,
+                "http://no-such-host.invalid:1",
+                Role::Client,
+            ),
+            (ServiceHost::Local, "http://192.0.2.1:1", Role::Service),
+            (ServiceHost::Remote, "http://127.0.0.1:1", Role::Client),
+        ] {
+            assert_eq!(role(host, url), expected, "{host:?} {url}");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Joules beside the rows: the binary on a tree that stands for `/sys`, against the tree's truth.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ipw_core::time::Clock;
+use ipw_reference::Script;
+use ipw_runner::SystemClock;
+use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
+use serde_json::{Value, json};
+
+use crate::common::{Place, ipw, metrics, rows, said, summary};
+
+/// A sensor that lives in real time, on the machine's monotonic clock.
+struct Living {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    trace: PowerTrace,
+    /// The monotonic clock at the trace's beginning, in nanoseconds.
+    began: u64,
+}
+
+impl Living {
+    fn start(place: &Place, trace: &PowerTrace, defects: Defects) -> Self {
+        let sensor = SimulatedRapl::create(&place.sysfs(), 0, trace.clone(), defects).unwrap();
+        let clock = SystemClock::start();
+        let began = clock.anchor().monotonic_nanos;
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !told.load(Ordering::Relaxed) {
+                sensor.update(clock.now().seconds()).unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+            trace: trace.clone(),
+            began,
+        }
+    }
+
+    /// What a row should have cost.
+    fn truth(&self, row: &Value, reference: u64) -> f64 {
+        let shift = (i128::from(reference) - i128::from(self.began)) as f64 * 1e-9;
+        let instant = |name: &str| row["timing"][name].as_f64().unwrap() + shift;
+        self.trace
+            .between(instant("start_seconds"), instant("end_seconds"))
+    }
+}
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn paced(milliseconds: u64) -> Place {
+    Place::new(move |_| Script {
+        first_token: Duration::from_millis(milliseconds / 2),
+        gap: Duration::from_millis(milliseconds / 8),
+        ..Script::words(5)
+    })
+}
+
+fn reference(place: &Place) -> u64 {
+    summary(&place.run())["parts"][0]["monotonic_nanos"]
+        .as_u64()
+        .unwrap()
+}
+
+#[test]
+fn joules_of_300_ms_queries_match_the_trees_truth() {
+    let place = paced(300);
+    let trace = PowerTrace::new(&[(0.7, 25.0), (0.5, 80.0)]);
+    let sensor = Living::start(&place, &trace, Defects::default());
+    let mut command = place.profile(&["--max-queries", "20", "--warmup", "1"]);
+    let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("measured (cpu)") && !said.out.contains("estimated"),
+        "{}",
+        said.out
+    );
+    let reference = reference(&place);
+    let mut errors: Vec<f64> = Vec::new();
+    for row in rows(&place.run()) {
+        let share = &row["energy"]["shares"][0];
+        assert_eq!(
+            (&share["name"], &share["method"]),
+            (&json!("rapl/package-0"), &json!("counter"))
+        );
+        assert_eq!(row["energy"]["basis"], "cpu");
+        let joules = metrics(&row)["energy_metrics"]["cpu_per_query_joules"]
+            .as_f64()
+            .unwrap();
+        assert_eq!(share["total_joules"].as_f64(), Some(joules));
+        assert_eq!(row["headline"]["joules"].as_f64(), Some(joules));
+        assert!(share["coverage"].as_f64().unwrap() > 0.99, "{share}");
+        errors.push((joules / sensor.truth(&row, reference) - 1.0).abs());
+        let watts = &metrics(&row)["power_metrics"]["cpu"]["per_query_watts"];
+        assert!(watts["max"].as_f64() >= watts["avg"].as_f64());
+        assert!(watts["avg"].as_f64() >= watts["min"].as_f64());
+        let per_token = metrics(&row)["energy_metrics"]["energy_per_output_token_joules"].as_f64();
+        assert!((per_token.unwrap() - joules / 5.0).abs() < 1e-9);
+    }
+    errors.sort_by(f64::total_cmp);
+    eprintln!("relative errors: {errors:.4?}");
+    assert!(
+        errors[errors.len() / 2] < 0.03,
+        "median error {:.4}",
+        errors[errors.len() / 2]
+    );
+    // A test machine that stalls the sensor's thread is not the collector's fault.
+    assert!(errors[errors.len() * 9 / 10 - 1] < 0.10, "{errors:?}");
+}
+
+#[test]
+fn readings_are_on_disk_with_their_sources_and_python_opens_them() {
+    let place = paced(50);
+    let trace = PowerTrace::new(&[(1.0, 40.0)]);
+    let _sensor = Living::start(&place, &trace, Defects::default());
+    let mut command = place.profile(&["--max-queries", "10"]);
+    let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let readings = place.run().join("readings");
+    let sources: Value =
+        serde_json::from_slice(&std::fs::read(readings.join("sources.json")).unwrap()).unwrap();
+    let names: Vec<_> = sources
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|source| &source["about"]["name"])
+        .collect();
+    assert!(
+        names.contains(&&json!("rapl/package-0")) && names.contains(&&json!("host/memory_used"))
+    );
+    assert_eq!(sources[0]["unit"], "J");
+    let telemetry = &summary(&place.run())["telemetry"];
+    let package = &telemetry["sources"][0];
+    assert!(package["joules"].as_f64().unwrap() > 0.0);
+    assert!(package["covered_seconds"].as_f64().unwrap() > 0.3);
+    assert!(telemetry["sampler_cpu_share"].as_f64().unwrap() > 0.0);
+    let Some(venv) = ipw_testkit::or_skip(ipw_testkit::hugging_face::newest()) else {
+        return;
+    };
+    let seen = ipw_testkit::hugging_face::load(
+        &venv,
+        &readings,
+        ipw_testkit::hugging_face::Rows::Included,
+    )
+    .unwrap();
+    let data = seen["data"].as_array().unwrap();
+    assert_eq!(
+        seen["columns"],
+        json!(["source", "nanos", "previous_nanos", "value"])
+    );
+    let package: Vec<f64> = data
+        .iter()
+        .filter(|reading| reading["source"] == 0)
+        .map(|reading| reading["value"].as_f64().unwrap())
+        .collect();
+    assert!(
+        package.len() > 20 && package.is_sorted(),
+        "{} readings",
+        package.len()
+    );
+}
+
+#[test]
+fn an_estimate_is_called_one_everywhere() {
+    let place = paced(50);
+    let mut command = place.profile(&["--max-queries", "4", "--cpu-tdp", "100"]);
+    let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("estimated, not measured (cpu_estimated)"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.err.contains("energy is estimated, not measured"),
+        "{}",
+        said.err
+    );
+    for row in rows(&place.run()) {
+        assert_eq!(row["energy"]["basis"], "cpu_estimated");
+        assert_eq!(metrics(&row)["energy_metrics"]["basis"], "cpu_estimated");
+        let share = &row["energy"]["shares"][0];
+        assert_eq!(share["method"], "estimated");
+        let (joules, sigma) = (&share["total_joules"], &share["sigma_joules"]);
+        assert!(
+            sigma.as_f64().unwrap() > 0.2 * joules.as_f64().unwrap(),
+            "{share}"
+        );
+    }
+    let text = crate::common::said(ipw().arg("show").arg(place.run())).out;
+    assert!(text.contains("(estimated)"), "{text}");
+}
+
+#[test]
+fn without_an_estimate_energy_is_null_with_the_reason() {
+    let place = paced(20);
+    let mut command = place.profile(&["--max-queries", "2", "--no-estimate"]);
+    let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for row in rows(&place.run()) {
+        assert_eq!(
+            row["energy"],
+            json!({"shares": [], "basis": null, "reason": "no_source"})
+        );
+        assert_eq!(
+            metrics(&row)["energy_metrics"]["cpu_per_query_joules"],
+            Value::Null
+        );
+        assert_eq!(
+            row["headline"],
+            json!({"joules": null, "sigma_joules": null, "watts": null})
+        );
+        let memory = &metrics(&row)["memory_metrics"]["cpu_mb"]["avg"];
+        assert!(
+            memory.as_f64().unwrap() > 0.0,
+            "memory is known all the same"
+        );
+    }
+    assert!(
+        said.out.contains("unknown (no_source: 2 rows)"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn energy_that_is_required_and_not_there_is_exit_5_before_the_first_request() {
+    let place = paced(20);
+    for more in [
+        &["--require-energy"][..],
+        &["--require-energy", "--cpu-tdp", "100"],
+    ] {
+        let said = said(place.profile(more).env("IPW_SYSFS_ROOT", place.sysfs()));
+        assert_eq!(said.code, Some(5), "an estimate does not do: {}", said.err);
+        assert!(
+            said.err.contains("energy was required") && said.err.contains("help:"),
+            "{}",
+            said.err
+        );
+    }
+    assert_eq!(place.service.requests(), 0);
+    assert!(!place.runs().exists(), "nothing was written");
+}
+
+#[test]
+fn a_service_elsewhere_is_not_billed_for_our_joules() {
+    let place = paced(20);
+    let trace = PowerTrace::new(&[(1.0, 40.0)]);
+    let _sensor = Living::start(&place, &trace, Defects::default());
+    let mut command = place.profile(&["--max-queries", "2", "--service-host", "remote"]);
+    let remote = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(remote.code, Some(0), "{}", remote.err);
+    assert!(
+        remote.err.contains("runs on another machine"),
+        "{}",
+        remote.err
+    );
+    for row in rows(&place.run()) {
+        assert_eq!(
+            row["energy"],
+            json!({"shares": [], "basis": null, "reason": "remote_service"})
+        );
+    }
+    let package = &summary(&place.run())["telemetry"]["sources"][0];
+    assert_eq!(package["role"], "client");
+    assert!(
+        package["joules"].as_f64().is_some(),
+        "our own joules are kept"
+    );
+    let mut required = place.profile(&[
+        "--require-energy",
+        "--service-host",
+        "remote",
+        "--overwrite",
+    ]);
+    assert_eq!(
+        said(required.env("IPW_SYSFS_ROOT", place.sysfs())).code,
+        Some(5)
+    );
+}
+
+#[test]
+fn the_doctor_says_what_is_here_and_what_would_help() {
+    let place = paced(20);
+    let nothing = said(ipw().arg("doctor").env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(nothing.code, Some(0), "{}", nothing.err);
+    for words in [
+        "Not here",
+        "rapl",
+        "What the energy of a run here would mean",
+    ] {
+        assert!(nothing.out.contains(words), "{words}: {}", nothing.out);
+    }
+    assert!(
+        nothing.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        nothing.out
+    );
+    let trace = PowerTrace::new(&[(1.0, 40.0)]);
+    let _sensor = Living::start(&place, &trace, Defects::default());
+    let something = said(
+        ipw()
+            .args(["doctor", "--json"])
+            .env("IPW_SYSFS_ROOT", place.sysfs()),
+    );
+    let findings: Value = serde_json::from_str(&something.out).unwrap();
+    assert_eq!(findings["energy"], "measured");
+    let package = &findings["sources"][0];
+    assert_eq!(package["about"]["name"], "rapl/package-0");
+    assert_eq!(package["self_test"]["moves"], true);
+    assert_eq!(package["self_test"]["monotone"], true);
+    let watts = package["self_test"]["watts"].as_f64().unwrap();
+    assert!((30.0..50.0).contains(&watts), "{watts}");
+}

@@ -1,0 +1,449 @@
+//! Energy and power of a window, from the readings of one source (docs/method.md §6).
+//!
+//! One pure function for live and later use. Counters are edges; between two edges power is taken
+//! as constant, so an edge of the window that falls between them takes its share. A reset is a gap
+//! and a gap is never energy.
+
+use std::time::Duration;
+
+use crate::counter::{Counter, Rollover, Step};
+use crate::reading::{Reading, Window};
+use crate::source::{Domain, Method};
+use crate::time::Timestamp;
+use crate::units::{Joules, Watts};
+
+/// Below this share of the window, what was seen says too little to stand for a number.
+const LEAST_COVERAGE: f64 = 0.5;
+
+/// Why a number is null, or less than it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// Nothing here reports energy.
+    NoSource,
+    /// The service runs on another machine: local joules are not its own.
+    RemoteService,
+    /// Several queries were in flight.
+    Shared,
+    /// No reading falls into the window.
+    NoReading,
+    /// The counter started anew inside the window.
+    CounterReset,
+    /// Readings are missing inside the window.
+    Gap,
+    /// The readings end before the window does, or start after it.
+    Partial,
+    /// A GPU does the work and nothing here measures it.
+    GpuUnmeasured,
+}
+
+impl Reason {
+    /// The reason as columns spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::NoSource => "no_source",
+            Self::RemoteService => "remote_service",
+            Self::Shared => "shared",
+            Self::NoReading => "no_reading",
+            Self::CounterReset => "counter_reset",
+            Self::Gap => "gap",
+            Self::Partial => "partial",
+            Self::GpuUnmeasured => "gpu_unmeasured",
+        }
+    }
+}
+
+/// Spread of a quantity over a window, weighted by time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Largest.
+    pub max: f64,
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+}
+
+impl Spread {
+    /// The spread of values that each held for some time; `None` if none did.
+    pub fn of(mut values: Vec<(f64, Duration)>) -> Option<Self> {
+        values.retain(|(value, held)| value.is_finite() && !held.is_zero());
+        values.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        let total: f64 = values.iter().map(|(_, held)| held.as_secs_f64()).sum();
+        let (min, max) = (values.first()?.0, values.last()?.0);
+        let mean = values
+            .iter()
+            .map(|(value, held)| value * held.as_secs_f64())
+            .sum::<f64>()
+            / total;
+        let mut passed = 0.0;
+        let middle = values.iter().find(|(_, held)| {
+            passed += held.as_secs_f64();
+            passed >= total / 2.0
+        });
+        Some(Self {
+            mean,
+            max,
+            median: middle.map_or(max, |(value, _)| *value),
+            min,
+        })
+    }
+
+    /// The sum of two quantities' spreads: exact for the mean, bounds for the rest.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            mean: self.mean + other.mean,
+            max: self.max + other.max,
+            median: self.median + other.median,
+            min: self.min + other.min,
+        }
+    }
+}
+
+/// How the readings of one energy source are to be taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Meter {
+    /// What a decrease of the counter means.
+    pub rollover: Rollover,
+    /// How often the device updates it, as far as is known.
+    pub period: Option<Duration>,
+    /// Relative uncertainty of its scale.
+    pub relative_sigma: Option<f64>,
+    /// Longer without a reading is a gap.
+    pub longest_silence: Duration,
+}
+
+/// What one source says of one window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowEnergy {
+    /// The energy; `None` with a reason.
+    pub energy: Option<Joules>,
+    /// One standard deviation of it.
+    pub sigma: Option<Joules>,
+    /// Power over the covered part.
+    pub power: Option<Spread>,
+    /// Share of the window that readings cover.
+    pub coverage: f64,
+    /// Why the energy is null or covers less than the window.
+    pub reason: Option<Reason>,
+}
+
+impl WindowEnergy {
+    /// Nothing is known, for this reason.
+    pub const fn unknown(reason: Reason) -> Self {
+        Self {
+            energy: None,
+            sigma: None,
+            power: None,
+            coverage: 0.0,
+            reason: Some(reason),
+        }
+    }
+}
+
+/// A step between two edges.
+struct Stretch {
+    start: Timestamp,
+    end: Timestamp,
+    energy: Joules,
+}
+
+impl Meter {
+    /// The energy of `window`. `readings` are those of one source in order, from the last one
+    /// before the window to the first one after it.
+    pub fn energy(&self, readings: &[Reading], window: Window) -> WindowEnergy {
+        let mut counter = Counter::new(self.rollover);
+        let mut edge: Option<(Timestamp, Timestamp)> = None;
+        let mut tally = Tally::new(window);
+        for reading in readings {
+            let (read, previous) = (reading.at, reading.previous);
+            let silent =
+                previous.is_some_and(|previous| read.since(previous) > self.longest_silence);
+            let since = edge.map_or(Duration::ZERO, |(_, last_read)| read.since(last_read));
+            let at = edge_instant(reading, edge.map(|(_, last_read)| last_read));
+            let step = counter.update(Joules::from_joules(reading.value), since);
+            if let Some((from, _)) = edge {
+                let stretch = |energy| Stretch {
+                    start: from,
+                    end: at,
+                    energy,
+                };
+                match step {
+                    Step::Reset => tally.lose(from, at, Reason::CounterReset),
+                    _ if silent => tally.lose(from, at, Reason::Gap),
+                    Step::Advanced(energy) | Step::Wrapped(energy) => tally.add(&stretch(energy)),
+                    Step::First => tally.lose(from, at, Reason::CounterReset),
+                }
+            }
+            edge = Some((at, read));
+        }
+        tally.finish(self)
+    }
+}
+
+/// When the counter changed. If it also changed at the poll before, it changes faster than it is
+/// polled, and the value is that of the poll; if not, the change lies between the two polls.
+fn edge_instant(reading: &Reading, last_change: Option<Timestamp>) -> Timestamp {
+    match reading.previous {
+        Some(previous) if last_change.is_some_and(|changed| changed < previous) => {
+            previous.after(reading.at.since(previous) / 2)
+        }
+        _ => reading.at,
+    }
+}
+
+/// What has been found out about a window so far.
+struct Tally {
+    window: Window,
+    energy: Joules,
+    covered: Duration,
+    powers: Vec<(f64, Duration)>,
+    /// Length and power of the steps that hold the window's two ends.
+    ends: Vec<(Duration, Watts)>,
+    lost: Option<Reason>,
+}
+
+impl Tally {
+    fn new(window: Window) -> Self {
+        Self {
+            window,
+            energy: Joules::ZERO,
+            covered: Duration::ZERO,
+            powers: Vec::new(),
+            ends: Vec::new(),
+            lost: None,
+        }
+    }
+
+    fn add(&mut self, step: &Stretch) {
+        let length = step.end.since(step.start);
+        let overlap = self.window.overlap(step.start, step.end);
+        if overlap.is_zero() || length.is_zero() {
+            return;
+        }
+        let power = step.energy / length;
+        self.energy = self.energy + power * overlap;
+        self.covered += overlap;
+        self.powers.push((power.watts(), overlap));
+        for end in [self.window.start(), self.window.end()] {
+            if step.start < end && end < step.end {
+                self.ends.push((length, power));
+            }
+        }
+    }
+
+    fn lose(&mut self, start: Timestamp, end: Timestamp, reason: Reason) {
+        if !self.window.overlap(start, end).is_zero() {
+            // A reset says more than a gap.
+            self.lost = Some(self.lost.map_or(reason, |before| before.min(reason)));
+        }
+    }
+
+    fn finish(self, meter: &Meter) -> WindowEnergy {
+        let length = self.window.length();
+        if self.covered.is_zero() || length.is_zero() {
+            return WindowEnergy::unknown(self.lost.unwrap_or(Reason::NoReading));
+        }
+        let coverage = (self.covered.as_secs_f64() / length.as_secs_f64()).min(1.0);
+        let is_whole = length.saturating_sub(self.covered) < Duration::from_micros(1);
+        let reason = match self.lost {
+            None if is_whole => None,
+            lost => Some(lost.unwrap_or(Reason::Partial)),
+        };
+        if reason == Some(Reason::CounterReset) || coverage < LEAST_COVERAGE {
+            return WindowEnergy {
+                coverage,
+                ..WindowEnergy::unknown(reason.unwrap_or(Reason::Partial))
+            };
+        }
+        let sigma = self.sigma(meter);
+        WindowEnergy {
+            energy: Some(self.energy),
+            sigma: Some(sigma),
+            power: Spread::of(self.powers),
+            coverage,
+            reason,
+        }
+    }
+
+    /// Where the window's ends lie inside a step nobody knows (uniform: length/√12); the device's
+    /// own period adds the same; the scale's uncertainty goes with the whole.
+    fn sigma(&self, meter: &Meter) -> Joules {
+        let mean = (self.energy / self.covered).watts();
+        let own = meter
+            .period
+            .map_or(0.0, |period| mean * period.as_secs_f64());
+        let ends = self
+            .ends
+            .iter()
+            .map(|(length, power)| power.watts() * length.as_secs_f64());
+        let edges: f64 = ends
+            .chain([own, own])
+            .map(|energy| energy * energy / 12.0)
+            .sum();
+        let scale = meter.relative_sigma.unwrap_or(0.0) * self.energy.joules();
+        Joules::from_joules((edges + scale * scale).sqrt())
+    }
+}
+
+/// The spread of a gauge over `window`: each value holds until the next, but no longer than
+/// `longest_silence`.
+pub fn gauge_spread(
+    readings: &[Reading],
+    window: Window,
+    longest_silence: Duration,
+) -> Option<Spread> {
+    let held = readings.iter().enumerate().map(|(index, reading)| {
+        let longest = reading.at.after(longest_silence);
+        let until = readings
+            .get(index + 1)
+            .map_or(longest, |next| next.at.min(longest));
+        (reading.value, window.overlap(reading.at, until))
+    });
+    Spread::of(held.collect())
+}
+
+/// The energy of one query as one source saw it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Share {
+    /// The source's name.
+    pub name: String,
+    /// Whose energy it is.
+    pub domain: Domain,
+    /// How its numbers come about.
+    pub method: Method,
+    /// What it says of the query's window.
+    pub energy: WindowEnergy,
+}
+
+/// What a roll-up is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// CPU packages.
+    Cpu,
+    /// CPU packages and memory.
+    CpuAndDram,
+    /// A model of the CPU; not a measurement.
+    CpuEstimated,
+}
+
+impl Basis {
+    /// The basis as columns spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::CpuAndDram => "cpu+dram",
+            Self::CpuEstimated => "cpu_estimated",
+        }
+    }
+}
+
+/// Energy of one query over all sources.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QueryEnergy {
+    /// Source by source.
+    pub shares: Vec<Share>,
+    /// Why there is no energy, when there is none.
+    pub reason: Option<Reason>,
+    /// Memory in use, in MiB.
+    pub memory: Option<Spread>,
+    /// Temperature of the CPU, in °C.
+    pub temperature: Option<Spread>,
+}
+
+impl QueryEnergy {
+    /// No energy, for this reason.
+    pub fn unknown(reason: Reason) -> Self {
+        Self {
+            reason: Some(reason),
+            ..Self::default()
+        }
+    }
+
+    /// What the headline figures are made from: measured if anything is, else the estimate.
+    pub fn basis(&self) -> Option<Basis> {
+        let has = |domain, method| {
+            self.shares
+                .iter()
+                .any(|share| share.domain == domain && share.method == method)
+        };
+        if has(Domain::CpuPackage, Method::Counter) {
+            let with_dram = has(Domain::Dram, Method::Counter);
+            Some(if with_dram {
+                Basis::CpuAndDram
+            } else {
+                Basis::Cpu
+            })
+        } else if has(Domain::CpuPackage, Method::Estimated) {
+            Some(Basis::CpuEstimated)
+        } else {
+            None
+        }
+    }
+
+    /// The energy of the CPU packages, all of them or nothing.
+    pub fn cpu(&self) -> Option<Joules> {
+        sum(self.of(Domain::CpuPackage)?)
+    }
+
+    /// The power of the CPU packages.
+    pub fn cpu_power(&self) -> Option<Spread> {
+        let powers: Option<Vec<_>> = self
+            .of(Domain::CpuPackage)?
+            .map(|share| share.energy.power)
+            .collect();
+        powers?.into_iter().reduce(Spread::plus)
+    }
+
+    /// The energy on the basis, all of it or nothing.
+    pub fn headline(&self) -> Option<Joules> {
+        let cpu = self.cpu()?;
+        match self.basis()? {
+            Basis::CpuAndDram => Some(cpu + sum(self.of(Domain::Dram)?)?),
+            Basis::Cpu | Basis::CpuEstimated => Some(cpu),
+        }
+    }
+
+    /// One standard deviation of the headline; independent sources add in squares.
+    pub fn headline_sigma(&self) -> Option<Joules> {
+        self.headline()?;
+        let method = self.method()?;
+        let squares: f64 = self
+            .shares
+            .iter()
+            .filter(|share| share.method == method && !share.domain.is_nested())
+            .filter_map(|share| share.energy.sigma)
+            .map(|sigma| sigma.joules().powi(2))
+            .sum();
+        Some(Joules::from_joules(squares.sqrt()))
+    }
+
+    /// The method of the basis: an estimate is never added to a measured value.
+    fn method(&self) -> Option<Method> {
+        Some(match self.basis()? {
+            Basis::Cpu | Basis::CpuAndDram => Method::Counter,
+            Basis::CpuEstimated => Method::Estimated,
+        })
+    }
+
+    fn of(&self, domain: Domain) -> Option<impl Iterator<Item = &Share>> {
+        let method = self.method()?;
+        Some(
+            self.shares
+                .iter()
+                .filter(move |share| share.domain == domain && share.method == method),
+        )
+    }
+}
+
+/// All of them or nothing.
+fn sum<'a>(shares: impl Iterator<Item = &'a Share>) -> Option<Joules> {
+    shares
+        .map(|share| share.energy.energy)
+        .sum::<Option<Joules>>()
+}
+
+#[cfg(test)]
+mod tests;

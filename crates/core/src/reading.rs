@@ -1,0 +1,82 @@
+//! Raw readings, and windows of time.
+
+use std::time::Duration;
+
+use crate::source::SourceIndex;
+use crate::time::Timestamp;
+
+/// One value of one source, taken at one instant.
+///
+/// Of a counter only changes are kept; `previous` then says when the old value was last seen, so
+/// that the change lies in `(previous, at]`. Nothing is lost by leaving out what did not move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// Which source.
+    pub source: SourceIndex,
+    /// When the value was taken, not when it arrived.
+    pub at: Timestamp,
+    /// When the source was last read before; `None` for its first reading.
+    pub previous: Option<Timestamp>,
+    /// The value, in the source's unit.
+    pub value: f64,
+}
+
+/// A half-open stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    start: Timestamp,
+    end: Timestamp,
+}
+
+impl Window {
+    /// From `start` to `end`; `None` if it would end before it starts.
+    pub fn new(start: Timestamp, end: Timestamp) -> Option<Self> {
+        (end >= start).then_some(Self { start, end })
+    }
+
+    /// Its first instant.
+    pub const fn start(self) -> Timestamp {
+        self.start
+    }
+
+    /// The first instant after it.
+    pub const fn end(self) -> Timestamp {
+        self.end
+    }
+
+    /// How long it is.
+    pub const fn length(self) -> Duration {
+        self.end.since(self.start)
+    }
+
+    /// How long it and the stretch from `start` to `end` overlap.
+    pub fn overlap(self, start: Timestamp, end: Timestamp) -> Duration {
+        self.end.min(end).since(self.start.max(start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> Timestamp {
+        Timestamp::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_window_does_not_end_before_it_starts() {
+        assert_eq!(Window::new(at(2), at(1)), None);
+        assert_eq!(Window::new(at(1), at(1)).unwrap().length(), Duration::ZERO);
+    }
+
+    #[test]
+    fn overlaps_are_never_negative() {
+        let window = Window::new(at(10), at(20)).unwrap();
+        for (start, end, nanos) in [(0, 5, 0), (5, 15, 5), (12, 14, 2), (15, 99, 5), (30, 40, 0)] {
+            assert_eq!(
+                window.overlap(at(start), at(end)),
+                Duration::from_nanos(nanos)
+            );
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! From replies to rows: waits for the readings that a query's window needs, on a thread of its own.
+//!
+//! The next query is already on its way meanwhile. Rows leave in the order in which queries ended.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use ipw_core::energy::QueryEnergy;
+use ipw_core::event::Event;
+use ipw_core::query::Query;
+use ipw_core::reading::Window;
+use ipw_core::record::Record;
+use ipw_core::reply::Reply;
+use ipw_core::sink::{Sink, SinkError};
+use ipw_core::time::Timestamp;
+use ipw_telemetry::{Session, Ticket};
+
+use crate::notices::Notifier;
+
+/// Replies that may wait for their readings before the run waits.
+const QUEUE: usize = 1024;
+
+/// A query that is over.
+pub(crate) struct Landed {
+    pub(crate) query: Query,
+    pub(crate) part: u32,
+    pub(crate) due: Timestamp,
+    pub(crate) reply: Reply,
+    pub(crate) ticket: Ticket,
+}
+
+/// Makes rows of what has landed.
+pub(crate) struct Assembler<S> {
+    sender: SyncSender<Landed>,
+    thread: JoinHandle<(S, Result<(), SinkError>)>,
+}
+
+impl<S: Sink + Send + 'static> Assembler<S> {
+    /// Starts the thread; rows go to `sink`.
+    pub(crate) fn start(
+        session: Arc<Session>,
+        mut sink: S,
+        notifier: Notifier,
+    ) -> std::io::Result<Self> {
+        let (sender, receiver) = sync_channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("ipw-assemble".to_owned())
+            .spawn(move || {
+                let assembled = assemble(&receiver, &session, &mut sink, &notifier);
+                (sink, assembled)
+            })?;
+        Ok(Self { sender, thread })
+    }
+
+    /// Hands a reply over; false when rows can no longer be stored.
+    pub(crate) fn push(&self, landed: Landed) -> bool {
+        self.sender.send(landed).is_ok()
+    }
+
+    /// Waits for the last row.
+    pub(crate) fn finish(self) -> (S, Result<(), SinkError>) {
+        drop(self.sender);
+        match self.thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+fn assemble(
+    receiver: &Receiver<Landed>,
+    session: &Session,
+    sink: &mut dyn Sink,
+    notifier: &Notifier,
+) -> Result<(), SinkError> {
+    for landed in receiver {
+        let Landed {
+            query,
+            part,
+            due,
+            reply,
+            ticket,
+        } = landed;
+        let energy = match Window::new(reply.timing.start, reply.timing.end) {
+            Some(window) => session.close(ticket, window),
+            None => QueryEnergy::default(),
+        };
+        let record = Record {
+            query,
+            part,
+            due,
+            reply,
+            energy,
+        };
+        notifier.send(finished(&record));
+        sink.append(record)?;
+    }
+    Ok(())
+}
+
+fn finished(record: &Record) -> Event {
+    let latency = record.latency();
+    Event::QueryFinished {
+        query_index: record.query.index,
+        outcome: record.reply.outcome.label().into_owned(),
+        total_seconds: latency.total.map(|time| time.as_secs_f64()),
+        first_token_seconds: latency.first_token.map(|time| time.as_secs_f64()),
+        input_tokens: record.reply.tokens.input,
+        output_tokens: record.reply.tokens.output,
+        joules: record.energy.headline().map(|energy| energy.joules()),
+        basis: record.energy.basis().map(|basis| basis.label()),
+    }
+}

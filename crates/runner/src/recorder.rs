@@ -1,0 +1,57 @@
+//! Raw readings on their way to disk.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ipw_core::sink::{ReadingSink, SinkError};
+use ipw_telemetry::Session;
+
+/// How long a reading may wait in memory.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Takes a session's readings to disk, and tells the session what it may forget.
+pub struct Recorder {
+    stop: SyncSender<()>,
+    thread: JoinHandle<Result<(), SinkError>>,
+}
+
+impl Recorder {
+    /// Starts the thread.
+    pub fn start(session: Arc<Session>, mut sink: Box<dyn ReadingSink>) -> std::io::Result<Self> {
+        let (stop, stopped) = sync_channel::<()>(0);
+        let thread = std::thread::Builder::new()
+            .name("ipw-readings".to_owned())
+            .spawn(move || {
+                let mut outcome = Ok(());
+                loop {
+                    let last = matches!(
+                        stopped.recv_timeout(INTERVAL),
+                        Err(RecvTimeoutError::Disconnected)
+                    );
+                    let readings = session.take_unsaved();
+                    // After a failure readings are still taken and let go: memory must not grow.
+                    if outcome.is_ok() {
+                        outcome = sink.append(&readings);
+                    }
+                    if let Some(until) = readings.iter().map(|reading| reading.at).max() {
+                        session.saved(until);
+                    }
+                    if last {
+                        return outcome;
+                    }
+                }
+            })?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Takes what is left to disk and ends.
+    pub fn finish(self) -> Result<(), SinkError> {
+        drop(self.stop);
+        match self.thread.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `readings/`: the raw readings, in the same tear-free stream, and what their sources are.
+//!
+//! It is a Hugging Face dataset of its own, so that everything can be computed again, by us or by
+//! others.
+
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::Fields;
+use ipw_core::reading::Reading;
+use ipw_core::sink::{ReadingSink, SinkError};
+use ipw_core::source::Source;
+use ipw_core::time::Timestamp;
+use serde_json::json;
+
+use crate::column::{Column, Entry};
+use crate::features::schema_with_features;
+use crate::output::write_dataset_info;
+use crate::state::{State, fresh_fingerprint};
+use crate::stream::StreamFile;
+use crate::{StoreError, file};
+
+const DIRECTORY: &str = "readings";
+const LIVE_FILE: &str = "data-part-00000.arrow";
+
+/// Writes readings as they come.
+pub struct ReadingWriter {
+    columns: Vec<Column<Reading>>,
+    stream: StreamFile,
+}
+
+fn columns() -> Vec<Column<Reading>> {
+    let nanos = |instant: Timestamp| i64::try_from(instant.nanos()).ok();
+    vec![
+        Column::small_int("source", |reading: &Reading| {
+            Some(i32::from(reading.source.0))
+        })
+        .says("place of the source in `sources.json`", "never"),
+        Column::int("nanos", move |reading: &Reading| nanos(reading.at))
+            .unit("ns since the part's reference")
+            .says("when the value was taken", "never"),
+        Column::int("previous_nanos", move |reading: &Reading| {
+            reading.previous.and_then(nanos)
+        })
+        .unit("ns since the part's reference")
+        .says(
+            "when the source was last read before: a counter that changed did so after that",
+            "first reading",
+        ),
+        Column::float("value", |reading: &Reading| Some(reading.value))
+            .says("the value, in the source's unit", "never"),
+    ]
+}
+
+/// The columns of `readings/`, for the reference.
+pub fn entries() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for column in columns() {
+        column.entries("", &mut entries);
+    }
+    entries
+}
+
+impl ReadingWriter {
+    /// Makes `readings/` in the run's directory.
+    pub fn create<'a>(
+        run: &Path,
+        sources: impl Iterator<Item = &'a Source>,
+        durable: bool,
+    ) -> Result<Self, StoreError> {
+        let directory = run.join(DIRECTORY);
+        std::fs::create_dir(&directory).map_err(StoreError::io("create", &directory))?;
+        let columns = columns();
+        let fields: Fields = columns.iter().map(Column::field).collect();
+        let schema = schema_with_features(fields);
+        write_dataset_info(&directory, &schema, durable)?;
+        let about: Vec<_> = sources
+            .enumerate()
+            .map(|(index, source)| json!({ "source": index, "part": 0, "unit": source.unit(), "about": source }))
+            .collect();
+        let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
+        file::replace(&directory.join("sources.json"), &about, durable)?;
+        let stream = StreamFile::create(&directory.join(LIVE_FILE), &schema, durable)?;
+        State::new(fresh_fingerprint(), [LIVE_FILE.to_owned()]).write(&directory, durable)?;
+        Ok(Self { columns, stream })
+    }
+
+    fn write(&mut self, readings: &[Reading]) -> Result<(), StoreError> {
+        let arrays = self
+            .columns
+            .iter()
+            .map(|column| column.build(readings))
+            .collect();
+        let batch = RecordBatch::try_new(self.stream.schema(), arrays)
+            .map_err(StoreError::arrow("encode readings of", self.stream.path()))?;
+        self.stream.append(&batch).map(|_| ())
+    }
+}
+
+impl ReadingSink for ReadingWriter {
+    fn append(&mut self, readings: &[Reading]) -> Result<(), SinkError> {
+        if readings.is_empty() {
+            return Ok(());
+        }
+        self.write(readings)
+            .map_err(|error| SinkError(Box::new(error)))
+    }
+}

@@ -1,0 +1,69 @@
+//! The seam between the sampler and the hardware.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipw_core::source::Source;
+use ipw_core::time::{Clock, Timestamp};
+use ipw_core::units::Watts;
+
+/// Reads one kind of hardware.
+pub trait Collector: Send {
+    /// Its id.
+    fn id(&self) -> &'static str;
+
+    /// What it reports; the same for as long as it lives.
+    fn sources(&self) -> &[Source];
+
+    /// How often it wants to be polled when the user asked for `wanted`: never faster than makes
+    /// sense for the device.
+    fn interval(&self, wanted: Duration) -> Duration;
+
+    /// Reads what there is now. `take` gets the place of the source in [`Collector::sources`], the
+    /// instant at which its value was taken, and the value. A source that has nothing to say this
+    /// time is left out.
+    fn poll(
+        &mut self,
+        clock: &dyn Clock,
+        take: &mut dyn FnMut(usize, Timestamp, f64),
+    ) -> Result<(), PollError>;
+}
+
+/// What the sampler should do about a poll that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PollError {
+    /// Try again next time: this was a passing fault.
+    #[error("{0}")]
+    Retry(String),
+    /// The device is gone for now; try less often.
+    #[error("{0}")]
+    Gone(String),
+}
+
+/// Where to look and what is allowed.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `/sys`, or what stands for it (`IPW_SYSFS_ROOT`).
+    pub sysfs: PathBuf,
+    /// `/proc`.
+    pub proc: PathBuf,
+    /// `/dev`.
+    pub dev: PathBuf,
+    /// Whether power may be estimated where nothing measures it.
+    pub estimate: bool,
+    /// The CPU's design power, if the user says it.
+    pub cpu_tdp: Option<Watts>,
+}
+
+/// A collector that is not there, and what would change that.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Absent {
+    /// Its id.
+    pub collector: &'static str,
+    /// Why.
+    pub reason: String,
+    /// The exact command that would enable it, if there is one.
+    pub fix: Option<String>,
+    /// What that command risks.
+    pub risk: Option<String>,
+}

@@ -1,0 +1,198 @@
+//! A model of the CPU's energy for machines without a counter (design D12).
+//!
+//! `P = P_idle + (P_full − P_idle) × share of CPU time that was busy`, with `P_full` from the CPU's
+//! design power. As it is linear, its integral needs no sampling: `E(t) = P_idle × (t − t₀) +
+//! (P_full − P_idle) × busy seconds ÷ CPUs`, from the kernel's cumulative CPU time, exact to its
+//! tick of 10 ms whatever the interval. It knows nothing of frequencies, vector units or memory:
+//! an estimate, with a wide uncertainty, never shown as measured. Whether it is wanted beside a
+//! real counter is the caller's to decide; where a GPU may do the work it is absent.
+
+mod basis;
+mod tdp;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipw_core::counter::Rollover;
+use ipw_core::source::{Domain, Method, Quantity, Source};
+use ipw_core::time::{Clock, Timestamp};
+use ipw_core::units::Watts;
+
+use crate::collectors::host::cpuinfo::CpuInfo;
+use crate::collectors::host::files::{Reader, numbered};
+use crate::collectors::host::stat::{self, CpuTimes};
+use crate::{Absent, Collector, Options, PollError};
+
+const ID: &str = "estimate";
+
+/// Five ticks of the kernel's accounting; more readings would repeat themselves.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Device files of accelerators that this cannot see into: NVIDIA's (beside `nvidia0` and so on),
+/// AMD's compute, the two of Jetson.
+const ACCELERATORS: [&str; 4] = ["nvidiactl", "kfd", "nvhost-gpu", "nvgpu"];
+
+/// The model at work.
+pub struct Estimate {
+    source: [Source; 1],
+    explanation: String,
+    stat: PathBuf,
+    reader: Reader,
+    idle: Watts,
+    /// What one busy CPU adds.
+    per_cpu: Watts,
+    began: Option<Beginning>,
+}
+
+/// Where the counting began, and the last reading.
+#[derive(Clone, Copy)]
+struct Beginning {
+    at: Timestamp,
+    times: CpuTimes,
+    last: CpuTimes,
+}
+
+/// Finds out whether this machine's CPU can be modelled.
+pub fn detect(options: &Options) -> Result<Estimate, Absent> {
+    if !options.estimate {
+        return Err(absent("turned off by `--no-estimate`", None));
+    }
+    refuse_accelerators(options)?;
+    let tdp = options.cpu_tdp.map(Watts::watts);
+    if tdp.is_some_and(|watts| !watts.is_finite() || watts <= 0.0) {
+        return Err(absent("`--cpu-tdp` is not a power", None));
+    }
+    let stat = options.proc.join("stat");
+    let mut reader = Reader::default();
+    if CpuTimes::read(&mut reader, &stat).is_none() {
+        let reason = format!("`{}` does not say how busy the CPUs are", stat.display());
+        return Err(absent(reason, None));
+    }
+    let cpu =
+        CpuInfo::read(&options.proc).ok_or_else(|| absent("`/proc/cpuinfo` lists no CPU", None))?;
+    let basis = basis::find(options, &cpu).ok_or_else(|| unknown(&cpu))?;
+    let idle = basis.full * basis::IDLE_SHARE;
+    Ok(Estimate {
+        source: [source(basis.relative_sigma)],
+        explanation: basis.explanation,
+        stat,
+        reader,
+        idle,
+        per_cpu: (basis.full - idle) * f64::from(cpu.cpus).recip(),
+        began: None,
+    })
+}
+
+impl Estimate {
+    /// What the estimate rests on, as a sentence for people.
+    pub fn explanation(&self) -> &str {
+        &self.explanation
+    }
+}
+
+impl Collector for Estimate {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn sources(&self) -> &[Source] {
+        &self.source
+    }
+
+    fn interval(&self, wanted: Duration) -> Duration {
+        wanted.max(SHORTEST_INTERVAL)
+    }
+
+    fn poll(
+        &mut self,
+        clock: &dyn Clock,
+        take: &mut dyn FnMut(usize, Timestamp, f64),
+    ) -> Result<(), PollError> {
+        let times = CpuTimes::read(&mut self.reader, &self.stat).ok_or_else(|| {
+            PollError::Retry(format!("`{}` is not readable", self.stat.display()))
+        })?;
+        let now = clock.now();
+        let began = self.began.get_or_insert(Beginning {
+            at: now,
+            times,
+            last: times,
+        });
+        if times.busy < began.last.busy {
+            // Another machine's past, as after a restored container: begin again at nought, which
+            // is a decrease and so a gap to whoever reads it.
+            self.began = None;
+            return Err(PollError::Retry("the CPU time went backwards".into()));
+        }
+        began.last = times;
+        let busy = times.busy_seconds_since(began.times).unwrap_or_default();
+        let energy = self.idle * now.since(began.at) + self.per_cpu * Duration::from_secs_f64(busy);
+        take(0, now, energy.joules());
+        Ok(())
+    }
+}
+
+fn source(relative_sigma: f64) -> Source {
+    Source {
+        name: "estimate/cpu".to_owned(),
+        collector: ID,
+        quantity: Quantity::Energy {
+            domain: Domain::CpuPackage,
+            rollover: Rollover::Resets,
+        },
+        method: Method::Estimated,
+        period: Some(stat::TICK),
+        privilege: "none",
+        relative_sigma: Some(relative_sigma),
+    }
+}
+
+/// The CPU's energy would stand for the wrong thing where a GPU may do the work.
+fn refuse_accelerators(options: &Options) -> Result<(), Absent> {
+    let found = if cfg!(target_os = "macos") {
+        Some("Apple's GPU".to_owned())
+    } else {
+        ACCELERATORS
+            .into_iter()
+            .map(|name| options.dev.join(name))
+            .chain(numbered(&options.dev, "nvidia"))
+            .find(|path| path.exists())
+            .map(|path| format!("`{}`", path.display()))
+    };
+    found.map_or(Ok(()), |found| {
+        let reason = format!(
+            "there is {found}: a GPU may do the work, and an estimate of the CPU would stand for \
+             the wrong thing"
+        );
+        let fix = "measure the GPU with its driver's own counters (not yet in ipw)";
+        Err(absent(reason, Some(fix.to_owned())))
+    })
+}
+
+/// Whether a GPU may do the work here.
+pub(crate) fn gpu_at_work(options: &Options) -> bool {
+    refuse_accelerators(options).is_err()
+}
+
+fn unknown(cpu: &CpuInfo) -> Absent {
+    let number = |number: Option<u32>| number.map_or("?".to_owned(), |number| number.to_string());
+    let reason = format!(
+        "the design power of `{}` ({} family {} model {}) is not known",
+        cpu.name.as_deref().unwrap_or("this CPU"),
+        cpu.vendor.as_deref().unwrap_or("unknown vendor"),
+        number(cpu.family),
+        number(cpu.model),
+    );
+    absent(reason, Some("--cpu-tdp WATTS".to_owned()))
+}
+
+fn absent(reason: impl Into<String>, fix: Option<String>) -> Absent {
+    Absent {
+        collector: ID,
+        reason: reason.into(),
+        fix,
+        risk: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

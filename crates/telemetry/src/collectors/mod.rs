@@ -1,0 +1,5 @@
+//! One file for each kind of hardware.
+
+pub mod estimate;
+pub mod host;
+pub mod rapl;

@@ -1,0 +1,110 @@
+//! RAPL: the energy counters of x86 processors.
+//!
+//! Two ways lead to the same counters. The perf events come first: the kernel widens them to 64
+//! bits, and reading one costs a single system call. The powercap files come second. The MSRs
+//! themselves are left alone: they need root and give nothing that the other two do not.
+//!
+//! Detection does not wait, so it cannot tell a counter that stands still from one that was read
+//! twice within its period: a source that never moves is for the session to find.
+
+mod counters;
+#[cfg(target_os = "linux")]
+mod perf;
+mod powercap;
+
+use std::path::Path;
+
+use crate::collector::{Absent, Collector, Options};
+
+/// The collector's id.
+const ID: &str = "rapl";
+
+/// What letting ordinary users read energy this finely means.
+const RISK: &str = "whoever may read energy this finely can work out secrets of other processes \
+                    (PLATYPUS, CVE-2020-8694)";
+
+/// Finds the counters, through the perf events or else through the powercap files.
+pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
+    let sysfs = options.sysfs.as_path();
+    perf_events(sysfs)
+        .or_else(|perf| powercap::detect(sysfs).map_err(|powercap| absent(sysfs, &perf, &powercap)))
+}
+
+#[cfg(target_os = "linux")]
+fn perf_events(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+    perf::detect(sysfs)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn perf_events(_sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+    Err(Closed::Missing)
+}
+
+/// Why one of the two ways leads nowhere.
+#[derive(Debug, PartialEq, Eq)]
+enum Closed {
+    /// The system does not have it.
+    Missing,
+    /// It is there, and we may not use it.
+    Denied(String),
+    /// It is there, and of no use.
+    Unusable(String),
+}
+
+impl Closed {
+    fn words(&self) -> Option<&str> {
+        match self {
+            Self::Missing => None,
+            Self::Denied(words) | Self::Unusable(words) => Some(words),
+        }
+    }
+
+    fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied(_))
+    }
+}
+
+fn absent(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Absent {
+    let words: Vec<_> = [perf, powercap]
+        .into_iter()
+        .filter_map(Closed::words)
+        .collect();
+    let reason = if words.is_empty() {
+        missing(sysfs)
+    } else {
+        words.join("; ")
+    };
+    let fix = fix(sysfs, perf, powercap);
+    Absent {
+        collector: ID,
+        reason,
+        risk: fix.is_some().then(|| RISK.to_owned()),
+        fix,
+    }
+}
+
+fn missing(sysfs: &Path) -> String {
+    format!(
+        "no counters under `{0}/class/powercap/intel-rapl*` or `{0}/devices/power`: this is a \
+         virtual machine, a container that masks them, or not x86 Linux",
+        sysfs.display()
+    )
+}
+
+/// The commands that open what is denied, the narrowest first.
+fn fix(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Option<String> {
+    let mut commands = Vec::new();
+    if perf.is_denied() {
+        commands.push("sudo setcap cap_perfmon+ep \"$(command -v ipw)\"".to_owned());
+        commands.push("sudo sysctl kernel.perf_event_paranoid=0".to_owned());
+    }
+    if powercap.is_denied() {
+        // Flat: every zone, inner ones too, has a link here, so no recursion is needed.
+        let zones = sysfs.join("class/powercap/intel-rapl*/energy_uj");
+        commands.push(format!("sudo chmod a+r {}", zones.display()));
+    }
+    (!commands.is_empty()).then(|| commands.join(" or "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! RAPL counters as a collector, whichever way they are read.
+
+use std::io;
+use std::time::Duration;
+
+use ipw_core::counter::Rollover;
+use ipw_core::source::{Domain, Method, Quantity, Source};
+use ipw_core::time::{Clock, Timestamp};
+use ipw_core::units::Joules;
+
+use super::ID;
+#[cfg(target_os = "linux")]
+use super::perf::Event;
+use super::powercap::Zone;
+use crate::collector::{Collector, PollError};
+
+/// How often the hardware updates a counter: about 1 ms, say Intel's manual and the kernel's
+/// documentation of the AMD counters; 0.976 ms with jitter where it was measured.
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// What one counter is read through.
+pub(super) enum Port {
+    /// A powercap zone.
+    Zone(Zone),
+    /// A perf event.
+    #[cfg(target_os = "linux")]
+    Event(Event),
+}
+
+impl Port {
+    fn read(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
+        match self {
+            Self::Zone(zone) => zone.read(clock),
+            #[cfg(target_os = "linux")]
+            Self::Event(event) => event.read(clock),
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::Zone(zone) => zone.place(),
+            #[cfg(target_os = "linux")]
+            Self::Event(event) => event.place(),
+        }
+    }
+}
+
+/// Why a counter said nothing.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It could not be read.
+    Io(io::Error),
+    /// It was read, and is no energy.
+    Nonsense,
+}
+
+impl Fault {
+    /// Whether trying again soon is pointless.
+    fn is_gone(&self) -> bool {
+        use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+        matches!(self, Self::Io(error)
+            if matches!(error.kind(), NotFound | PermissionDenied | NotADirectory))
+    }
+
+    fn into_poll_error(self, place: &str) -> PollError {
+        let is_gone = self.is_gone();
+        let words = match self {
+            Self::Io(error) => format!("cannot read {place}: {error}"),
+            Self::Nonsense => format!("{place} holds nothing that can be energy"),
+        };
+        if is_gone {
+            PollError::Gone(words)
+        } else {
+            PollError::Retry(words)
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// All counters of the machine.
+pub(super) struct Counters {
+    sources: Vec<Source>,
+    ports: Vec<Port>,
+}
+
+impl Counters {
+    /// A collector of these.
+    pub(super) fn new(counters: Vec<(Source, Port)>) -> Self {
+        let (sources, ports) = counters.into_iter().unzip();
+        Self { sources, ports }
+    }
+}
+
+impl Collector for Counters {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    fn interval(&self, wanted: Duration) -> Duration {
+        wanted.max(PERIOD / 2)
+    }
+
+    fn poll(
+        &mut self,
+        clock: &dyn Clock,
+        take: &mut dyn FnMut(usize, Timestamp, f64),
+    ) -> Result<(), PollError> {
+        let mut is_heard = false;
+        let mut failed: Option<(usize, Fault)> = None;
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            match port.read(clock) {
+                Ok((at, energy)) => {
+                    take(index, at, energy.joules());
+                    is_heard = true;
+                }
+                // One that may come back soon says more about when to try again.
+                Err(fault) => match &failed {
+                    Some((_, before)) if fault.is_gone() || !before.is_gone() => {}
+                    _ => failed = Some((index, fault)),
+                },
+            }
+        }
+        match failed {
+            Some((index, fault)) if !is_heard => {
+                Err(fault.into_poll_error(&self.ports[index].place()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The source that a counter is.
+pub(super) fn source(
+    name: String,
+    domain: Domain,
+    rollover: Rollover,
+    privilege: &'static str,
+) -> Source {
+    Source {
+        name,
+        collector: ID,
+        quantity: Quantity::Energy { domain, rollover },
+        method: Method::Counter,
+        period: Some(PERIOD),
+        privilege,
+        relative_sigma: relative_sigma(domain),
+    }
+}
+
+/// How far the scale of a domain can be trusted; no vendor says. From Haswell on the package is
+/// measured, and follows a meter within a few percent (Khan et al., RAPL in Action, 2018). Memory
+/// is measured on servers and modelled elsewhere, with an offset that differs between machines
+/// (Desrochers et al., MEMSYS 2016). Psys is wired as the board's maker saw fit: on some it is
+/// lower than the package that it contains.
+fn relative_sigma(domain: Domain) -> Option<f64> {
+    match domain {
+        Domain::CpuPackage | Domain::CpuCore | Domain::CpuUncore => Some(0.05),
+        Domain::Dram => Some(0.1),
+        Domain::Platform => None,
+    }
+}

@@ -1,0 +1,210 @@
+//! RAPL through the kernel's perf events (`devices/power`).
+//!
+//! The kernel follows the hardware counters itself and widens them to 64 bits, so nothing wraps.
+//! `cpumask` names one CPU of each package or die; an event counts for all of that.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::path::Path;
+
+use ipw_core::counter::Rollover;
+use ipw_core::source::Domain;
+use ipw_core::time::{Clock, Timestamp};
+use ipw_core::units::Joules;
+use perf_event_open_sys::bindings::{PERF_FLAG_FD_CLOEXEC, perf_event_attr};
+use rustix::io::Errno;
+
+use super::Closed;
+use super::counters::{Counters, Fault, Port, source};
+use crate::collector::Collector;
+
+const PRIVILEGE: &str = "CAP_PERFMON, or kernel.perf_event_paranoid at 0 or below";
+
+const EVENTS: [(&str, Domain); 5] = [
+    ("energy-pkg", Domain::CpuPackage),
+    ("energy-cores", Domain::CpuCore),
+    ("energy-gpu", Domain::CpuUncore),
+    ("energy-ram", Domain::Dram),
+    ("energy-psys", Domain::Platform),
+];
+
+/// Opens the events that the processor really has, each on every package or not at all.
+pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+    let device = sysfs.join("devices/power");
+    let pmu = Pmu::read(&device)?;
+    let mut counters = Vec::new();
+    for (event, domain) in EVENTS {
+        let Some(kind) = Kind::read(&device.join("events").join(event)) else {
+            continue;
+        };
+        match pmu.open(event, kind) {
+            Ok(events) => counters.extend(events.into_iter().enumerate().map(|(place, event)| {
+                let name = source_name(domain, place);
+                let source = source(name, domain, Rollover::Resets, PRIVILEGE);
+                (source, Port::Event(event))
+            })),
+            // Kernels before 5.17 list events that AMD's processors do not have.
+            Err(error) if is_bogus(&error) => {}
+            Err(error) => return Err(refusal(event, &device, &error)),
+        }
+    }
+    let has_package = |domain: Option<Domain>| domain == Some(Domain::CpuPackage);
+    if counters
+        .iter()
+        .any(|(known, _)| has_package(known.domain()))
+    {
+        Ok(Box::new(Counters::new(counters)))
+    } else {
+        let words = format!("`{}` has no event that counts a package", device.display());
+        Err(Closed::Unusable(words))
+    }
+}
+
+fn is_bogus(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::INVAL | Errno::OPNOTSUPP | Errno::NODEV)
+    )
+}
+
+fn refusal(event: &str, device: &Path, error: &io::Error) -> Closed {
+    let words = format!("`{event}` of `{}` does not open: {error}", device.display());
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Closed::Denied(words),
+        _ => Closed::Unusable(words),
+    }
+}
+
+/// The names that the powercap zones have; the kernel calls the built-in GPU's plane `uncore` there.
+fn source_name(domain: Domain, place: usize) -> String {
+    match domain {
+        Domain::CpuPackage => format!("rapl/package-{place}"),
+        Domain::CpuCore => format!("rapl/package-{place}/core"),
+        Domain::CpuUncore => format!("rapl/package-{place}/uncore"),
+        Domain::Dram => format!("rapl/package-{place}/dram"),
+        Domain::Platform if place == 0 => "rapl/psys".to_owned(),
+        Domain::Platform => format!("rapl/psys-{place}"),
+    }
+}
+
+/// The kernel's number for these events, and where they count.
+struct Pmu {
+    number: u32,
+    cpus: Vec<u16>,
+}
+
+impl Pmu {
+    fn read(device: &Path) -> Result<Self, Closed> {
+        let number = text(&device.join("type")).ok_or(Closed::Missing)?;
+        let cpus = text(&device.join("cpumask")).and_then(|mask| cpus(&mask));
+        if let (Ok(number), Some(cpus)) = (number.parse(), cpus) {
+            return Ok(Self { number, cpus });
+        }
+        let device = device.display();
+        let words = format!("`{device}/type` or `{device}/cpumask` is not understood");
+        Err(Closed::Unusable(words))
+    }
+
+    fn open(&self, name: &'static str, kind: Kind) -> io::Result<Vec<Event>> {
+        let open = |&cpu| {
+            Ok(Event {
+                name,
+                cpu,
+                scale: kind.scale,
+                file: open(self.number, kind.config, cpu)?,
+            })
+        };
+        self.cpus.iter().map(open).collect()
+    }
+}
+
+/// The CPUs of a list like `0,18` or `0-3`; `None` if it names none.
+fn cpus(list: &str) -> Option<Vec<u16>> {
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<u16>().ok()?..=last.parse().ok()?);
+    }
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// What `events/energy-pkg` and the files beside it say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Kind {
+    config: u64,
+    /// Joules for one count.
+    scale: f64,
+}
+
+impl Kind {
+    /// `None` if the event is not there, or is none that we understand.
+    fn read(event: &Path) -> Option<Self> {
+        let config = text(event)?;
+        let config = config.strip_prefix("event=0x")?;
+        let scale: f64 = text(&event.with_extension("scale"))?.parse().ok()?;
+        let is_joules = text(&event.with_extension("unit"))? == "Joules";
+        let is_usable = is_joules && scale.is_finite() && scale > 0.0;
+        is_usable.then_some(Self {
+            config: u64::from_str_radix(config, 16).ok()?,
+            scale,
+        })
+    }
+}
+
+/// One event on one CPU, counting for as long as it lives.
+pub(super) struct Event {
+    name: &'static str,
+    cpu: u16,
+    scale: f64,
+    file: File,
+}
+
+impl Event {
+    /// The counter, and the instant right after it was read.
+    pub(super) fn read(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
+        let mut count = [0; 8];
+        self.file.read_exact(&mut count)?;
+        let at = clock.now();
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "2^53 counts of 2^-32 J are two million joules, and the next bit is 0.2 nJ"
+        )]
+        let count = u64::from_ne_bytes(count) as f64;
+        Ok((at, Joules::from_joules(count * self.scale)))
+    }
+
+    /// Where it is, for messages.
+    pub(super) fn place(&self) -> String {
+        format!("perf event `{}` on CPU {}", self.name, self.cpu)
+    }
+}
+
+#[expect(unsafe_code, reason = "there is no safe interface to perf_event_open")]
+fn open(pmu: u32, config: u64, cpu: u16) -> io::Result<File> {
+    let mut attributes = perf_event_attr {
+        type_: pmu,
+        size: u32::try_from(size_of::<perf_event_attr>()).expect("the structure is small"),
+        config,
+        ..Default::default()
+    };
+    let flags = PERF_FLAG_FD_CLOEXEC.into();
+    // SAFETY: `attributes` is initialised, says its own size, and outlives the call; it asks for a
+    // plain count, so the kernel writes to no memory of ours later. A result that is not negative
+    // is a descriptor that nobody else owns.
+    let descriptor = unsafe {
+        match perf_event_open_sys::perf_event_open(&raw mut attributes, -1, cpu.into(), -1, flags) {
+            descriptor @ 0.. => OwnedFd::from_raw_fd(descriptor),
+            _ => return Err(io::Error::last_os_error()),
+        }
+    };
+    Ok(File::from(descriptor))
+}
+
+fn text(file: &Path) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Which collectors there are on this machine, and why the others are not.
+
+use ipw_core::energy::Reason;
+use ipw_core::source::Source;
+
+use crate::collectors::{estimate, host, rapl};
+use crate::{Absent, Collector, Options};
+
+/// What was found.
+pub struct Detected {
+    /// The collectors to poll.
+    pub collectors: Vec<Box<dyn Collector>>,
+    /// Those that are not there.
+    pub absent: Vec<Absent>,
+    /// What the estimate is based on, if there is one.
+    pub estimate: Option<String>,
+    /// Why there is no energy source, when there is none.
+    pub reason: Option<Reason>,
+}
+
+/// Looks for every collector. The estimate stands in only where nothing measures the CPU.
+pub fn detect(options: &Options) -> Detected {
+    let mut detected = Detected {
+        collectors: Vec::new(),
+        absent: Vec::new(),
+        estimate: None,
+        reason: None,
+    };
+    detected.add(rapl::detect(options));
+    if !detected.has_measured_energy() {
+        match estimate::detect(options) {
+            Ok(estimate) => {
+                detected.estimate = Some(estimate.explanation().to_owned());
+                detected.collectors.push(Box::new(estimate));
+            }
+            Err(absent) => {
+                detected.reason = Some(if estimate::gpu_at_work(options) {
+                    Reason::GpuUnmeasured
+                } else {
+                    Reason::NoSource
+                });
+                detected.absent.push(absent);
+            }
+        }
+    }
+    detected.add(host::detect(options));
+    detected
+}
+
+impl Detected {
+    fn add(&mut self, found: Result<Box<dyn Collector>, Absent>) {
+        match found {
+            Ok(collector) => self.collectors.push(collector),
+            Err(absent) => self.absent.push(absent),
+        }
+    }
+
+    /// All sources that were found.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.collectors
+            .iter()
+            .flat_map(|collector| collector.sources())
+    }
+
+    /// Whether anything measures energy; an estimate does not.
+    pub fn has_measured_energy(&self) -> bool {
+        self.sources().any(Source::is_measured_energy)
+    }
+}

@@ -1,0 +1,20 @@
+//! What the hardware reports: collectors, the sampler that polls them, the session that keeps their
+//! readings.
+//!
+//! Plain threads with absolute deadlines; nothing here touches the async runtime. Adding a
+//! collector is one file in `collectors/` and one line in [`detect`].
+
+mod collector;
+pub mod collectors;
+mod detect;
+mod sampler;
+mod self_test;
+mod series;
+mod session;
+
+pub use collector::{Absent, Collector, Options, PollError};
+pub use detect::{Detected, detect};
+pub use sampler::Poller;
+pub use self_test::{SelfTest, self_test};
+pub use series::Account;
+pub use session::{Role, Session, Setup, Ticket};

@@ -1,0 +1,167 @@
+//! A thread that polls one collector at absolute deadlines.
+//!
+//! One thread each, so that a slow driver delays nobody else. It sleeps to its deadlines and never
+//! spins: that would burn joules on the machine that is measured. What it costs is measured too.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ipw_core::time::{Clock, Timestamp};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::session::Shared;
+use crate::{Collector, PollError};
+
+/// A collector that is gone is looked for this often.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// One collector, ready to be polled into its session.
+pub struct Poller {
+    collector: Box<dyn Collector>,
+    interval: Duration,
+    clock: Arc<dyn Clock>,
+    shared: Arc<Shared>,
+    /// Index of the collector's first source.
+    first: usize,
+    polled: Vec<(usize, Timestamp, f64)>,
+}
+
+impl Poller {
+    pub(crate) fn new(
+        collector: Box<dyn Collector>,
+        interval: Duration,
+        clock: Arc<dyn Clock>,
+        shared: Arc<Shared>,
+        first: usize,
+    ) -> Self {
+        Self {
+            collector,
+            interval,
+            clock,
+            shared,
+            first,
+            polled: Vec::new(),
+        }
+    }
+
+    /// Polls once; what comes back is how long to wait before the next time.
+    pub fn poll(&mut self) -> Duration {
+        let Self {
+            collector,
+            clock,
+            polled,
+            ..
+        } = self;
+        polled.clear();
+        let result = collector.poll(&**clock, &mut |place, at, value| {
+            polled.push((place, at, value))
+        });
+        if !polled.is_empty() {
+            self.shared.take(self.first, &self.polled);
+        }
+        if let Err(error) = &result {
+            self.shared.fault(self.collector.id(), error);
+        }
+        match result {
+            Ok(()) | Err(PollError::Retry(_)) => self.interval,
+            Err(PollError::Gone(_)) => self.interval.max(LOOK_AGAIN),
+        }
+    }
+}
+
+/// The thread of one collector.
+pub(crate) struct Sampler {
+    signal: Arc<Signal>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Signal {
+    stop: AtomicBool,
+    cpu_nanos: AtomicU64,
+}
+
+impl Sampler {
+    pub(crate) fn start(poller: Poller) -> std::io::Result<Self> {
+        let signal = Arc::new(Signal::default());
+        let shared = Arc::clone(&signal);
+        let name = format!("ipw-{}", poller.collector.id());
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || shared.run(poller))?;
+        Ok(Self {
+            signal,
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn cpu_time(&self) -> Duration {
+        Duration::from_nanos(self.signal.cpu_nanos.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.signal.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Signal {
+    fn run(&self, mut poller: Poller) {
+        let clock = Arc::clone(&poller.clock);
+        let mut deadline = clock.now();
+        while !self.stop.load(Ordering::Relaxed) {
+            let pause = poller.poll();
+            self.cpu_nanos.store(own_cpu_nanos(), Ordering::Relaxed);
+            deadline = next_deadline(deadline, pause, clock.now());
+            self.sleep_until(deadline, &*clock);
+        }
+    }
+
+    /// Sleeps, or wakes early to stop.
+    fn sleep_until(&self, deadline: Timestamp, clock: &dyn Clock) {
+        loop {
+            let left = deadline.since(clock.now());
+            if left.is_zero() || self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            std::thread::park_timeout(left);
+        }
+    }
+}
+
+/// The next deadline on the grid that is not past: missed ones are not made up for.
+fn next_deadline(last: Timestamp, interval: Duration, now: Timestamp) -> Timestamp {
+    let next = last.after(interval);
+    if next > now {
+        return next;
+    }
+    let behind = now.since(last).as_nanos();
+    let steps = behind / interval.as_nanos().max(1) + 1;
+    let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+    last.after(interval.saturating_mul(steps))
+}
+
+fn own_cpu_nanos() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_stay_on_the_grid_and_are_not_made_up_for() {
+        let at = Timestamp::from_nanos;
+        let interval = Duration::from_nanos(10);
+        assert_eq!(next_deadline(at(100), interval, at(103)), at(110));
+        assert_eq!(next_deadline(at(100), interval, at(110)), at(120));
+        assert_eq!(next_deadline(at(100), interval, at(157)), at(160));
+    }
+}

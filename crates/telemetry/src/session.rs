@@ -1,0 +1,409 @@
+//! The live collection of readings: answers for a window, and forgets only what is on disk and what
+//! no open query can need.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ipw_core::energy::{Meter, QueryEnergy, Reason, Share, gauge_spread};
+use ipw_core::reading::{Reading, Window};
+use ipw_core::source::{Gauge, Quantity, Source, SourceIndex};
+use ipw_core::time::{Clock, Timestamp};
+
+use crate::sampler::{Poller, Sampler};
+use crate::series::{Account, Series};
+use crate::{Collector, PollError};
+
+/// A shorter silence is a busy machine, not a gap.
+const LEAST_SILENCE: Duration = Duration::from_millis(500);
+/// Kinds of faults that are remembered.
+const MOST_FAULTS: usize = 100;
+
+/// A query that may still need readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// Where the service runs, as far as energy is concerned (design D13).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Here: local joules are the service's.
+    Service,
+    /// Elsewhere: local joules are the load generator's own.
+    Client,
+}
+
+/// What the session shares with its samplers.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+struct State {
+    series: Vec<Series>,
+    /// Readings that are not on disk yet.
+    unsaved: Vec<Reading>,
+    /// Everything up to here is on disk.
+    saved: Timestamp,
+    open: BTreeMap<Ticket, Open>,
+    next_ticket: u64,
+    faults: Vec<String>,
+}
+
+struct Open {
+    start: Timestamp,
+    in_flight: bool,
+    shared: bool,
+}
+
+/// How the readings of a source are kept.
+struct Kept {
+    about: Source,
+    meter: Meter,
+}
+
+/// The samplers at work, and what they have found.
+pub struct Session {
+    shared: Arc<Shared>,
+    clock: Arc<dyn Clock>,
+    kept: Vec<Kept>,
+    samplers: Vec<Sampler>,
+    role: Role,
+    /// Why there is no energy, where that is known from the start.
+    absent: Option<Reason>,
+    longest_wait: Duration,
+}
+
+/// What a session is started with.
+pub struct Setup {
+    /// The collectors to poll.
+    pub collectors: Vec<Box<dyn Collector>>,
+    /// How often the user wants them polled.
+    pub interval: Duration,
+    /// Where the service runs.
+    pub role: Role,
+    /// Why there is no energy source, when there is none.
+    pub absent: Option<Reason>,
+}
+
+impl Session {
+    /// Starts a thread for each collector.
+    pub fn start(setup: Setup, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
+        let (mut session, pollers) = Self::new(setup, clock);
+        session.samplers = pollers
+            .into_iter()
+            .map(Sampler::start)
+            .collect::<std::io::Result<_>>()?;
+        Ok(session)
+    }
+
+    /// A session without threads: whoever has the pollers polls.
+    pub fn new(setup: Setup, clock: Arc<dyn Clock>) -> (Self, Vec<Poller>) {
+        let mut kept = Vec::new();
+        let mut series = Vec::new();
+        let mut planned = Vec::new();
+        let mut longest_wait = Duration::ZERO;
+        for collector in setup.collectors {
+            let interval = collector.interval(setup.interval);
+            let first = kept.len();
+            for about in collector.sources() {
+                let index = SourceIndex(u16::try_from(kept.len()).unwrap_or(u16::MAX));
+                let meter = meter(about, interval);
+                series.push(Series::new(index, about, meter.longest_silence));
+                if about.domain().is_some() {
+                    longest_wait = longest_wait.max(wait(about, interval));
+                }
+                kept.push(Kept {
+                    about: about.clone(),
+                    meter,
+                });
+            }
+            planned.push((collector, interval, first));
+        }
+        let shared = Arc::new(Shared::new(series));
+        let pollers = planned
+            .into_iter()
+            .map(|(collector, interval, first)| {
+                Poller::new(
+                    collector,
+                    interval,
+                    Arc::clone(&clock),
+                    Arc::clone(&shared),
+                    first,
+                )
+            })
+            .collect();
+        let Setup { role, absent, .. } = setup;
+        let samplers = Vec::new();
+        (
+            Self {
+                shared,
+                clock,
+                kept,
+                samplers,
+                role,
+                absent,
+                longest_wait,
+            },
+            pollers,
+        )
+    }
+
+    /// All sources, in the order of their indices.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.kept.iter().map(|kept| &kept.about)
+    }
+
+    /// Where the service runs.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Waits until every source has spoken, at most `limit`; at once when there is none.
+    pub fn prime(&self, limit: Duration) {
+        self.wait(limit, |state| {
+            state.series.iter().all(|series| series.latest().is_some())
+        });
+    }
+
+    /// A query begins: from now on nothing that it may need is forgotten.
+    pub fn open(&self, start: Timestamp) -> Ticket {
+        let mut state = self.shared.lock();
+        let ticket = Ticket(state.next_ticket);
+        state.next_ticket += 1;
+        let mut shared = false;
+        for other in state.open.values_mut().filter(|other| other.in_flight) {
+            other.shared = true;
+            shared = true;
+        }
+        state.open.insert(
+            ticket,
+            Open {
+                start,
+                in_flight: true,
+                shared,
+            },
+        );
+        ticket
+    }
+
+    /// The query is over; its readings are still needed.
+    pub fn landed(&self, ticket: Ticket) {
+        if let Some(open) = self.shared.lock().open.get_mut(&ticket) {
+            open.in_flight = false;
+        }
+    }
+
+    /// The energy of a query, once readings later than its end are there, or after a while without
+    /// them. Its readings may be forgotten afterwards.
+    pub fn close(&self, ticket: Ticket, window: Window) -> QueryEnergy {
+        self.wait_for_readings(window.end());
+        let mut state = self.shared.lock();
+        let shared = state.open.remove(&ticket).is_none_or(|open| open.shared);
+        let traces: Vec<_> = state
+            .series
+            .iter()
+            .map(|series| series.window(window))
+            .collect();
+        state.forget();
+        drop(state);
+        self.energy(&traces, window, shared)
+    }
+
+    fn energy(&self, traces: &[Vec<Reading>], window: Window, shared: bool) -> QueryEnergy {
+        let why_not = match self.role {
+            Role::Client => Some(Reason::RemoteService),
+            Role::Service if shared => Some(Reason::Shared),
+            Role::Service => self.absent,
+        };
+        let mut energy = QueryEnergy {
+            reason: why_not,
+            ..QueryEnergy::default()
+        };
+        for (kept, trace) in self.kept.iter().zip(traces) {
+            let silence = kept.meter.longest_silence;
+            match kept.about.quantity {
+                Quantity::Energy { domain, .. } if why_not.is_none() => {
+                    energy.shares.push(Share {
+                        name: kept.about.name.clone(),
+                        domain,
+                        method: kept.about.method,
+                        energy: kept.meter.energy(trace, window),
+                    });
+                }
+                Quantity::Gauge {
+                    gauge: Gauge::MemoryUsed,
+                } if self.role == Role::Service => {
+                    energy.memory = gauge_spread(trace, window, silence);
+                }
+                Quantity::Gauge {
+                    gauge: Gauge::CpuTemperature,
+                } if self.role == Role::Service => {
+                    energy.temperature = gauge_spread(trace, window, silence);
+                }
+                _ => {}
+            }
+        }
+        if energy.reason.is_none() && energy.headline().is_none() {
+            let why = energy.shares.iter().find_map(|share| share.energy.reason);
+            energy.reason = Some(why.unwrap_or(Reason::NoSource));
+        }
+        energy
+    }
+
+    fn wait_for_readings(&self, end: Timestamp) {
+        if self.role == Role::Client {
+            return;
+        }
+        let clock = Arc::clone(&self.clock);
+        let limit = self.longest_wait.saturating_sub(clock.now().since(end));
+        self.wait(limit, |state| {
+            let now = clock.now();
+            state
+                .series
+                .iter()
+                .all(|series| !series.is_counter() || series.reaches(end) || !series.is_alive(now))
+        });
+    }
+
+    /// Waits until `done`, at most `limit`.
+    fn wait(&self, limit: Duration, done: impl Fn(&State) -> bool) {
+        let started = self.clock.now();
+        let mut state = self.shared.lock();
+        while !done(&state) {
+            let left = limit.saturating_sub(self.clock.now().since(started));
+            if left.is_zero() {
+                return;
+            }
+            // The sampler's tick is short; a lost wake-up costs one of these at the most.
+            let nap = left.min(Duration::from_millis(100));
+            let woken = self.shared.news.wait_timeout(state, nap);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Readings that are not on disk yet. They stay in memory until [`Session::saved`].
+    pub fn take_unsaved(&self) -> Vec<Reading> {
+        std::mem::take(&mut self.shared.lock().unsaved)
+    }
+
+    /// Everything that was taken with an instant up to `until` is on disk.
+    pub fn saved(&self, until: Timestamp) {
+        let mut state = self.shared.lock();
+        state.saved = state.saved.max(until);
+        state.forget();
+    }
+
+    /// What each source has counted so far.
+    pub fn accounts(&self) -> Vec<(Source, Account)> {
+        let state = self.shared.lock();
+        let accounts = state.series.iter().map(Series::account);
+        self.kept
+            .iter()
+            .map(|kept| kept.about.clone())
+            .zip(accounts)
+            .collect()
+    }
+
+    /// Readings that are held in memory.
+    pub fn in_memory(&self) -> usize {
+        self.shared.lock().series.iter().map(Series::len).sum()
+    }
+
+    /// CPU time that the samplers have used.
+    pub fn own_cpu_time(&self) -> Duration {
+        self.samplers.iter().map(Sampler::cpu_time).sum()
+    }
+
+    /// What went wrong with polls, once for each kind of fault.
+    pub fn faults(&self) -> Vec<String> {
+        self.shared.lock().faults.clone()
+    }
+
+    /// Stops the samplers; what they found stays.
+    pub fn stop(&mut self) {
+        for sampler in &mut self.samplers {
+            sampler.stop();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn new(series: Vec<Series>) -> Self {
+        let state = State {
+            series,
+            unsaved: Vec::new(),
+            saved: Timestamp::ZERO,
+            open: BTreeMap::new(),
+            next_ticket: 0,
+            faults: Vec::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+            news: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what one poll brought; `first` is the index of the collector's first source.
+    pub(crate) fn take(&self, first: usize, polled: &[(usize, Timestamp, f64)]) {
+        let mut state = self.lock();
+        let State {
+            series, unsaved, ..
+        } = &mut *state;
+        for (place, at, value) in polled {
+            unsaved.extend(series[first + place].take(*at, *value));
+        }
+        drop(state);
+        self.news.notify_all();
+    }
+
+    /// Notes a fault, the first of its kind.
+    pub(crate) fn fault(&self, collector: &str, error: &PollError) {
+        let text = format!("{collector}: {error}");
+        let mut state = self.lock();
+        if !state.faults.contains(&text) && state.faults.len() < MOST_FAULTS {
+            state.faults.push(text);
+        }
+    }
+}
+
+impl State {
+    /// Forgets what is on disk and what no open query can need.
+    fn forget(&mut self) {
+        let oldest = self.open.values().map(|open| open.start).min();
+        let needed = oldest.map_or(self.saved, |oldest| oldest.min(self.saved));
+        for series in &mut self.series {
+            series.forget_before(needed);
+        }
+    }
+}
+
+/// How the readings of `about` are to be taken when it is polled every `interval`.
+fn meter(about: &Source, interval: Duration) -> Meter {
+    let rollover = match about.quantity {
+        Quantity::Energy { rollover, .. } => rollover,
+        Quantity::Gauge { .. } => ipw_core::counter::Rollover::Resets,
+    };
+    let usual = interval.max(about.period.unwrap_or(Duration::ZERO));
+    Meter {
+        rollover,
+        period: about.period,
+        relative_sigma: about.relative_sigma,
+        longest_silence: (usual * 10).max(LEAST_SILENCE),
+    }
+}
+
+/// How long a row waits for a later reading of this source: two of its periods, at most a second.
+fn wait(about: &Source, interval: Duration) -> Duration {
+    let period = about.period.unwrap_or(interval).max(interval);
+    (period * 2).clamp(Duration::from_millis(50), Duration::from_secs(1))
+}

@@ -1,0 +1,363 @@
+//! Joules against the truth: a known power trace, a sensor with defects, files, the real RAPL
+//! collector, the real session. Time is simulated, so ten minutes take seconds.
+
+#![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ipw_core::energy::{QueryEnergy, Reason};
+use ipw_core::reading::Window;
+use ipw_core::time::{Anchor, Clock, Timestamp};
+use ipw_telemetry::collectors::rapl;
+use ipw_telemetry::{Options, Poller, Role, Session, Setup};
+use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
+
+#[derive(Default)]
+struct Hands(AtomicU64);
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_nanos(self.0.load(Ordering::SeqCst))
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor {
+            unix_nanos: 0,
+            monotonic_nanos: 0,
+        }
+    }
+}
+
+fn at(seconds: f64) -> Timestamp {
+    Timestamp::ZERO.after(Duration::from_secs_f64(seconds))
+}
+
+/// A machine with one package, polled every 10 ms of its own time.
+struct Bench {
+    sensor: SimulatedRapl,
+    trace: PowerTrace,
+    session: Session,
+    pollers: Vec<Poller>,
+    clock: Arc<Hands>,
+    now: f64,
+    poll: f64,
+    _root: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(trace: PowerTrace, defects: Defects) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let sensor = SimulatedRapl::create(root.path(), 0, trace.clone(), defects).unwrap();
+        let options = Options {
+            sysfs: root.path().to_owned(),
+            proc: PathBuf::from("/proc"),
+            dev: PathBuf::from("/dev"),
+            estimate: false,
+            cpu_tdp: None,
+        };
+        let collectors = vec![
+            rapl::detect(&options)
+                .map_err(|absent| absent.reason)
+                .unwrap(),
+        ];
+        let interval = Duration::from_millis(10);
+        let setup = Setup {
+            collectors,
+            interval,
+            role: Role::Service,
+            absent: None,
+        };
+        let clock = Arc::new(Hands::default());
+        let (session, pollers) = Session::new(setup, Arc::clone(&clock) as Arc<dyn Clock>);
+        Self {
+            sensor,
+            trace,
+            session,
+            pollers,
+            clock,
+            now: 0.0,
+            poll: 0.01,
+            _root: root,
+        }
+    }
+
+    /// Lives until `seconds`, polling; readings are taken to disk as they would be.
+    fn live_until(&mut self, seconds: f64) {
+        while self.now < seconds {
+            self.sensor.update(self.now).unwrap();
+            self.clock.0.store(at(self.now).nanos(), Ordering::SeqCst);
+            for poller in &mut self.pollers {
+                poller.poll();
+            }
+            let saved = self.session.take_unsaved();
+            if let Some(last) = saved.last() {
+                self.session.saved(last.at);
+            }
+            self.now += self.poll;
+        }
+    }
+
+    /// The energy of a query from `start` to `end`.
+    fn query(&mut self, start: f64, end: f64) -> QueryEnergy {
+        self.live_until(start);
+        let ticket = self.session.open(at(start));
+        self.live_until(end);
+        self.session.landed(ticket);
+        self.live_until(end + 0.5);
+        self.session
+            .close(ticket, Window::new(at(start), at(end)).unwrap())
+    }
+
+    fn truth(&self, start: f64, end: f64) -> f64 {
+        self.trace.between(start, end)
+    }
+}
+
+fn square() -> PowerTrace {
+    PowerTrace::new(&[(0.35, 20.0), (0.4, 60.0), (0.25, 95.0)])
+}
+
+fn joules(energy: &QueryEnergy) -> f64 {
+    energy
+        .cpu()
+        .unwrap_or_else(|| panic!("no energy: {energy:?}"))
+        .joules()
+}
+
+#[test]
+fn windows_from_a_tenth_of_a_second_to_ten_minutes_have_their_joules() {
+    for (length, allowed) in [
+        (0.1, 0.06),
+        (0.3, 0.03),
+        (1.0, 0.02),
+        (10.0, 0.002),
+        (600.0, 0.0002),
+    ] {
+        let mut bench = Bench::new(square(), Defects::default());
+        let (start, end) = (1.234, 1.234 + length);
+        let energy = bench.query(start, end);
+        let error = joules(&energy) / bench.truth(start, end) - 1.0;
+        assert!(error.abs() < allowed, "{length} s: {:+.3} %", error * 100.0);
+        let share = &energy.shares[0].energy;
+        assert!((share.coverage - 1.0).abs() < 1e-9);
+        let sigma = share.sigma.unwrap().joules();
+        let off = (joules(&energy) - bench.truth(start, end)).abs();
+        assert!(
+            off < 4.0 * sigma,
+            "{length} s: off by {off} J with a sigma of {sigma} J"
+        );
+    }
+}
+
+#[test]
+fn a_long_query_keeps_its_first_second() {
+    // Nearly all energy is in the first second: a rolling buffer would lose it.
+    let trace = PowerTrace::new(&[(2.0, 100.0), (1000.0, 1.0)]);
+    let mut bench = Bench::new(trace, Defects::default());
+    let energy = bench.query(1.0, 61.0);
+    let error = joules(&energy) / bench.truth(1.0, 61.0) - 1.0;
+    assert!(error.abs() < 0.01, "{:+.2} %", error * 100.0);
+}
+
+#[test]
+fn wraps_change_nothing() {
+    // Wraps every 50 mJ to 5 J: many times in each query.
+    for range in [4_999_999, 1_999_999] {
+        let mut bench = Bench::new(
+            square(),
+            Defects {
+                range,
+                ..Defects::default()
+            },
+        );
+        let energy = bench.query(1.0, 31.0);
+        let error = joules(&energy) / bench.truth(1.0, 31.0) - 1.0;
+        assert!(
+            error.abs() < 0.002,
+            "range {range}: {:+.3} %",
+            error * 100.0
+        );
+    }
+}
+
+#[test]
+fn coarse_counters_are_right_within_their_own_sigma() {
+    for period in [0.01, 0.05, 0.1] {
+        let mut bench = Bench::new(
+            square(),
+            Defects {
+                period,
+                quantum: 0.015,
+                ..Defects::default()
+            },
+        );
+        let energy = bench.query(1.0, 6.0);
+        let off = (joules(&energy) - bench.truth(1.0, 6.0)).abs();
+        let sigma = energy.shares[0].energy.sigma.unwrap().joules();
+        assert!(
+            off < 3.0 * sigma.max(1.0),
+            "period {period}: off by {off} J, sigma {sigma} J"
+        );
+        assert!(
+            off / bench.truth(1.0, 6.0) < 0.03,
+            "period {period}: off by {off} J"
+        );
+    }
+}
+
+#[test]
+fn a_gain_is_passed_on_as_it_is() {
+    let mut bench = Bench::new(
+        square(),
+        Defects {
+            gain: 0.9,
+            ..Defects::default()
+        },
+    );
+    let energy = bench.query(1.0, 11.0);
+    let ratio = joules(&energy) / bench.truth(1.0, 11.0);
+    assert!((ratio - 0.9).abs() < 0.002, "{ratio}");
+}
+
+#[test]
+fn a_reset_costs_one_query_and_nothing_else() {
+    let defects = Defects {
+        resets: vec![5.0],
+        ..Defects::default()
+    };
+    let mut bench = Bench::new(square(), defects);
+    let before = bench.query(1.0, 3.0);
+    let hit = bench.query(4.5, 5.5);
+    let after = bench.query(6.5, 8.5);
+    assert!((joules(&before) / bench.truth(1.0, 3.0) - 1.0).abs() < 0.01);
+    assert_eq!((hit.cpu(), hit.reason), (None, Some(Reason::CounterReset)));
+    assert!((joules(&after) / bench.truth(6.5, 8.5) - 1.0).abs() < 0.01);
+    let (_, account) = &bench.session.accounts()[0];
+    assert_eq!(account.resets, 1);
+}
+
+#[test]
+fn a_file_that_vanishes_or_says_nonsense_is_a_gap_and_comes_back() {
+    for defects in [
+        Defects {
+            vanished: vec![(5.0, 7.0)],
+            ..Defects::default()
+        },
+        Defects {
+            garbled: vec![(5.0, 7.0)],
+            ..Defects::default()
+        },
+    ] {
+        let mut bench = Bench::new(square(), defects);
+        let hit = bench.query(4.0, 8.0);
+        let share = &hit.shares[0].energy;
+        assert_eq!(share.reason, Some(Reason::Gap), "{share:?}");
+        assert!((0.4..0.55).contains(&share.coverage), "{}", share.coverage);
+        if let Some(energy) = share.energy {
+            assert!(
+                energy.joules() < bench.truth(4.0, 8.0) * 0.6,
+                "a gap is no energy"
+            );
+        }
+        let inside = bench.query(9.0, 9.3);
+        assert!(
+            (joules(&inside) / bench.truth(9.0, 9.3) - 1.0).abs() < 0.04,
+            "right again"
+        );
+        assert!(!bench.session.faults().is_empty());
+    }
+}
+
+#[test]
+fn a_short_dropout_costs_nothing() {
+    let defects = Defects {
+        garbled: vec![(5.0, 5.1)],
+        ..Defects::default()
+    };
+    let mut bench = Bench::new(square(), defects);
+    let energy = bench.query(4.0, 6.0);
+    assert_eq!(energy.reason, None);
+    assert!((joules(&energy) / bench.truth(4.0, 6.0) - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_counter_that_never_moves_is_no_energy_rather_than_none_used() {
+    let mut bench = Bench::new(
+        square(),
+        Defects {
+            late_start: 1e9,
+            ..Defects::default()
+        },
+    );
+    let energy = bench.query(1.0, 3.0);
+    assert_eq!((energy.cpu(), energy.headline()), (None, None));
+    assert_eq!(energy.reason, Some(Reason::NoReading));
+}
+
+#[test]
+fn a_counter_that_starts_late_is_partial_until_it_counts() {
+    let mut bench = Bench::new(
+        square(),
+        Defects {
+            late_start: 2.0,
+            ..Defects::default()
+        },
+    );
+    let early = bench.query(1.0, 1.5);
+    assert_eq!(early.cpu(), None);
+    let later = bench.query(3.0, 5.0);
+    assert!((joules(&later) / bench.truth(3.0, 5.0) - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn two_queries_in_flight_share_and_get_none() {
+    let mut bench = Bench::new(square(), Defects::default());
+    bench.live_until(1.0);
+    let first = bench.session.open(at(1.0));
+    bench.live_until(1.5);
+    let second = bench.session.open(at(1.5));
+    bench.live_until(2.0);
+    bench.session.landed(first);
+    bench.live_until(3.0);
+    bench.session.landed(second);
+    bench.live_until(4.0);
+    for (ticket, start, end) in [(first, 1.0, 2.0), (second, 1.5, 3.0)] {
+        let energy = bench
+            .session
+            .close(ticket, Window::new(at(start), at(end)).unwrap());
+        assert_eq!((energy.cpu(), energy.reason), (None, Some(Reason::Shared)));
+    }
+    let alone = bench.query(5.0, 6.0);
+    assert_eq!(alone.reason, None);
+}
+
+#[test]
+fn memory_stays_flat_over_an_hour_of_sampling() {
+    let mut bench = Bench::new(square(), Defects::default());
+    bench.poll = 0.1;
+    bench.live_until(10.0);
+    let early = bench.session.in_memory();
+    bench.live_until(3600.0);
+    let late = bench.session.in_memory();
+    assert!(
+        late <= early + 10,
+        "{early} readings after ten seconds, {late} after an hour"
+    );
+    let ticket = bench.session.open(at(3600.0));
+    bench.live_until(3700.0);
+    assert!(
+        bench.session.in_memory() > 900,
+        "what an open query needs is kept"
+    );
+    bench.session.landed(ticket);
+    bench
+        .session
+        .close(ticket, Window::new(at(3600.0), at(3699.0)).unwrap());
+    assert!(
+        bench.session.in_memory() <= early + 10,
+        "and let go when it is closed"
+    );
+}

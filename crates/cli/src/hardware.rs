@@ -195,12 +195,12 @@ fn require(detected: &Detected, role: Role) -> Result<(), CliError> {
 
 /// Whose joules the local ones are (design D13).
 fn role(host: ServiceHost, base_url: &str) -> Role {
-    match host {
-        ServiceHost::Local => Role::Service,
-        ServiceHost::Remote => Role::Client,
-        ServiceHost::Auto if runs_here(base_url) => Role::Service,
-        ServiceHost::Auto => Role::Client,
-    }
+    let here = match host {
+        ServiceHost::Local => true,
+        ServiceHost::Remote => false,
+        ServiceHost::Auto => runs_here(base_url),
+    };
+    if here { Role::Service } else { Role::Client }
 }
 
 fn runs_here(base_url: &str) -> bool {

@@ -483,7 +483,7 @@ fn a_cancelled_query_keeps_what_came() {
     });
     let reply = bench.ask_with(
         &Map::new(),
-        Duration::from_secs(60),
+        Duration::from_mins(1),
         Some(Duration::from_millis(200)),
     );
     assert_eq!((reply.outcome, reply.answer), (Outcome::Cancelled, text(2)));

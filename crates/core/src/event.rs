@@ -68,6 +68,11 @@ pub enum Event {
         /// What it is.
         message: String,
     },
+    /// Something worth knowing about the numbers.
+    Note {
+        /// What it is.
+        message: String,
+    },
     /// No further queries go out.
     Stopping {
         /// Why.

@@ -149,6 +149,7 @@ impl Source {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde hands over the field")]
 fn seconds<S: serde::Serializer>(
     period: &Option<Duration>,
     serializer: S,

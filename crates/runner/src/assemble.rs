@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use ipw_core::energy::QueryEnergy;
+use ipw_core::energy::{Basis, QueryEnergy};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::reading::Window;
@@ -14,6 +14,7 @@ use ipw_core::record::Record;
 use ipw_core::reply::Reply;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Timestamp;
+use ipw_core::units::Joules;
 use ipw_telemetry::{Session, Ticket};
 
 use crate::notices::Notifier;
@@ -108,7 +109,7 @@ fn finished(record: &Record) -> Event {
         first_token_seconds: latency.first_token.map(|time| time.as_secs_f64()),
         input_tokens: record.reply.tokens.input,
         output_tokens: record.reply.tokens.output,
-        joules: record.energy.headline().map(|energy| energy.joules()),
-        basis: record.energy.basis().map(|basis| basis.label()),
+        joules: record.energy.headline().map(Joules::joules),
+        basis: record.energy.basis().map(Basis::label),
     }
 }

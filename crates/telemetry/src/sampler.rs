@@ -56,7 +56,7 @@ impl Poller {
         } = self;
         polled.clear();
         let result = collector.poll(&**clock, &mut |place, at, value| {
-            polled.push((place, at, value))
+            polled.push((place, at, value));
         });
         if !polled.is_empty() {
             self.shared.take(self.first, &self.polled);

@@ -93,8 +93,11 @@ impl Profile {
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory));
-        for message in warnings.into_iter().chain(hardware.notes()) {
+        for message in warnings {
             notices.send(Event::Warning { message });
+        }
+        for message in hardware.notes() {
+            notices.send(Event::Note { message });
         }
         let recorder = self.record(&directory, &hardware)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);

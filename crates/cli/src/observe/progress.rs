@@ -140,6 +140,7 @@ impl Observer for Progress {
                 self.bar.set_message(self.message());
             }
             Event::Warning { message } => self.say(&format!("warning: {message}")),
+            Event::Note { message } => self.say(&format!("note: {message}")),
             Event::Stopping { reason } => self.say(reason),
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }

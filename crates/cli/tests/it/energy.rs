@@ -45,7 +45,8 @@ impl Living {
 
     /// What a row should have cost.
     fn truth(&self, row: &Value, reference: u64) -> f64 {
-        let shift = (i128::from(reference) - i128::from(self.began)) as f64 * 1e-9;
+        // The run began after the sensor did.
+        let shift = Duration::from_nanos(reference - self.began).as_secs_f64();
         let instant = |name: &str| row["timing"][name].as_f64().unwrap() + shift;
         self.trace
             .between(instant("start_seconds"), instant("end_seconds"))

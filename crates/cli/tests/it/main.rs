@@ -9,6 +9,7 @@
 mod common;
 mod energy;
 mod kill;
+mod llama;
 mod seed;
 mod settings;
 mod stop;

@@ -8,6 +8,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, ensure};
+use ipw_core::energy::QueryEnergy;
+use ipw_core::hardware::SystemInfo;
 use ipw_core::query::Query;
 use ipw_core::record::Record;
 use ipw_core::reply::{Exchange, Outcome, Reply, Timing, TokenCounts, TokenSource};
@@ -166,7 +168,7 @@ fn copy_data(directory: &Path, copy: &Path) -> anyhow::Result<()> {
 }
 
 fn create(directory: &Path, metadata: &Shape, clock: &SystemClock) -> anyhow::Result<NewRun> {
-    let schema = RunSchema::new(MODEL, metadata);
+    let schema = RunSchema::new(MODEL, metadata, &SystemInfo::default());
     let about = summary(directory, clock);
     let run = ipw_store::create(directory, schema, Existing::Keep, "", &about, false)?;
     Ok(run)
@@ -193,6 +195,7 @@ fn summary(directory: &Path, clock: &SystemClock) -> Summary {
             part: 0,
             anchor: clock.anchor(),
         }],
+        telemetry: None,
         overview: None,
     }
 }
@@ -245,5 +248,6 @@ fn record() -> Record {
             timing,
             exchange: Exchange::default(),
         },
+        energy: QueryEnergy::default(),
     }
 }

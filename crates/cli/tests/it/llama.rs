@@ -5,17 +5,15 @@
 //! without, rounding differs, and at temperature 0 an answer may end some tokens earlier or later:
 //! the same question asked again would not have the same count.
 
-#![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
-
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::OnceLock;
 
 use ipw_testkit::hugging_face::{self, Rows};
 use ipw_testkit::{LlamaServer, MODEL_NAME, Missing, or_skip};
 use serde_json::{Value, json};
 
-const STARTER: &str = include_str!("../../datasets/src/starter.jsonl");
+const STARTER: &str = include_str!("../../../datasets/src/starter.jsonl");
 const QUERIES: usize = 8;
 
 /// One run that all tests look at.
@@ -65,11 +63,8 @@ fn lab() -> Option<&'static Lab> {
     or_skip(LAB.get_or_init(Lab::make).as_ref().map_err(Clone::clone))
 }
 
-/// Without the environment: whoever runs the tests may have settings of their own.
 fn ipw(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ipw"));
-    command.env_clear().args(args);
-    command.output().unwrap()
+    crate::common::ipw().args(args).output().unwrap()
 }
 
 fn starter() -> impl Iterator<Item = Value> {
@@ -221,4 +216,25 @@ fn show_names_the_model_and_counts_the_rows() {
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(line("model").ends_with(MODEL_NAME), "{text}");
     assert!(line("queries").contains(&format!(" {QUERIES} (")), "{text}");
+}
+
+#[test]
+fn every_row_has_joules_with_their_sigma_or_says_why_not() {
+    let Some(lab) = lab() else { return };
+    for row in lab.rows() {
+        let headline = &row["headline"];
+        if row["energy"]["reason"].is_string() {
+            assert_eq!(headline["joules"], Value::Null);
+            continue;
+        }
+        assert!(headline["joules"].as_f64().unwrap() > 0.0, "{headline}");
+        assert!(
+            headline["sigma_joules"].as_f64().unwrap() > 0.0,
+            "{headline}"
+        );
+        assert!(headline["watts"].as_f64().unwrap() > 0.0, "{headline}");
+        let is_estimate = row["energy"]["basis"] == "cpu_estimated";
+        let method = if is_estimate { "estimated" } else { "counter" };
+        assert_eq!(row["energy"]["shares"][0]["method"], method);
+    }
 }

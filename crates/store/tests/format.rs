@@ -133,7 +133,102 @@ fn the_columns_stand_in_the_order_that_others_rely_on() {
     );
 }
 
-/// The original's fields, in its order (its `execution/types`).
+/// The original's groups and their fields, in its order (its `execution/types`).
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "compute_metrics",
+        &[
+            "flops_per_request",
+            "macs_per_request",
+            "total_flops",
+            "flops_per_token",
+        ],
+    ),
+    (
+        "energy_metrics",
+        &[
+            "per_query_joules",
+            "total_joules",
+            "cpu_per_query_joules",
+            "cpu_total_joules",
+            "judge_gpu_joules",
+            "judge_cpu_joules",
+            "total_task_gpu_joules",
+            "total_task_cpu_joules",
+            "ane_per_query_joules",
+            "ane_total_joules",
+            "soc_per_query_joules",
+            "soc_total_joules",
+            "energy_per_output_token_joules",
+            "energy_per_total_token_joules",
+            "basis",
+        ],
+    ),
+    (
+        "latency_metrics",
+        &[
+            "per_token_ms",
+            "throughput_tokens_per_sec",
+            "time_to_first_token_seconds",
+            "total_query_seconds",
+            "median_itl_ms",
+            "p90_itl_ms",
+            "p95_itl_ms",
+            "p99_itl_ms",
+            "itl_std_ms",
+        ],
+    ),
+    ("memory_metrics", &["cpu_mb", "gpu_mb"]),
+    ("power_metrics", &["gpu", "cpu", "ane", "soc", "basis"]),
+    ("temperature_metrics", &["avg", "max", "median", "min"]),
+    ("token_metrics", &["input", "output", "total"]),
+    (
+        "phase_metrics",
+        &[
+            "prefill_energy_j",
+            "decode_energy_j",
+            "prefill_duration_ms",
+            "decode_duration_ms",
+            "prefill_power_avg_w",
+            "decode_power_avg_w",
+            "prefill_energy_per_input_token_j",
+            "decode_energy_per_output_token_j",
+            "prefill_energy_components_j",
+            "decode_energy_components_j",
+        ],
+    ),
+    ("hardware_utilization", &["gpu", "derived"]),
+    (
+        "efficiency",
+        &["throughput_per_watt", "flops_per_joule", "flops_per_watt"],
+    ),
+    (
+        "cost",
+        &[
+            "input_cost_usd",
+            "output_cost_usd",
+            "tool_cost_usd",
+            "total_cost_usd",
+        ],
+    ),
+    (
+        "gpu_info",
+        &["name", "vendor", "device_id", "device_type", "backend"],
+    ),
+    (
+        "system_info",
+        &[
+            "os_name",
+            "os_version",
+            "kernel_version",
+            "host_name",
+            "cpu_count",
+            "cpu_brand",
+        ],
+    ),
+    ("evaluation", &["is_correct", "metadata", "config"]),
+];
+
 #[test]
 fn the_models_metrics_are_the_originals() {
     let arrow = schema().arrow();
@@ -160,101 +255,8 @@ fn the_models_metrics_are_the_originals() {
         ]
     );
     let stats = ["avg", "max", "median", "min"];
-    for (group, expected) in [
-        (
-            "compute_metrics",
-            vec![
-                "flops_per_request",
-                "macs_per_request",
-                "total_flops",
-                "flops_per_token",
-            ],
-        ),
-        (
-            "energy_metrics",
-            vec![
-                "per_query_joules",
-                "total_joules",
-                "cpu_per_query_joules",
-                "cpu_total_joules",
-                "judge_gpu_joules",
-                "judge_cpu_joules",
-                "total_task_gpu_joules",
-                "total_task_cpu_joules",
-                "ane_per_query_joules",
-                "ane_total_joules",
-                "soc_per_query_joules",
-                "soc_total_joules",
-                "energy_per_output_token_joules",
-                "energy_per_total_token_joules",
-                "basis",
-            ],
-        ),
-        (
-            "latency_metrics",
-            vec![
-                "per_token_ms",
-                "throughput_tokens_per_sec",
-                "time_to_first_token_seconds",
-                "total_query_seconds",
-                "median_itl_ms",
-                "p90_itl_ms",
-                "p95_itl_ms",
-                "p99_itl_ms",
-                "itl_std_ms",
-            ],
-        ),
-        ("memory_metrics", vec!["cpu_mb", "gpu_mb"]),
-        ("power_metrics", vec!["gpu", "cpu", "ane", "soc", "basis"]),
-        ("temperature_metrics", stats.to_vec()),
-        ("token_metrics", vec!["input", "output", "total"]),
-        (
-            "phase_metrics",
-            vec![
-                "prefill_energy_j",
-                "decode_energy_j",
-                "prefill_duration_ms",
-                "decode_duration_ms",
-                "prefill_power_avg_w",
-                "decode_power_avg_w",
-                "prefill_energy_per_input_token_j",
-                "decode_energy_per_output_token_j",
-                "prefill_energy_components_j",
-                "decode_energy_components_j",
-            ],
-        ),
-        ("hardware_utilization", vec!["gpu", "derived"]),
-        (
-            "efficiency",
-            vec!["throughput_per_watt", "flops_per_joule", "flops_per_watt"],
-        ),
-        (
-            "cost",
-            vec![
-                "input_cost_usd",
-                "output_cost_usd",
-                "tool_cost_usd",
-                "total_cost_usd",
-            ],
-        ),
-        (
-            "gpu_info",
-            vec!["name", "vendor", "device_id", "device_type", "backend"],
-        ),
-        (
-            "system_info",
-            vec![
-                "os_name",
-                "os_version",
-                "kernel_version",
-                "host_name",
-                "cpu_count",
-                "cpu_brand",
-            ],
-        ),
-        ("evaluation", vec!["is_correct", "metadata", "config"]),
-    ] {
-        assert_eq!(names(inside(model, group)), expected, "{group}");
+    for (group, expected) in GROUPS {
+        assert_eq!(names(inside(model, group)), *expected, "{group}");
     }
     for component in ["gpu", "cpu", "ane", "soc"] {
         let component = inside(inside(model, "power_metrics"), component);

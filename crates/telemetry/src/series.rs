@@ -243,7 +243,7 @@ mod tests {
         }
         let account = series.account();
         assert_eq!((account.resets, account.gaps), (1, 1));
-        assert_eq!(account.energy.joules(), 3.0);
+        assert_eq!(account.energy, Joules::from_joules(3.0));
         assert_eq!(account.covered, Duration::from_millis(30));
     }
 }

@@ -1,7 +1,11 @@
 //! Joules against the truth: a known power trace, a sensor with defects, files, the real RAPL
 //! collector, the real session. Time is simulated, so ten minutes take seconds.
 
-#![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's helper fails loudly"
+)]
 
 use std::path::PathBuf;
 use std::sync::Arc;

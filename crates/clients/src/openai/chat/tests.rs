@@ -183,7 +183,7 @@ fn mutate_and_check(random: &mut Random) {
             0 => bytes.truncate(at),
             1 if !bytes.is_empty() => bytes[at] = u8::try_from(random.below(256)).unwrap(),
             2 if !bytes.is_empty() => {
-                drop(bytes.drain(at..(at + random.below(20)).min(bytes.len())))
+                drop(bytes.drain(at..(at + random.below(20)).min(bytes.len())));
             }
             3 => drop(bytes.splice(at..at, PIECES[random.below(PIECES.len())].iter().copied())),
             _ => bytes.extend_from_slice(STREAMS[random.below(STREAMS.len())].as_bytes()),

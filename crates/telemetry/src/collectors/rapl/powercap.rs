@@ -1,22 +1,27 @@
 //! RAPL through the powercap files, `class/powercap/intel-rapl:N[:M]` (AMD's processors too).
 //!
-//! Every poll opens, reads and closes each file, so that a file that vanishes, is replaced or loses
-//! its permission is noticed. `intel-rapl-mmio` shows the same counters a second time.
+//! Files are kept open, and a file that vanishes or is replaced is noticed by its links. Rights that
+//! are taken away later do not matter to a file that is open. `intel-rapl-mmio` shows the same counters a second time.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Joules;
+use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::io::pread;
 
 use super::Closed;
 use super::counters::{Counters, Fault, Port, source};
 use crate::collector::Collector;
 
+/// The file that holds the energy.
+const COUNTER: &str = "energy_uj";
 const PRIVILEGE: &str = "root, or read access to energy_uj";
 
 /// Finds the zones that count energy.
@@ -36,7 +41,7 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
         if counters.iter().any(|(known, _)| known.name == name) {
             continue;
         }
-        let zone = Zone::at(directory);
+        let mut zone = Zone::at(directory);
         match zone.probe() {
             Ok(()) => is_readable = true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -134,7 +139,9 @@ fn inner_domain(name: &str) -> Option<Domain> {
 
 /// One zone's counter.
 pub(super) struct Zone {
-    energy: PathBuf,
+    directory: PathBuf,
+    /// Its counter, kept open: opening it at every poll would cost several times the reading.
+    file: Option<OwnedFd>,
     /// The largest value that it shows, in µJ; `None` when it does not say.
     largest: Option<u64>,
 }
@@ -143,14 +150,15 @@ impl Zone {
     fn at(directory: &Path) -> Self {
         let range = fs::read(directory.join("max_energy_range_uj"));
         Self {
-            energy: directory.join("energy_uj"),
+            directory: directory.to_owned(),
+            file: None,
             largest: range.ok().and_then(|text| number(&text)).filter(|&n| n > 0),
         }
     }
 
     /// Whether it can be read at all; what it says is of no interest yet.
-    fn probe(&self) -> io::Result<()> {
-        File::open(&self.energy)?.read(&mut [0; 1]).map(|_| ())
+    fn probe(&mut self) -> io::Result<()> {
+        self.take(&mut [0; 1]).map(|_| ())
     }
 
     fn refusal(&self, error: &io::Error) -> Closed {
@@ -168,10 +176,9 @@ impl Zone {
     }
 
     /// The counter, and the instant right after it was read.
-    pub(super) fn read(&self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
+    pub(super) fn read(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
         let mut text = [0; 32];
-        let mut file = File::open(&self.energy)?;
-        let length = file.read(&mut text)?;
+        let length = self.take(&mut text)?;
         let at = clock.now();
         let value = number(&text[..length]).ok_or(Fault::Nonsense)?;
         // All ones are what a device that is off reads as.
@@ -181,9 +188,31 @@ impl Zone {
         Ok((at, Joules::from_microjoules(value)))
     }
 
+    /// The file: open since the last poll, unless it was replaced or removed meanwhile.
+    fn file(&mut self) -> io::Result<&OwnedFd> {
+        let is_there = |file: &OwnedFd| fstat(file).is_ok_and(|about| about.st_nlink > 0);
+        if !self.file.as_ref().is_some_and(is_there) {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            self.file = None;
+            self.file = Some(open(self.directory.join(COUNTER), flags, Mode::empty())?);
+        }
+        self.file
+            .as_ref()
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn take(&mut self, text: &mut [u8]) -> io::Result<usize> {
+        let taken = pread(self.file()?, text, 0);
+        if taken.is_err() {
+            // A device that went away leaves a dead file behind: look again next time.
+            self.file = None;
+        }
+        Ok(taken?)
+    }
+
     /// Where it is, for messages.
     pub(super) fn place(&self) -> String {
-        format!("`{}`", self.energy.display())
+        format!("`{}`", self.directory.join(COUNTER).display())
     }
 }
 

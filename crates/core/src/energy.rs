@@ -159,21 +159,26 @@ impl Meter {
         let mut tally = Tally::new(window);
         for reading in readings {
             let (read, previous) = (reading.at, reading.previous);
+            if previous.is_none() {
+                // Nothing connects it with what came before: the first reading, or the machine slept.
+                counter.forget();
+            }
             let silent =
-                previous.is_some_and(|previous| read.since(previous) > self.longest_silence);
+                previous.is_none_or(|previous| read.since(previous) > self.longest_silence);
             let since = edge.map_or(Duration::ZERO, |(_, last_read)| read.since(last_read));
             let at = edge_instant(reading, edge.map(|(_, last_read)| last_read));
             let step = counter.update(Joules::from_joules(reading.value), since);
             if let Some((from, _)) = edge {
-                let stretch = |energy| Stretch {
-                    start: from,
-                    end: at,
-                    energy,
-                };
                 match step {
                     Step::Reset => tally.lose(from, at, Reason::CounterReset),
                     _ if silent => tally.lose(from, at, Reason::Gap),
-                    Step::Advanced(energy) | Step::Wrapped(energy) => tally.add(&stretch(energy)),
+                    Step::Advanced(energy) | Step::Wrapped(energy) => {
+                        tally.add(&Stretch {
+                            start: from,
+                            end: at,
+                            energy,
+                        });
+                    }
                     Step::First => tally.lose(from, at, Reason::CounterReset),
                 }
             }

@@ -69,6 +69,11 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// Where this clock's reference lies.
     fn anchor(&self) -> Anchor;
+    /// How long the machine has been asleep since it was started: time that this clock does not
+    /// count. Zero where that is not known.
+    fn asleep(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 #[cfg(test)]

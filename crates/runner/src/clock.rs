@@ -1,5 +1,8 @@
 //! The clock of this process: the only place that asks the system for the time.
 
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
 use ipw_core::time::{Anchor, Clock, Timestamp};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -31,6 +34,14 @@ impl Clock for SystemClock {
 
     fn anchor(&self) -> Anchor {
         self.anchor
+    }
+
+    #[cfg(target_os = "linux")]
+    fn asleep(&self) -> Duration {
+        // Monotonic first: a moment between the two calls must not look like sleep.
+        let awake = nanos(clock_gettime(ClockId::Monotonic));
+        let since_boot = nanos(clock_gettime(ClockId::Boottime));
+        Duration::from_nanos(since_boot.saturating_sub(awake))
     }
 }
 

@@ -14,6 +14,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::session::Shared;
 use crate::{Collector, PollError};
 
+/// Less than this is the noise of reading two clocks.
+const NAP: Duration = Duration::from_millis(100);
 /// A collector that is gone is looked for this often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -26,6 +28,8 @@ pub struct Poller {
     /// Index of the collector's first source.
     first: usize,
     polled: Vec<(usize, Timestamp, f64)>,
+    /// How long the machine had slept at the last poll.
+    asleep: Duration,
 }
 
 impl Poller {
@@ -36,6 +40,7 @@ impl Poller {
         shared: Arc<Shared>,
         first: usize,
     ) -> Self {
+        let asleep = clock.asleep();
         Self {
             collector,
             interval,
@@ -43,11 +48,18 @@ impl Poller {
             shared,
             first,
             polled: Vec::new(),
+            asleep,
         }
     }
 
     /// Polls once; what comes back is how long to wait before the next time.
     pub fn poll(&mut self) -> Duration {
+        let asleep = self.clock.asleep();
+        if asleep.saturating_sub(self.asleep) > NAP {
+            self.shared
+                .interrupt(self.first, self.collector.sources().len());
+        }
+        self.asleep = asleep;
         let Self {
             collector,
             clock,

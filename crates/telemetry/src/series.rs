@@ -74,6 +74,17 @@ impl Series {
         Some(reading)
     }
 
+    /// The machine slept: what the counter did meanwhile says nothing about what was used. The
+    /// next reading is a first one again.
+    pub(crate) fn interrupt(&mut self) {
+        self.polled = None;
+        self.last = None;
+        if let Some(counter) = &mut self.counter {
+            counter.forget();
+            self.account.gaps += 1;
+        }
+    }
+
     fn count(&mut self, reading: &Reading) {
         self.account.readings += 1;
         let Some(counter) = &mut self.counter else {

@@ -367,6 +367,14 @@ impl Shared {
         self.news.notify_all();
     }
 
+    /// The machine slept: nothing connects the readings before with those after. `count` sources
+    /// from `first` on are concerned.
+    pub(crate) fn interrupt(&self, first: usize, count: usize) {
+        for series in self.lock().series.iter_mut().skip(first).take(count) {
+            series.interrupt();
+        }
+    }
+
     /// Notes a fault, the first of its kind.
     pub(crate) fn fault(&self, collector: &str, error: &PollError) {
         let text = format!("{collector}: {error}");

@@ -20,7 +20,7 @@ use ipw_telemetry::{Options, Poller, Role, Session, Setup};
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
 
 #[derive(Default)]
-struct Hands(AtomicU64);
+struct Hands(AtomicU64, AtomicU64);
 
 impl Clock for Hands {
     fn now(&self) -> Timestamp {
@@ -32,6 +32,10 @@ impl Clock for Hands {
             unix_nanos: 0,
             monotonic_nanos: 0,
         }
+    }
+
+    fn asleep(&self) -> Duration {
+        Duration::from_nanos(self.1.load(Ordering::SeqCst))
     }
 }
 
@@ -285,6 +289,25 @@ fn a_short_dropout_costs_nothing() {
     let energy = bench.query(4.0, 6.0);
     assert_eq!(energy.reason, None);
     assert!((joules(&energy) / bench.truth(4.0, 6.0) - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_sleeping_machine_is_a_gap_and_its_counter_is_not_believed_across_it() {
+    let mut bench = Bench::new(square(), Defects::default());
+    bench.live_until(5.0);
+    let ticket = bench.session.open(at(4.0));
+    // An hour passes that the clock does not count.
+    bench.clock.1.store(3_600_000_000_000, Ordering::SeqCst);
+    bench.live_until(7.0);
+    bench.session.landed(ticket);
+    let across = bench
+        .session
+        .close(ticket, Window::new(at(4.0), at(6.0)).unwrap());
+    assert_eq!(across.shares[0].energy.reason, Some(Reason::Gap));
+    assert!(across.shares[0].energy.coverage < 1.0);
+    let after = bench.query(8.0, 9.0);
+    assert_eq!(after.reason, None);
+    assert!((joules(&after) / bench.truth(8.0, 9.0) - 1.0).abs() < 0.02);
 }
 
 #[test]

@@ -151,6 +151,17 @@ fn readings_that_end_too_early_are_partial_and_none_at_all_is_null() {
 }
 
 #[test]
+fn a_reading_that_nothing_connects_with_the_last_is_a_gap() {
+    let mut trace = readings(10, (0..100).map(|poll| f64::from(poll) * 0.2));
+    trace[50].previous = None;
+    let meter = meter(Rollover::Resets);
+    let across = meter.energy(&trace, window(400, 600));
+    assert_eq!(across.reason, Some(Reason::Gap));
+    assert!((across.coverage - 0.95).abs() < 1e-9);
+    assert!((joules(meter.energy(&trace, window(500, 600))) - 2.0).abs() < 1e-9);
+}
+
+#[test]
 fn a_slow_staircase_is_dated_between_its_polls() {
     // 100 ms steps seen by 10 ms polls: the change was 5 ms before the poll on average.
     let trace = readings(

@@ -3,11 +3,13 @@
 //! Every source is kept apart. Energy sources form a tree by [`Domain`]; roll-ups take only domains
 //! that do not contain each other, so nothing is counted twice.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::counter::Rollover;
+use crate::units::Joules;
 
 /// Place of a source in the list of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -15,27 +17,27 @@ use crate::counter::Rollover;
 pub struct SourceIndex(pub u16);
 
 /// One thing that reports one quantity.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// A name that is unique in a run: `rapl/package-0`, `host/memory_used`.
     pub name: String,
     /// The collector that reads it.
-    pub collector: &'static str,
+    pub collector: Cow<'static, str>,
     /// What it reports.
     pub quantity: Quantity,
     /// How its numbers come about.
     pub method: Method,
     /// How often the device updates it, as far as is known.
-    #[serde(rename = "period_seconds", serialize_with = "seconds")]
+    #[serde(rename = "period_seconds", with = "seconds")]
     pub period: Option<Duration>,
     /// What reading it takes.
-    pub privilege: &'static str,
+    pub privilege: Cow<'static, str>,
     /// Relative uncertainty of its scale, one standard deviation; `None` when nobody knows.
     pub relative_sigma: Option<f64>,
 }
 
 /// What a source reports.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Quantity {
     /// Joules since some moment: a counter.
@@ -43,7 +45,7 @@ pub enum Quantity {
         /// Whose energy.
         domain: Domain,
         /// What a decrease means.
-        #[serde(rename = "wraps_at_joules", serialize_with = "wraps_at")]
+        #[serde(rename = "wraps_at_joules", with = "wraps_at")]
         rollover: Rollover,
     },
     /// A value at an instant: a gauge.
@@ -54,7 +56,7 @@ pub enum Quantity {
 }
 
 /// Whose energy a source counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Domain {
     /// A whole CPU package.
@@ -78,7 +80,7 @@ impl Domain {
 }
 
 /// What a gauge shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gauge {
     /// Share of the CPUs that was busy since the last reading, in percent.
@@ -104,7 +106,7 @@ impl Gauge {
 }
 
 /// How numbers come about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Differences of a hardware counter.
@@ -149,20 +151,87 @@ impl Source {
     }
 }
 
-#[expect(clippy::ref_option, reason = "serde hands over the field")]
-fn seconds<S: serde::Serializer>(
-    period: &Option<Duration>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    period
-        .map(|period| period.as_secs_f64())
-        .serialize(serializer)
+/// A period as seconds, or null.
+mod seconds {
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde hands over the field")]
+    pub(super) fn serialize<S: Serializer>(
+        period: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        period
+            .map(|period| period.as_secs_f64())
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let seconds = Option::<f64>::deserialize(deserializer)?;
+        seconds
+            .map(Duration::try_from_secs_f64)
+            .transpose()
+            .map_err(serde::de::Error::custom)
+    }
 }
 
-fn wraps_at<S: serde::Serializer>(rollover: &Rollover, serializer: S) -> Result<S::Ok, S::Error> {
-    let range = match rollover {
-        Rollover::Wraps(range) => Some(range.joules()),
-        Rollover::Resets => None,
-    };
-    range.serialize(serializer)
+/// Where a counter wraps in joules, or null when it does not.
+mod wraps_at {
+    use super::{Deserialize, Deserializer, Joules, Rollover, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        rollover: &Rollover,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let range = match rollover {
+            Rollover::Wraps(range) => Some(range.joules()),
+            Rollover::Resets => None,
+        };
+        range.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Rollover, D::Error> {
+        let range = Option::<f64>::deserialize(deserializer)?;
+        Ok(range.map_or(Rollover::Resets, |range| {
+            Rollover::Wraps(Joules::from_joules(range))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_comes_back_from_disk_as_it_was() {
+        for (rollover, period) in [
+            (Rollover::Resets, None),
+            (
+                Rollover::Wraps(Joules::from_joules(262_143.5)),
+                Some(Duration::from_millis(1)),
+            ),
+        ] {
+            let source = Source {
+                name: "rapl/package-0".to_owned(),
+                collector: "rapl".into(),
+                quantity: Quantity::Energy {
+                    domain: Domain::CpuPackage,
+                    rollover,
+                },
+                method: Method::Counter,
+                period,
+                privilege: "root".into(),
+                relative_sigma: Some(0.05),
+            };
+            let text = serde_json::to_string(&source).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Source>(&text).unwrap(),
+                source,
+                "{text}"
+            );
+        }
+    }
 }

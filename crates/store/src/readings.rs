@@ -5,17 +5,19 @@
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::Fields;
 use ipw_core::reading::Reading;
 use ipw_core::sink::{ReadingSink, SinkError};
-use ipw_core::source::Source;
+use ipw_core::source::{Source, SourceIndex};
 use ipw_core::time::Timestamp;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::column::{Column, Entry};
 use crate::features::schema_with_features;
 use crate::output::write_dataset_info;
+use crate::reader::{column, open_stream};
 use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
 use crate::{StoreError, file};
@@ -50,6 +52,64 @@ fn columns() -> Vec<Column<Reading>> {
         Column::float("value", |reading: &Reading| Some(reading.value))
             .says("the value, in the source's unit", "never"),
     ]
+}
+
+/// The sources of a run and their readings, as they were recorded.
+pub fn read(run: &Path) -> Result<(Vec<Source>, Vec<Reading>), StoreError> {
+    let directory = run.join(DIRECTORY);
+    let path = directory.join("sources.json");
+    let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
+    let described: Vec<Described> =
+        serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })?;
+    let mut readings = Vec::new();
+    for name in State::read(&directory)?.files() {
+        let path = directory.join(name);
+        for batch in open_stream(&path)? {
+            let batch = batch.map_err(StoreError::arrow("read", &path))?;
+            add(&batch, &mut readings)?;
+        }
+    }
+    Ok((
+        described
+            .into_iter()
+            .map(|described| described.about)
+            .collect(),
+        readings,
+    ))
+}
+
+/// An entry of `sources.json`.
+#[derive(Deserialize)]
+struct Described {
+    about: Source,
+}
+
+fn add(batch: &RecordBatch, readings: &mut Vec<Reading>) -> Result<(), StoreError> {
+    let source = column::<Int32Array>(batch, "source")?;
+    let at = column::<Int64Array>(batch, "nanos")?;
+    let previous = column::<Int64Array>(batch, "previous_nanos")?;
+    let value = column::<Float64Array>(batch, "value")?;
+    let instant = |nanos: i64| u64::try_from(nanos).map(Timestamp::from_nanos).ok();
+    for row in 0..batch.num_rows() {
+        let index = u16::try_from(source.value(row)).ok();
+        let taken = instant(at.value(row));
+        let (Some(index), Some(taken)) = (index, taken) else {
+            return Err(StoreError::Column {
+                column: "source, nanos".to_owned(),
+            });
+        };
+        readings.push(Reading {
+            source: SourceIndex(index),
+            at: taken,
+            previous: if previous.is_null(row) {
+                None
+            } else {
+                instant(previous.value(row))
+            },
+            value: value.value(row),
+        });
+    }
+    Ok(())
 }
 
 /// The columns of `readings/`, for the reference.

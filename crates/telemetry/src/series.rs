@@ -176,14 +176,14 @@ mod tests {
     fn counter() -> Series {
         let about = Source {
             name: "test".to_owned(),
-            collector: "test",
+            collector: "test".into(),
             quantity: Quantity::Energy {
                 domain: Domain::CpuPackage,
                 rollover: Rollover::Resets,
             },
             method: Method::Counter,
             period: None,
-            privilege: "none",
+            privilege: "none".into(),
             relative_sigma: None,
         };
         Series::new(SourceIndex(0), &about, Duration::from_millis(500))

@@ -210,6 +210,19 @@ impl Session {
         self.energy(&traces, window, shared)
     }
 
+    /// The energy of any window whose readings are still in memory, as if nobody else had been in
+    /// flight.
+    pub fn window_energy(&self, window: Window) -> QueryEnergy {
+        let state = self.shared.lock();
+        let traces: Vec<_> = state
+            .series
+            .iter()
+            .map(|series| series.window(window))
+            .collect();
+        drop(state);
+        self.energy(&traces, window, false)
+    }
+
     fn energy(&self, traces: &[Vec<Reading>], window: Window, shared: bool) -> QueryEnergy {
         let why_not = match self.role {
             Role::Client => Some(Reason::RemoteService),

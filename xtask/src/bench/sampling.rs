@@ -185,14 +185,14 @@ impl Collector for Fast {
 fn fast_source() -> Source {
     Source {
         name: "fast".to_owned(),
-        collector: "fast",
+        collector: "fast".into(),
         quantity: Quantity::Energy {
             domain: Domain::CpuPackage,
             rollover: Rollover::Resets,
         },
         method: Method::Counter,
         period: None,
-        privilege: "none",
+        privilege: "none".into(),
         relative_sigma: None,
     }
 }

@@ -224,7 +224,7 @@ fn describe(source: &Source, tested: &SelfTest) -> String {
         let needed = if source.privilege == "none" {
             "no privilege"
         } else {
-            source.privilege
+            &source.privilege
         };
         parts.push(format!("needs {needed}"));
     }

@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ipw_core::time::Clock;
+use ipw_core::reading::Window;
+use ipw_core::time::{Anchor, Clock, Timestamp};
 use ipw_reference::Script;
 use ipw_runner::SystemClock;
+use ipw_telemetry::collectors::replay::Replay;
+use ipw_telemetry::{Role, Session, Setup};
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
 use serde_json::{Value, json};
 
@@ -172,6 +175,72 @@ fn readings_are_on_disk_with_their_sources_and_python_opens_them() {
         "{} readings",
         package.len()
     );
+}
+
+/// Everything can be computed again: the recorded readings, played through a session, give each
+/// row the joules that it was given live.
+#[test]
+fn a_recorded_run_gives_the_same_joules_when_it_is_replayed() {
+    let place = paced(60);
+    let trace = PowerTrace::new(&[(0.3, 25.0), (0.2, 80.0)]);
+    let _sensor = Living::start(&place, &trace, Defects::default());
+    let mut command = place.profile(&["--max-queries", "10"]);
+    let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (sources, readings) = ipw_store::readings::read(&place.run()).unwrap();
+    assert_eq!(sources[0].name, "rapl/package-0");
+    let last = readings.iter().map(|reading| reading.at).max().unwrap();
+    let setup = Setup {
+        collectors: vec![Box::new(Replay::new(sources, readings))],
+        interval: Duration::from_millis(10),
+        role: Role::Service,
+        absent: None,
+    };
+    let (session, mut pollers) =
+        Session::new(setup, Arc::new(Stopped(last.after(Duration::from_secs(9)))));
+    let rows = rows(&place.run());
+    let instant = |row: &Value, name: &str| {
+        let seconds = row["timing"][name].as_f64().unwrap();
+        Timestamp::ZERO.after(Duration::from_nanos((seconds * 1e9).round() as u64))
+    };
+    let tickets: Vec<_> = rows
+        .iter()
+        .map(|row| session.open(instant(row, "start_seconds")))
+        .collect();
+    for ticket in &tickets {
+        session.landed(*ticket);
+    }
+    for poller in &mut pollers {
+        poller.poll();
+    }
+    for (row, ticket) in rows.iter().zip(tickets) {
+        let window =
+            Window::new(instant(row, "start_seconds"), instant(row, "end_seconds")).unwrap();
+        let again = session.window_energy(window);
+        let live = row["energy"]["shares"][0]["total_joules"].as_f64().unwrap();
+        let replayed = again.shares[0].energy.energy.unwrap().joules();
+        assert!(
+            (live - replayed).abs() < 1e-6 * live,
+            "live {live} J, replayed {replayed} J"
+        );
+        session.close(ticket, window);
+    }
+}
+
+/// A clock that stands still.
+struct Stopped(Timestamp);
+
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor {
+            unix_nanos: 0,
+            monotonic_nanos: 0,
+        }
+    }
 }
 
 #[test]

@@ -134,14 +134,14 @@ impl Collector for Estimate {
 fn source(relative_sigma: f64) -> Source {
     Source {
         name: "estimate/cpu".to_owned(),
-        collector: ID,
+        collector: ID.into(),
         quantity: Quantity::Energy {
             domain: Domain::CpuPackage,
             rollover: Rollover::Resets,
         },
         method: Method::Estimated,
         period: Some(stat::TICK),
-        privilege: "none",
+        privilege: "none".into(),
         relative_sigma: Some(relative_sigma),
     }
 }

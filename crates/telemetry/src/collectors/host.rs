@@ -143,11 +143,11 @@ impl Probe {
         };
         Source {
             name: name.to_owned(),
-            collector: ID,
+            collector: ID.into(),
             quantity: Quantity::Gauge { gauge },
             method: Method::Direct,
             period,
-            privilege: "none",
+            privilege: "none".into(),
             relative_sigma: None,
         }
     }

@@ -3,3 +3,4 @@
 pub mod estimate;
 pub mod host;
 pub mod rapl;
+pub mod replay;

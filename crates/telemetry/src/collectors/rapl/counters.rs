@@ -147,11 +147,11 @@ pub(super) fn source(
 ) -> Source {
     Source {
         name,
-        collector: ID,
+        collector: ID.into(),
         quantity: Quantity::Energy { domain, rollover },
         method: Method::Counter,
         period: Some(PERIOD),
-        privilege,
+        privilege: privilege.into(),
         relative_sigma: relative_sigma(domain),
     }
 }

@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod hardware;
 mod observe;
+mod quality;
 mod screen;
 mod settings;
 mod signals;

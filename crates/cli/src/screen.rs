@@ -54,7 +54,12 @@ pub(crate) fn error(error: &CliError) {
 }
 
 /// What came out of a run.
-pub(crate) fn overview(head: &[(&str, String)], overview: &Overview, directory: &Path) -> String {
+pub(crate) fn overview(
+    head: &[(&str, String)],
+    overview: &Overview,
+    notes: &[String],
+    directory: &Path,
+) -> String {
     let mut text = String::new();
     for (name, value) in head {
         let _ = writeln!(text, "{name:<9} {}", excerpt(&printable(value), 200));
@@ -69,6 +74,12 @@ pub(crate) fn overview(head: &[(&str, String)], overview: &Overview, directory: 
     }
     if let Some(table) = latencies(overview, width()) {
         let _ = writeln!(text, "\n{table}");
+    }
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "note: {}", printable(note));
     }
     let _ = writeln!(text, "\n{}", printable(&directory.display().to_string()));
     text

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    Array, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+};
 use ipw_core::stats::{mean, quantile};
 use serde::Serialize;
 
@@ -50,7 +52,12 @@ pub struct EnergyTotals {
     pub joules_per_query: Option<Distribution>,
     /// Rows without energy, by reason.
     pub reasons: BTreeMap<String, u64>,
+    /// Rows with energy of which some source covers less than 95 % of the window.
+    pub rows_thinly_covered: u64,
 }
+
+/// Below this share of the window a row is worth a note.
+const WELL_COVERED: f64 = 0.95;
 
 /// Sums on the way to [`EnergyTotals`].
 #[derive(Default)]
@@ -69,6 +76,7 @@ impl EnergySums {
         let sigma = column::<Float64Array>(batch, "headline.sigma_joules")?;
         let basis = column::<StringArray>(batch, "energy.basis")?;
         let reason = column::<StringArray>(batch, "energy.reason")?;
+        let shares = column::<ListArray>(batch, "energy.shares")?;
         let start = column::<Float64Array>(batch, "timing.start_seconds")?;
         let end = column::<Float64Array>(batch, "timing.end_seconds")?;
         let output = run.metric::<Int64Array>(batch, "token_metrics.output")?;
@@ -84,6 +92,9 @@ impl EnergySums {
             }
             let energy = joules.value(row);
             self.values.push(energy);
+            if covered(shares, row)?.is_some_and(|covered| covered < WELL_COVERED) {
+                self.totals.rows_thinly_covered += 1;
+            }
             self.seconds += end.value(row) - start.value(row);
             self.sigma += sigma.value(row);
             if let Ok(tokens @ 1..) = u64::try_from(output.value(row)) {
@@ -247,6 +258,31 @@ impl Overview {
         let cancelled = self.outcomes.get("cancelled").copied().unwrap_or(0);
         self.unanswered() - cancelled
     }
+}
+
+/// The least share of the window that a source with energy covers in this row.
+fn covered(shares: &ListArray, row: usize) -> Result<Option<f64>, StoreError> {
+    let missing = |name: &str| StoreError::Column {
+        column: format!("energy.shares.{name}"),
+    };
+    let shares = shares.value(row);
+    let shares = shares
+        .as_any()
+        .downcast_ref::<StructArray>()
+        .ok_or_else(|| missing("*"))?;
+    let floats = |name: &str| {
+        let column = shares.column_by_name(name)?;
+        column.as_any().downcast_ref::<Float64Array>()
+    };
+    let joules = floats("total_joules").ok_or_else(|| missing("total_joules"))?;
+    let coverage = floats("coverage").ok_or_else(|| missing("coverage"))?;
+    let known = joules
+        .iter()
+        .zip(coverage)
+        .filter(|(joules, _)| joules.is_some());
+    Ok(known
+        .filter_map(|(_, coverage)| coverage)
+        .min_by(f64::total_cmp))
 }
 
 fn add(sum: &mut Option<u64>, values: &Int64Array) {

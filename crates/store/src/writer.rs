@@ -12,6 +12,7 @@ use std::time::Duration;
 use ipw_core::record::Record;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::{Clock, Timestamp};
+use serde_json::Value;
 
 use crate::compact::compact;
 use crate::output::NewRun;
@@ -69,6 +70,8 @@ struct Written {
 pub struct Finished {
     /// What came out.
     pub overview: Overview,
+    /// What the summary says of the sources.
+    pub telemetry: Value,
     /// The run that was there before and could not be removed or is kept, with the reason.
     pub kept_aside: Option<PathBuf>,
     /// What went wrong without costing a row.
@@ -148,6 +151,7 @@ impl RunWriter {
         };
         Ok(Finished {
             overview,
+            telemetry: summary.telemetry.unwrap_or_default(),
             kept_aside,
             warnings,
         })

@@ -23,7 +23,7 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
-use crate::{screen, settings, signals, summary};
+use crate::{quality, screen, settings, signals, summary};
 
 /// More than this share of failed rows is a failed run.
 const MOST_FAILED: f64 = 0.1;
@@ -278,7 +278,8 @@ impl Profile {
             ("dataset", self.dataset.name().to_owned()),
             ("status", status.label().to_owned()),
         ];
-        screen::print(&screen::overview(&head, overview, directory));
+        let notes = quality::notes(overview, &finished.telemetry);
+        screen::print(&screen::overview(&head, overview, &notes, directory));
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::args::ShowArgs;
 use crate::error::{CliError, Exit};
-use crate::screen;
+use crate::{quality, screen};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     let run = Run::open(&args.run).map_err(|error| {
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
         ("hardware", text("hardware_label")),
         ("status", status(summary)),
     ];
-    screen::print(&screen::overview(&head, &overview, run.directory()));
+    let notes = quality::notes(&overview, summary.get("telemetry").unwrap_or(&Value::Null));
+    screen::print(&screen::overview(&head, &overview, &notes, run.directory()));
     Ok(Exit::Done)
 }
 

@@ -201,7 +201,7 @@ fn a_recorded_run_gives_the_same_joules_when_it_is_replayed() {
     let rows = rows(&place.run());
     let instant = |row: &Value, name: &str| {
         let seconds = row["timing"][name].as_f64().unwrap();
-        Timestamp::ZERO.after(Duration::from_nanos((seconds * 1e9).round() as u64))
+        Timestamp::ZERO.after(Duration::from_secs_f64(seconds))
     };
     let tickets: Vec<_> = rows
         .iter()

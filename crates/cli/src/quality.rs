@@ -1,0 +1,98 @@
+//! Doubts about a run's numbers, each with a sentence of advice.
+
+use ipw_store::Overview;
+use serde_json::Value;
+
+/// What a person should know before quoting the run. `telemetry` is that part of `summary.json`,
+/// null while the run goes on.
+pub(crate) fn notes(overview: &Overview, telemetry: &Value) -> Vec<String> {
+    let mut notes = Vec::new();
+    let thin = overview.energy.rows_thinly_covered;
+    if thin > 0 {
+        notes.push(format!(
+            "{thin} rows have readings for less than 95 % of their time: their joules are too low; look at `energy.shares`"
+        ));
+    }
+    let sources = telemetry.get("sources").and_then(Value::as_array);
+    for source in sources.into_iter().flatten() {
+        let name = source
+            .pointer("/about/name")
+            .and_then(Value::as_str)
+            .unwrap_or("a source");
+        let count = |key: &str| source.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let (gaps, resets) = (count("gaps"), count("resets"));
+        if gaps > 0 {
+            notes.push(format!(
+                "`{name}` was silent {gaps} times for longer than it may: a busy machine, a lost device, or sleep"
+            ));
+        }
+        if resets > 0 {
+            notes.push(format!(
+                "`{name}` started anew {resets} times: the queries it hit have no energy"
+            ));
+        }
+        let is_energy = source
+            .pointer("/about/quantity/kind")
+            .and_then(Value::as_str);
+        if is_energy == Some("energy") && source.get("joules").is_none_or(Value::is_null) {
+            notes.push(format!(
+                "`{name}` never moved and counts as absent; see `ipw doctor`"
+            ));
+        }
+    }
+    let faults = telemetry.get("faults").and_then(Value::as_array);
+    for fault in faults.into_iter().flatten().filter_map(Value::as_str) {
+        notes.push(format!("a reading failed: {fault}"));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ipw_store::overview::{EnergyTotals, TokenTotals};
+    use serde_json::json;
+
+    use super::*;
+
+    fn overview(rows_thinly_covered: u64) -> Overview {
+        Overview {
+            rows: 3,
+            outcomes: BTreeMap::new(),
+            tokens: TokenTotals::default(),
+            elapsed_seconds: None,
+            time_to_first_token_seconds: None,
+            total_query_seconds: None,
+            throughput_tokens_per_sec: None,
+            energy: EnergyTotals {
+                rows_thinly_covered,
+                ..EnergyTotals::default()
+            },
+        }
+    }
+
+    #[test]
+    fn a_good_run_has_no_notes_and_a_bad_one_says_what_is_wrong() {
+        let source = |joules: Value, gaps: u64, resets: u64| {
+            json!({
+                "about": {"name": "rapl/package-0", "quantity": {"kind": "energy"}},
+                "joules": joules, "gaps": gaps, "resets": resets,
+            })
+        };
+        let good = json!({"sources": [source(json!(5.0), 0, 0)], "faults": []});
+        assert_eq!(notes(&overview(0), &good), Vec::<String>::new());
+        assert_eq!(notes(&overview(0), &Value::Null), Vec::<String>::new());
+        let bad = json!({"sources": [source(Value::Null, 2, 1)], "faults": ["rapl: gone"]});
+        let said = notes(&overview(2), &bad).join("\n");
+        for words in [
+            "2 rows have readings",
+            "silent 2 times",
+            "anew 1 times",
+            "never moved",
+            "rapl: gone",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod error;
+mod grading;
 mod hardware;
 mod observe;
 mod quality;

@@ -51,7 +51,7 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ipw_store::overview::{EnergyTotals, TokenTotals};
+    use ipw_store::overview::{EnergyTotals, TokenTotals, Verdicts};
     use serde_json::json;
 
     use super::*;
@@ -69,6 +69,7 @@ mod tests {
                 rows_thinly_covered,
                 ..EnergyTotals::default()
             },
+            verdicts: Verdicts::default(),
         }
     }
 

@@ -11,6 +11,7 @@ use ipw_store::Overview;
 use ipw_store::overview::{Distribution, EnergyTotals};
 
 use crate::error::CliError;
+use crate::grading::efficiency;
 
 /// Width of the first column of tables, and of the others.
 const NAME: usize = 12;
@@ -72,6 +73,9 @@ pub(crate) fn overview(
     for line in energy(&overview.energy) {
         let _ = writeln!(text, "{line}");
     }
+    for line in answers(overview) {
+        let _ = writeln!(text, "{line}");
+    }
     if let Some(table) = latencies(overview, width()) {
         let _ = writeln!(text, "\n{table}");
     }
@@ -115,6 +119,60 @@ fn tokens(overview: &Overview) -> String {
     text
 }
 
+/// Right answers, and what a watt and a joule bought of them.
+fn answers(overview: &Overview) -> Vec<String> {
+    let verdicts = overview.verdicts;
+    let found = efficiency(overview);
+    let Some(accuracy) = found.accuracy else {
+        let why = if overview.rows == 0 {
+            "no rows"
+        } else {
+            "no row says how, or could be"
+        };
+        return vec![format!("{:<9} none graded ({why})", "answers")];
+    };
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let mut lines = vec![format!(
+        "{:<9} {} of {} right: {} (95 %: {}–{}){}",
+        "answers",
+        verdicts.correct,
+        verdicts.correct + verdicts.wrong,
+        percent(accuracy.value),
+        percent(accuracy.low),
+        percent(accuracy.high),
+        match verdicts.unscored {
+            0 => String::new(),
+            unscored => format!(", {unscored} not graded"),
+        }
+    )];
+    let mark = if is_estimate(&overview.energy) {
+        " (estimated)"
+    } else {
+        ""
+    };
+    if let (Some(per_watt), Some(per_joule)) =
+        (found.intelligence_per_watt, found.intelligence_per_joule)
+    {
+        let per_correct = found
+            .joules_per_correct_answer
+            .map_or(String::new(), |joules| {
+                format!(", {} per right answer", small(joules, "J"))
+            });
+        lines.push(format!(
+            "{:<9} IPW {per_watt:.3} /W, IPJ {per_joule:.3} /J{per_correct}{mark}",
+            ""
+        ));
+    }
+    lines
+}
+
+fn is_estimate(energy: &EnergyTotals) -> bool {
+    energy
+        .basis
+        .iter()
+        .any(|basis| basis.ends_with("estimated"))
+}
+
 /// What is known of the energy, and how; an estimate is called one in every line.
 fn energy(energy: &EnergyTotals) -> Vec<String> {
     let Some(joules) = energy.joules else {
@@ -130,10 +188,7 @@ fn energy(energy: &EnergyTotals) -> Vec<String> {
         };
         return vec![format!("{:<9} unknown ({why})", "energy")];
     };
-    let is_estimate = energy
-        .basis
-        .iter()
-        .any(|basis| basis.ends_with("estimated"));
+    let is_estimate = is_estimate(energy);
     let how = if is_estimate {
         "estimated, not measured"
     } else {
@@ -228,7 +283,7 @@ pub(crate) fn seconds(value: f64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ipw_store::overview::TokenTotals;
+    use ipw_store::overview::{TokenTotals, Verdicts};
 
     use super::*;
 
@@ -244,6 +299,7 @@ mod tests {
             total_query_seconds,
             throughput_tokens_per_sec: None,
             energy: EnergyTotals::default(),
+            verdicts: Verdicts::default(),
         };
         for (width, columns) in [(80, 6), (40, 2), (20, 2)] {
             let table = latencies(&overview, width).unwrap();

@@ -42,6 +42,7 @@ pub(crate) fn new(
         reason: None,
         parts: vec![Part { part: 0, anchor }],
         telemetry: None,
+        efficiency: None,
         overview: None,
     }
 }

@@ -62,6 +62,8 @@ pub enum Event {
         joules: Option<f64>,
         /// What the energy was made from.
         basis: Option<&'static str>,
+        /// Whether the answer is right, if somebody could say.
+        is_correct: Option<bool>,
     },
     /// Something that the user should know and that stops nothing.
     Warning {

@@ -8,6 +8,7 @@ use crate::reply::{Reply, TokenCounts};
 use crate::stats::{quantile, standard_deviation};
 use crate::time::Timestamp;
 use crate::units::Watts;
+use crate::verdict::Grade;
 
 /// One row of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Record {
     pub reply: Reply,
     /// What it took.
     pub energy: QueryEnergy,
+    /// Whether it is right.
+    pub grade: Grade,
 }
 
 impl Record {
@@ -202,6 +205,7 @@ mod tests {
                 exchange: Exchange::default(),
             },
             energy: QueryEnergy::default(),
+            grade: Grade::unscored(None, "no scorer"),
         }
     }
 

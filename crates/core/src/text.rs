@@ -13,6 +13,17 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
+/// An error and what caused it, on one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
 /// At most `most` characters of `text`, with an ellipsis where it was cut.
 pub fn excerpt(text: &str, most: usize) -> String {
     let mut characters = text.chars();

@@ -15,6 +15,7 @@ use ipw_core::reply::Reply;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Joules;
+use ipw_core::verdict::Grade;
 use ipw_telemetry::{Session, Ticket};
 
 use crate::notices::Notifier;
@@ -31,6 +32,9 @@ pub(crate) struct Landed {
     pub(crate) ticket: Ticket,
 }
 
+/// Says whether a reply is right.
+pub type Grader = Arc<dyn Fn(&Query, &Reply) -> Grade + Send + Sync>;
+
 /// Makes rows of what has landed.
 pub(crate) struct Assembler<S> {
     sender: SyncSender<Landed>,
@@ -43,12 +47,13 @@ impl<S: Sink + Send + 'static> Assembler<S> {
         session: Arc<Session>,
         mut sink: S,
         notifier: Notifier,
+        grader: Grader,
     ) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("ipw-assemble".to_owned())
             .spawn(move || {
-                let assembled = assemble(&receiver, &session, &mut sink, &notifier);
+                let assembled = assemble(&receiver, &session, &mut sink, &notifier, &grader);
                 (sink, assembled)
             })?;
         Ok(Self { sender, thread })
@@ -74,6 +79,7 @@ fn assemble(
     session: &Session,
     sink: &mut dyn Sink,
     notifier: &Notifier,
+    grader: &Grader,
 ) -> Result<(), SinkError> {
     for landed in receiver {
         let Landed {
@@ -87,12 +93,14 @@ fn assemble(
             Some(window) => session.close(ticket, window),
             None => QueryEnergy::default(),
         };
+        let grade = grader(&query, &reply);
         let record = Record {
             query,
             part,
             due,
             reply,
             energy,
+            grade,
         };
         notifier.send(finished(&record));
         sink.append(record)?;
@@ -111,5 +119,6 @@ fn finished(record: &Record) -> Event {
         output_tokens: record.reply.tokens.output,
         joules: record.energy.headline().map(Joules::joules),
         basis: record.energy.basis().map(Basis::label),
+        is_correct: record.grade.verdict.is_correct(),
     }
 }

@@ -17,6 +17,7 @@ pub mod run;
 pub mod stop;
 
 pub use arrivals::Arrivals;
+pub use assemble::Grader;
 pub use clock::SystemClock;
 pub use interrupt::{Interrupt, Interrupter};
 pub use notices::Notices;

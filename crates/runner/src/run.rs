@@ -11,7 +11,7 @@ use ipw_datasets::{Dataset, DatasetError};
 use ipw_telemetry::Session;
 use serde_json::Map;
 
-use crate::assemble::{Assembler, Landed};
+use crate::assemble::{Assembler, Grader, Landed};
 use crate::dispatch::Dispatch;
 use crate::{Interrupt, Notices, Plan};
 
@@ -23,6 +23,8 @@ pub struct Parts<'a> {
     pub dataset: &'a dyn Dataset,
     /// What the hardware reports.
     pub session: Arc<Session>,
+    /// Who says whether replies are right.
+    pub grader: Grader,
     /// The clock of this part.
     pub clock: Arc<dyn Clock>,
     /// The number of this part.
@@ -74,7 +76,12 @@ pub async fn run<S: Sink + Send + 'static>(
         clock,
         interrupt,
     };
-    let assembler = Assembler::start(Arc::clone(&parts.session), sink, notices.notifier())?;
+    let assembler = Assembler::start(
+        Arc::clone(&parts.session),
+        sink,
+        notices.notifier(),
+        Arc::clone(&parts.grader),
+    )?;
     let sent = send_all(&dispatch, parts, &assembler, notices).await;
     let (sink, stored) = assembler.finish();
     let went = match stored {

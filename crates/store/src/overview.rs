@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{
-    Array, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    Array, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
 };
 use ipw_core::stats::{mean, quantile};
 use serde::Serialize;
@@ -30,6 +30,31 @@ pub struct Overview {
     pub throughput_tokens_per_sec: Option<Distribution>,
     /// Energy, failed queries included.
     pub energy: EnergyTotals,
+    /// Rows by verdict.
+    pub verdicts: Verdicts,
+}
+
+/// Rows by verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Verdicts {
+    /// Right answers.
+    pub correct: u64,
+    /// Wrong answers.
+    pub wrong: u64,
+    /// Answers that nobody could grade, failed queries included.
+    pub unscored: u64,
+}
+
+impl Verdicts {
+    fn add(&mut self, verdicts: &BooleanArray) {
+        for verdict in verdicts {
+            match verdict {
+                Some(true) => self.correct += 1,
+                Some(false) => self.wrong += 1,
+                None => self.unscored += 1,
+            }
+        }
+    }
 }
 
 /// Energy over the rows of a run, on their basis.
@@ -195,6 +220,7 @@ impl Overview {
         let (mut first_token, mut total, mut throughput) = (Vec::new(), Vec::new(), Vec::new());
         let mut span: Option<(f64, f64)> = None;
         let mut energy = EnergySums::default();
+        let mut verdicts = Verdicts::default();
         for batch in run.batches() {
             let batch = batch?;
             rows += batch.num_rows() as u64;
@@ -221,6 +247,7 @@ impl Overview {
                     .map(|values| values.iter().flatten())
             };
             energy.add(run, &batch)?;
+            verdicts.add(run.metric(&batch, "lm_correctness")?);
             first_token.extend(latency("time_to_first_token_seconds")?);
             total.extend(latency("total_query_seconds")?);
             throughput.extend(latency("throughput_tokens_per_sec")?);
@@ -240,6 +267,7 @@ impl Overview {
             total_query_seconds: Distribution::of(total),
             throughput_tokens_per_sec: Distribution::of(throughput),
             energy: energy.finish(),
+            verdicts,
         })
     }
 

@@ -72,6 +72,8 @@ pub struct Summary {
     pub parts: Vec<Part>,
     /// The sources, what each counted, and what sampling them cost.
     pub telemetry: Option<Value>,
+    /// Accuracy, and what a watt and a joule bought of it; `None` while it runs.
+    pub efficiency: Option<Value>,
     /// What came out; `None` while it runs.
     pub overview: Option<Overview>,
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ipw_core::record::Record;
 use ipw_core::sink::{Sink, SinkError};
+use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use serde_json::Value;
 
@@ -136,7 +137,7 @@ impl RunWriter {
         if let Err(error) = compact(&self.directory, self.durable) {
             warnings.push(format!(
                 "the run was left in its small commits: {}",
-                chain(&error)
+                with_causes(&error)
             ));
         }
         let overview = Overview::of(&Run::open(&self.directory)?)?;
@@ -171,16 +172,6 @@ fn remove(aside: PathBuf, warnings: &mut Vec<String>) -> Option<PathBuf> {
             Some(aside)
         }
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 impl Sink for RunWriter {

@@ -8,7 +8,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow::array::{Array, Int64Array, StringArray};
@@ -19,30 +18,15 @@ use ipw_core::record::Record;
 use ipw_core::reply::{Exchange, Failure, Outcome, Reply, Timing, TokenCounts, TokenSource};
 use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
-use ipw_core::time::{Anchor, Clock, Timestamp};
+use ipw_core::time::{Clock, Timestamp};
+use ipw_core::verdict::Grade;
 use ipw_store::output::Existing;
 use ipw_store::reader::column;
 use ipw_store::schema::RunSchema;
 use ipw_store::summary::{Part, Versions};
 use ipw_store::{CommitPolicy, NewRun, Overview, Run, RunWriter, Status, StoreError, Summary};
+use ipw_testkit::ManualClock;
 use serde_json::{Map, Value, json};
-
-/// A clock that a test moves.
-#[derive(Default)]
-struct Hands(AtomicU64);
-
-impl Clock for Hands {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.load(Ordering::SeqCst))
-    }
-
-    fn anchor(&self) -> Anchor {
-        Anchor {
-            unix_nanos: 1_700_000_000_000_000_000,
-            monotonic_nanos: 0,
-        }
-    }
-}
 
 fn metadata() -> Shape {
     let row = Shape::of(&json!({"row": 1, "tags": ["x"], "level": 0.5})).settled();
@@ -92,6 +76,7 @@ fn record(index: u64, outcome: Outcome) -> Record {
             exchange: Exchange::default(),
         },
         energy: QueryEnergy::unknown(Reason::NoSource),
+        grade: Grade::unscored(None, "no scorer"),
     }
 }
 
@@ -114,9 +99,10 @@ fn summary(directory: &Path) -> Summary {
         reason: None,
         parts: vec![Part {
             part: 0,
-            anchor: Hands::default().anchor(),
+            anchor: ManualClock::default().anchor(),
         }],
         telemetry: None,
+        efficiency: None,
         overview: None,
     }
 }
@@ -133,7 +119,7 @@ fn create(directory: &Path, existing: Existing) -> Result<NewRun, StoreError> {
     )
 }
 
-fn start(directory: &Path, policy: CommitPolicy, clock: &Arc<Hands>) -> RunWriter {
+fn start(directory: &Path, policy: CommitPolicy, clock: &Arc<ManualClock>) -> RunWriter {
     let run = create(directory, Existing::Replace).unwrap();
     RunWriter::start(
         run,
@@ -185,7 +171,7 @@ fn a_new_run_opens_and_has_no_rows() {
 #[test]
 fn the_first_row_is_on_disk_at_once_and_the_next_within_the_interval() {
     let (_parent, directory) = temporary();
-    let clock = Arc::new(Hands::default());
+    let clock = Arc::new(ManualClock::default());
     let policy = CommitPolicy {
         interval: Duration::from_millis(50),
         rows: 100,
@@ -213,7 +199,7 @@ fn rows_are_committed_by_number_and_by_size_before_the_interval_is_over() {
         },
     ] {
         let (_parent, directory) = temporary();
-        let clock = Arc::new(Hands::default());
+        let clock = Arc::new(ManualClock::default());
         let mut writer = start(&directory, policy, &clock);
         writer.append(record(0, Outcome::Complete)).unwrap();
         wait_for_rows(&directory, 1);
@@ -230,7 +216,7 @@ fn rows_are_committed_by_number_and_by_size_before_the_interval_is_over() {
 #[test]
 fn a_finished_run_has_every_row_in_order_with_its_values() {
     let (_parent, directory) = temporary();
-    let clock = Arc::new(Hands::default());
+    let clock = Arc::new(ManualClock::default());
     let mut writer = start(&directory, CommitPolicy::every(7), &clock);
     for index in 0..2500 {
         let failed = index % 100 == 99;
@@ -352,7 +338,7 @@ fn the_old_run_is_kept_aside_until_the_new_one_is_complete() {
                 .starts_with('.')
         );
         assert!(aside.join("precious").exists());
-        let clock: Arc<dyn Clock> = Arc::new(Hands::default());
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
         let writer =
             RunWriter::start(run, summary(&directory), CommitPolicy::every(1), clock).unwrap();
         writer.finish(status, |_, _| {}).unwrap();
@@ -383,7 +369,7 @@ fn a_directory_that_is_no_run_says_what_is_missing() {
 #[test]
 fn a_run_without_rows_has_an_overview() {
     let (_parent, directory) = temporary();
-    let clock = Arc::new(Hands::default());
+    let clock = Arc::new(ManualClock::default());
     let writer = start(&directory, CommitPolicy::every(1), &clock);
     let finished = writer.finish(Status::Complete, |_, _| {}).unwrap();
     assert_eq!(finished.overview.rows, 0);

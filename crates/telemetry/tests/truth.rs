@@ -9,35 +9,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::reading::Window;
-use ipw_core::time::{Anchor, Clock, Timestamp};
+use ipw_core::time::{Clock, Timestamp};
 use ipw_telemetry::collectors::rapl;
 use ipw_telemetry::{Options, Poller, Role, Session, Setup};
+use ipw_testkit::ManualClock;
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
-
-#[derive(Default)]
-struct Hands(AtomicU64, AtomicU64);
-
-impl Clock for Hands {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.load(Ordering::SeqCst))
-    }
-
-    fn anchor(&self) -> Anchor {
-        Anchor {
-            unix_nanos: 0,
-            monotonic_nanos: 0,
-        }
-    }
-
-    fn asleep(&self) -> Duration {
-        Duration::from_nanos(self.1.load(Ordering::SeqCst))
-    }
-}
 
 fn at(seconds: f64) -> Timestamp {
     Timestamp::ZERO.after(Duration::from_secs_f64(seconds))
@@ -49,7 +29,7 @@ struct Bench {
     trace: PowerTrace,
     session: Session,
     pollers: Vec<Poller>,
-    clock: Arc<Hands>,
+    clock: Arc<ManualClock>,
     now: f64,
     poll: f64,
     _root: tempfile::TempDir,
@@ -78,7 +58,7 @@ impl Bench {
             role: Role::Service,
             absent: None,
         };
-        let clock = Arc::new(Hands::default());
+        let clock = Arc::new(ManualClock::default());
         let (session, pollers) = Session::new(setup, Arc::clone(&clock) as Arc<dyn Clock>);
         Self {
             sensor,
@@ -96,7 +76,7 @@ impl Bench {
     fn live_until(&mut self, seconds: f64) {
         while self.now < seconds {
             self.sensor.update(self.now).unwrap();
-            self.clock.0.store(at(self.now).nanos(), Ordering::SeqCst);
+            self.clock.set(at(self.now));
             for poller in &mut self.pollers {
                 poller.poll();
             }
@@ -297,7 +277,7 @@ fn a_sleeping_machine_is_a_gap_and_its_counter_is_not_believed_across_it() {
     bench.live_until(5.0);
     let ticket = bench.session.open(at(4.0));
     // An hour passes that the clock does not count.
-    bench.clock.1.store(3_600_000_000_000, Ordering::SeqCst);
+    bench.clock.sleep(Duration::from_hours(1));
     bench.live_until(7.0);
     bench.session.landed(ticket);
     let across = bench

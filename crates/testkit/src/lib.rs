@@ -5,6 +5,7 @@
 //! llama.cpp server ([`LlamaServer`]). What cannot be had is a [`Missing`]; a test hands it to
 //! [`or_skip`], which is loud, and fatal in CI.
 
+mod clock;
 mod http;
 pub mod hugging_face;
 mod lab;
@@ -13,6 +14,7 @@ mod python;
 pub mod sensor;
 mod skip;
 
+pub use clock::ManualClock;
 pub use http::{HttpFailed, Reply};
 pub use lab::{LlamaServer, MODEL_NAME, model};
 pub use python::{ScriptFailed, Venv};

@@ -3,17 +3,18 @@
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use ipw_core::counter::Rollover;
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Domain, Method, Quantity, Source};
-use ipw_core::time::{Anchor, Clock, Timestamp};
+use ipw_core::time::{Clock, Timestamp};
 use ipw_runner::SystemClock;
 use ipw_telemetry::collectors::rapl;
 use ipw_telemetry::{Collector, Options, PollError, Role, Session, Setup};
+use ipw_testkit::ManualClock;
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
 
 use super::Effort;
@@ -197,23 +198,6 @@ fn fast_source() -> Source {
     }
 }
 
-/// A clock that the benchmark moves.
-#[derive(Default)]
-struct Hands(AtomicU64);
-
-impl Clock for Hands {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-
-    fn anchor(&self) -> Anchor {
-        Anchor {
-            unix_nanos: 0,
-            monotonic_nanos: 0,
-        }
-    }
-}
-
 fn windows(effort: Effort) -> String {
     let mut table = Table::new(
         "Energy of a one-second window, by readings in memory",
@@ -235,7 +219,7 @@ fn windows(effort: Effort) -> String {
 
 /// Microseconds for windows all over a session that has kept everything.
 fn window_times(readings: u64) -> Vec<f64> {
-    let hands = Arc::new(Hands::default());
+    let hands = Arc::new(ManualClock::default());
     let setup = Setup {
         collectors: vec![Box::new(Fast([fast_source()], 0.0))],
         interval: INTERVAL,
@@ -246,7 +230,7 @@ fn window_times(readings: u64) -> Vec<f64> {
     // A query that never ends: nothing may be forgotten.
     let _whole = session.open(Timestamp::ZERO);
     for tick in 0..readings {
-        hands.0.store(tick * 10_000_000, Ordering::Relaxed);
+        hands.set(Timestamp::from_nanos(tick * 10_000_000));
         for poller in &mut pollers {
             poller.poll();
         }

@@ -23,7 +23,7 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
-use crate::{quality, screen, settings, signals, summary};
+use crate::{grading, quality, screen, settings, signals, summary};
 
 /// More than this share of failed rows is a failed run.
 const MOST_FAILED: f64 = 0.1;
@@ -107,6 +107,7 @@ impl Profile {
             client,
             dataset: &*self.dataset,
             session: Arc::clone(&hardware.session),
+            grader: grading::grader(),
             clock: Arc::clone(&self.clock),
             part: 0,
         };
@@ -198,6 +199,7 @@ impl Profile {
         writer.finish(status, |summary, overview| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
             summary.telemetry = Some(hardware.summary(elapsed));
+            summary.efficiency = Some(json!(grading::efficiency(overview)));
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {
                 Err(error) => Some(format!("{:#}", anyhow::anyhow!(error.to_string()))),

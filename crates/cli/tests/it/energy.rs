@@ -113,6 +113,14 @@ fn joules_of_300_ms_queries_match_the_trees_truth() {
         assert!(watts["avg"].as_f64() >= watts["min"].as_f64());
         let per_token = metrics(&row)["energy_metrics"]["energy_per_output_token_joules"].as_f64();
         assert!((per_token.unwrap() - joules / 5.0).abs() < 1e-9);
+        let per_watt = metrics(&row)["efficiency"]["throughput_per_watt"]
+            .as_f64()
+            .unwrap();
+        let rate = metrics(&row)["latency_metrics"]["throughput_tokens_per_sec"]
+            .as_f64()
+            .unwrap();
+        let watts = row["headline"]["watts"].as_f64().unwrap();
+        assert!((per_watt - rate / watts).abs() < 1e-9);
     }
     errors.sort_by(f64::total_cmp);
     eprintln!("relative errors: {errors:.4?}");

@@ -8,6 +8,7 @@
 
 mod common;
 mod energy;
+mod grading;
 mod kill;
 mod llama;
 mod seed;

@@ -16,6 +16,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use ipw_core::reply::Failure;
+use ipw_core::text::with_causes;
 use ipw_core::time::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -119,16 +120,6 @@ fn no_head(error: &hyper::Error, stamps: &Stamps) -> HttpError {
             format!("connection lost before a reply: {text}"),
         ),
     }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// The body of a reply, on its connection.

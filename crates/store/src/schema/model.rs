@@ -7,6 +7,8 @@ use ipw_core::energy::Spread;
 use ipw_core::hardware::SystemInfo;
 use ipw_core::record::Gaps;
 use ipw_core::units::Joules;
+use ipw_core::verdict::Grade;
+use serde_json::json;
 
 use super::{Row, count};
 use crate::column::Column;
@@ -39,27 +41,50 @@ pub(super) fn column(model: &str, system: &SystemInfo) -> Column<Row> {
             cost(),
             gpu_info(),
             system_info(system),
-            Column::unfilled("lm_correctness", DataType::Boolean)
-                .says("whether the answer is right", "not scored"),
+            Column::boolean("lm_correctness", |row: &Row| {
+                row.record.grade.verdict.is_correct()
+            })
+            .says("whether the answer is right", "not scored"),
             Column::text("lm_response", |row: &Row| Some(&row.record.reply.answer)).says(
                 "the answer without the reasoning, as far as it came",
                 "never",
             ),
-            Column::group(
-                "evaluation",
-                vec![
-                    Column::unfilled("is_correct", DataType::Boolean)
-                        .says("whether the answer is right", "not scored"),
-                    Column::unfilled("metadata", DataType::Utf8)
-                        .says("what the scorer saw, as JSON", "not scored"),
-                    Column::unfilled("config", DataType::Utf8)
-                        .says("how the scorer was set, as JSON", "not scored"),
-                ],
-            )
-            .says("the verdict", "never"),
+            evaluation(),
         ],
     )
     .says("metrics of this model's reply", "never")
+}
+
+fn evaluation() -> Column<Row> {
+    Column::group(
+        "evaluation",
+        vec![
+            Column::boolean("is_correct", |row: &Row| {
+                row.record.grade.verdict.is_correct()
+            })
+            .says("whether the answer is right", "not scored"),
+            Column::made_text("metadata", |row: &Row| {
+                let Grade {
+                    extracted, reason, ..
+                } = &row.record.grade;
+                Some(
+                    json!({ "extracted": extracted, "reason": reason })
+                        .to_string()
+                        .into(),
+                )
+            })
+            .says(
+                "what was taken for the answer, and why the verdict is what it is, as JSON",
+                "never",
+            ),
+            Column::made_text("config", |row: &Row| {
+                let scorer = row.record.grade.scorer?;
+                Some(json!({ "scorer": scorer }).to_string().into())
+            })
+            .says("the scorer, as JSON", "there was none"),
+        ],
+    )
+    .says("the verdict", "never")
 }
 
 fn compute() -> Column<Row> {
@@ -83,10 +108,14 @@ fn efficiency() -> Column<Row> {
     Column::group(
         "efficiency",
         vec![
-            float(
-                "throughput_per_watt",
-                "tokens/s/W",
-                "output tokens per second and watt",
+            Column::float("throughput_per_watt", |row: &Row| {
+                let watts = row.record.headline_power()?.watts();
+                Some(row.latency.tokens_per_second? / watts).filter(|ratio| ratio.is_finite())
+            })
+            .unit("tokens/s/W")
+            .says(
+                "output tokens per second and watt on the basis",
+                "one of the two is unknown",
             ),
             float("flops_per_joule", "FLOP/J", "work per joule"),
             float("flops_per_watt", "FLOP/s/W", "rate of work per watt"),

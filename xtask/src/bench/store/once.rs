@@ -16,6 +16,7 @@ use ipw_core::reply::{Exchange, Outcome, Reply, Timing, TokenCounts, TokenSource
 use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
 use ipw_core::time::{Clock, Timestamp};
+use ipw_core::verdict::Grade;
 use ipw_runner::SystemClock;
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
@@ -196,6 +197,7 @@ fn summary(directory: &Path, clock: &SystemClock) -> Summary {
             anchor: clock.anchor(),
         }],
         telemetry: None,
+        efficiency: None,
         overview: None,
     }
 }
@@ -249,5 +251,6 @@ fn record() -> Record {
             exchange: Exchange::default(),
         },
         energy: QueryEnergy::default(),
+        grade: Grade::unscored(None, "no scorer"),
     }
 }

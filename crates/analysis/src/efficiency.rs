@@ -1,0 +1,191 @@
+//! Accuracy, and what a watt and a joule bought of it (docs/method.md §7).
+
+use serde::Serialize;
+
+/// 97.5 % quantile of the normal distribution: two-sided 95 %.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// Answers by verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Answers {
+    /// Right ones.
+    pub correct: u64,
+    /// Wrong ones.
+    pub wrong: u64,
+    /// Those that nobody could grade, failed queries included.
+    pub unscored: u64,
+}
+
+/// A share with its interval of 95 % (Wilson).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Accuracy {
+    /// Correct ÷ (correct + wrong).
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What a watt and a joule bought.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Efficiency {
+    /// Accuracy; `None` when nothing was graded.
+    pub accuracy: Option<Accuracy>,
+    /// Accuracy ÷ mean power of a query, per watt.
+    pub intelligence_per_watt: Option<f64>,
+    /// Accuracy ÷ mean energy of a query, per joule.
+    pub intelligence_per_joule: Option<f64>,
+    /// Joules of all queries ÷ correct answers; `None` without one.
+    pub joules_per_correct_answer: Option<f64>,
+}
+
+/// Energy of a run's queries: the joules of failed ones are in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    /// Joules of all queries.
+    pub joules: Option<f64>,
+    /// Mean joules of a query.
+    pub joules_per_query: Option<f64>,
+    /// Mean power while queries were under way.
+    pub watts: Option<f64>,
+}
+
+impl Answers {
+    /// The share of right answers among the graded ones.
+    pub fn accuracy(self) -> Option<Accuracy> {
+        #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+        let (correct, graded) = (self.correct as f64, (self.correct + self.wrong) as f64);
+        if graded < 1.0 {
+            return None;
+        }
+        let value = correct / graded;
+        let spread = Z * Z / graded;
+        let middle = (value + spread / 2.0) / (1.0 + spread);
+        let half =
+            Z * (value * (1.0 - value) / graded + spread / (4.0 * graded)).sqrt() / (1.0 + spread);
+        let (low, high) = ((middle - half).max(0.0), (middle + half).min(1.0));
+        Some(Accuracy { value, low, high })
+    }
+
+    /// What was bought for what was spent.
+    pub fn efficiency(self, spent: Spent) -> Efficiency {
+        let accuracy = self.accuracy();
+        let per = |cost: Option<f64>| {
+            let cost = cost.filter(|cost| *cost > 0.0)?;
+            Some(accuracy?.value / cost)
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+        let correct = self.correct as f64;
+        Efficiency {
+            accuracy,
+            intelligence_per_watt: per(spent.watts),
+            intelligence_per_joule: per(spent.joules_per_query),
+            joules_per_correct_answer: spent
+                .joules
+                .filter(|_| correct > 0.0)
+                .map(|joules| joules / correct),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(left: f64, right: f64) -> bool {
+        (left - right).abs() < 1e-9
+    }
+
+    #[test]
+    fn accuracy_counts_only_what_was_graded() {
+        let accuracy = Answers {
+            correct: 3,
+            wrong: 1,
+            unscored: 96,
+        }
+        .accuracy()
+        .unwrap();
+        assert!(close(accuracy.value, 0.75));
+        assert_eq!(
+            Answers {
+                unscored: 5,
+                ..Answers::default()
+            }
+            .accuracy(),
+            None
+        );
+    }
+
+    /// Against statsmodels' `proportion_confint(8, 10, method="wilson")` and `(0, 10)`.
+    #[test]
+    fn intervals_are_wilsons() {
+        let eight = Answers {
+            correct: 8,
+            wrong: 2,
+            unscored: 0,
+        }
+        .accuracy()
+        .unwrap();
+        assert!((eight.low - 0.490_162_5).abs() < 1e-6 && (eight.high - 0.943_317_8).abs() < 1e-6);
+        let none = Answers {
+            correct: 0,
+            wrong: 10,
+            unscored: 0,
+        }
+        .accuracy()
+        .unwrap();
+        assert!(close(none.low, 0.0) && (none.high - 0.277_532_8).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_originals_definitions_hold() {
+        // Its own example: accuracy 1, 30 J and 10 W a query.
+        let spent = Spent {
+            joules: Some(60.0),
+            joules_per_query: Some(30.0),
+            watts: Some(10.0),
+        };
+        let found = Answers {
+            correct: 2,
+            wrong: 0,
+            unscored: 0,
+        }
+        .efficiency(spent);
+        assert!(close(found.intelligence_per_joule.unwrap(), 1.0 / 30.0));
+        assert!(close(found.intelligence_per_watt.unwrap(), 0.1));
+        assert!(close(found.joules_per_correct_answer.unwrap(), 30.0));
+    }
+
+    #[test]
+    fn without_energy_or_grades_there_is_no_efficiency() {
+        let found = Answers {
+            correct: 1,
+            wrong: 1,
+            unscored: 0,
+        }
+        .efficiency(Spent::default());
+        assert_eq!(
+            (found.intelligence_per_watt, found.intelligence_per_joule),
+            (None, None)
+        );
+        let spent = Spent {
+            joules: Some(1.0),
+            joules_per_query: Some(1.0),
+            watts: Some(1.0),
+        };
+        let ungraded = Answers {
+            unscored: 2,
+            ..Answers::default()
+        }
+        .efficiency(spent);
+        assert_eq!(ungraded.intelligence_per_watt, None);
+        let wrong = Answers {
+            wrong: 2,
+            ..Answers::default()
+        }
+        .efficiency(spent);
+        assert_eq!(wrong.intelligence_per_watt, Some(0.0));
+        assert_eq!(wrong.joules_per_correct_answer, None);
+    }
+}

@@ -1,0 +1,3 @@
+//! What runs say. Pure: numbers go in, findings come out; no file is opened here.
+
+pub mod efficiency;

@@ -1,0 +1,110 @@
+//! Answers graded as they come, where the row says how.
+
+use ipw_reference::{Fault, Script};
+use serde_json::{Value, json};
+
+use crate::common::{Place, ipw, metrics, rows, said, summary};
+
+fn answering(text: &'static str) -> Place {
+    Place::new(move |received| Script {
+        tokens: vec![text.to_owned()].into(),
+        fault: received.body["messages"][0]["content"]
+            .as_str()
+            .is_some_and(|prompt| prompt.contains("break"))
+            .then_some(Fault::CloseAfter(0)),
+        ..Script::default()
+    })
+}
+
+#[test]
+fn a_row_that_says_how_is_graded_and_the_rest_is_not_called_wrong() {
+    let place = answering("The answer is 4.");
+    let dataset = place.jsonl(
+        "graded",
+        [
+            json!({"problem": "2+2?", "answer": "4", "scorer": "numeric"}),
+            json!({"problem": "2+3?", "answer": "5", "scorer": "numeric"}),
+            json!({"problem": "anything", "answer": "4"}),
+            json!({"problem": "anything", "answer": "4", "scorer": "vibes"}),
+            json!({"problem": "no reference", "scorer": "numeric"}),
+            json!({"problem": "please break", "answer": "4", "scorer": "numeric"}),
+        ],
+    );
+    let said = said(&mut place.profile(&["--dataset", dataset.to_str().unwrap(), "--warmup", "0"]));
+    assert_eq!(said.code, Some(4), "one of six failed: {}", said.err);
+    let rows = rows(&place.run_of("graded"));
+    let verdicts: Vec<&Value> = rows
+        .iter()
+        .map(|row| &metrics(row)["lm_correctness"])
+        .collect();
+    assert_eq!(
+        verdicts,
+        [
+            &json!(true),
+            &json!(false),
+            &Value::Null,
+            &Value::Null,
+            &Value::Null,
+            &Value::Null
+        ]
+    );
+    let why = |row: usize| {
+        let evaluation = &metrics(&rows[row])["evaluation"];
+        assert_eq!(
+            evaluation["is_correct"],
+            metrics(&rows[row])["lm_correctness"]
+        );
+        evaluation["metadata"].as_str().unwrap().to_owned()
+    };
+    assert!(why(0).contains("\"extracted\":\"4"), "{}", why(0));
+    assert!(why(2).contains("names no scorer"), "{}", why(2));
+    assert!(
+        why(3).contains("vibes") && why(3).contains("numeric"),
+        "{}",
+        why(3)
+    );
+    assert!(why(5).contains("not answered"), "{}", why(5));
+    assert_eq!(
+        metrics(&rows[0])["evaluation"]["config"],
+        json!("{\"scorer\":\"numeric\"}")
+    );
+    let summary = summary(&place.run_of("graded"));
+    assert_eq!(
+        summary["overview"]["verdicts"],
+        json!({"correct": 1, "wrong": 1, "unscored": 4})
+    );
+    assert_eq!(summary["efficiency"]["accuracy"]["value"], 0.5);
+    assert!(said.out.contains("1 of 2 right: 50 %"), "{}", said.out);
+}
+
+#[test]
+fn accuracy_per_watt_and_joule_are_shown_and_called_estimated() {
+    let place = answering("4");
+    let dataset = place.jsonl(
+        "all",
+        vec![json!({"problem": "2+2?", "answer": 4, "scorer": "exact"}); 5],
+    );
+    let mut command = place.profile(&["--dataset", dataset.to_str().unwrap(), "--cpu-tdp", "100"]);
+    let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let summary = summary(&place.run_of("all"));
+    let efficiency = &summary["efficiency"];
+    let energy = &summary["overview"]["energy"];
+    let expected = 1.0 / energy["watts"].as_f64().unwrap();
+    assert!((efficiency["intelligence_per_watt"].as_f64().unwrap() - expected).abs() < 1e-9);
+    let expected = 1.0 / energy["joules_per_query"]["mean"].as_f64().unwrap();
+    assert!((efficiency["intelligence_per_joule"].as_f64().unwrap() - expected).abs() < 1e-9);
+    for text in [
+        said.out,
+        crate::common::said(ipw().arg("show").arg(place.run_of("all"))).out,
+    ] {
+        let line = text
+            .lines()
+            .find(|line| line.contains("IPW"))
+            .unwrap_or_default();
+        assert!(
+            line.contains("IPJ") && line.contains("(estimated)"),
+            "{text}"
+        );
+    }
+}

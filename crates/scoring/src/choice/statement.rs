@@ -1,0 +1,247 @@
+//! What an answer states: the strongest kind of statement there is in it, and of these the last.
+//!
+//! "The answer is B", a line that is only `B`, "B is correct" and "so B" are plain statements; an
+//! option written out on a line of its own says less, a letter set apart (`(B)`, `**B**`) least.
+//! Lines that repeat the options as a list state nothing.
+
+use std::ops::Range;
+
+use super::line::{core, item, lines, listing, lone_letter};
+use super::mention::{Mention, ends_clause, mentions};
+use super::option::Options;
+use crate::text::{answer_cues, whole_word};
+
+/// What was stated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// The option with this index.
+    One(usize),
+    /// Different options side by side.
+    Several,
+}
+
+/// How plainly something was stated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    SetApart,
+    WrittenOut,
+    Plain,
+}
+
+struct Statement {
+    strength: Strength,
+    position: usize,
+    said: Said,
+}
+
+/// The option that the answer settles for; `None` when it states none.
+pub(super) fn last_stated(text: &str, options: &Options) -> Option<Said> {
+    let lower = text.to_ascii_lowercase();
+    let letters = mentions(text, options);
+    let listing = listing(text, options);
+    let several = side_by_side(&letters, &lower, options);
+    let reader = Reader {
+        text,
+        lower: &lower,
+        letters: &letters,
+        several: &several,
+        options,
+    };
+    let mut statements = reader.lines(&listing);
+    statements.extend(reader.cues());
+    statements.extend(
+        letters
+            .iter()
+            .filter_map(|letter| reader.letter(letter, &listing)),
+    );
+    statements
+        .into_iter()
+        .max_by_key(|statement| (statement.strength, statement.position))
+        .map(|statement| statement.said)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// The text in ASCII lower case, with the same offsets.
+    lower: &'a str,
+    letters: &'a [Mention],
+    several: &'a [usize],
+    options: &'a Options,
+}
+
+impl Reader<'_> {
+    /// Lines that are an option and nothing else.
+    fn lines(&self, listing: &[Range<usize>]) -> Vec<Statement> {
+        let is_sole = self
+            .text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .count()
+            == 1;
+        let strength = if is_sole {
+            Strength::Plain
+        } else {
+            Strength::WrittenOut
+        };
+        lines(self.text)
+            .filter(|line| !listing.contains(line))
+            .filter_map(|line| {
+                let core = core(&self.text[line.clone()]);
+                let position = line.start;
+                if let Some(index) = lone_letter(core, self.options) {
+                    return Some(Statement {
+                        strength: Strength::Plain,
+                        position,
+                        said: Said::One(index),
+                    });
+                }
+                if let Some(index) = self.options.of_text(core) {
+                    return Some(Statement {
+                        strength,
+                        position,
+                        said: Said::One(index),
+                    });
+                }
+                let (letter, rest) = item(core, self.options)?;
+                let index = self.options.of_text(rest)?;
+                let is_same = self.options.are_same(letter, index);
+                let said = if is_same {
+                    Said::One(letter)
+                } else {
+                    Said::Several
+                };
+                Some(Statement {
+                    strength,
+                    position,
+                    said,
+                })
+            })
+            .collect()
+    }
+
+    /// What follows "the answer is".
+    fn cues(&self) -> Vec<Statement> {
+        let cues = answer_cues(self.text);
+        let found = cues.into_iter().filter_map(|position| {
+            let said = self.target(position)?;
+            Some(Statement {
+                strength: Strength::Plain,
+                position,
+                said,
+            })
+        });
+        found.collect()
+    }
+
+    fn target(&self, position: usize) -> Option<Said> {
+        let rest = self.text[position..].trim_start();
+        if let Some((index, after)) = self.options.at_start(rest) {
+            if let Some(other) = after.trim_start().strip_prefix("or ") {
+                let is_other = self.options.at_start(other).is_some();
+                return Some(if is_other {
+                    Said::Several
+                } else {
+                    Said::One(index)
+                });
+            }
+            if ends_clause(&after) {
+                return Some(Said::One(index));
+            }
+        }
+        let mut at = self.text.len() - rest.len();
+        loop {
+            let here = &self.lower[at..];
+            let bare = here.trim_start_matches(['(', '[', '*', '_', '`', '"', '\'', ' ', '“']);
+            let fillers = [
+                "option",
+                "choice",
+                "letter",
+                "either",
+                "definitely",
+                "clearly",
+                "probably",
+            ];
+            let next = fillers
+                .iter()
+                .find_map(|word| whole_word(bare, word))
+                .unwrap_or(bare);
+            at = self.lower.len() - next.len();
+            if next.len() == here.len() {
+                break;
+            }
+        }
+        let letter = self.letters.iter().find(|letter| letter.start == at)?;
+        if self.is_one_of_several(letter) {
+            return Some(Said::Several);
+        }
+        let is_stated = letter.is_marked || letter.ends_clause(self.lower, self.options);
+        let said = self.with_text(letter);
+        is_stated.then_some(said)
+    }
+
+    /// One letter, as far as it states anything.
+    fn letter(&self, letter: &Mention, listing: &[Range<usize>]) -> Option<Statement> {
+        if letter.is_denied(self.lower) || !(letter.is_upper || letter.is_marked) {
+            return None;
+        }
+        let ends = letter.ends_clause(self.lower, self.options);
+        let is_several = self.is_one_of_several(letter);
+        let is_rejected = letter.is_rejected(self.lower);
+        let is_listed = listing.iter().any(|line| line.contains(&letter.start));
+        let concluded = letter.is_concluded(self.lower) && (ends || letter.is_marked || is_several);
+        let affirmed = letter.is_affirmed(self.lower) && !is_rejected;
+        let strength = if affirmed || concluded && !(letter.is_marked && is_rejected && !ends) {
+            Strength::Plain
+        } else if is_listed || is_rejected {
+            return None;
+        } else if letter.is_marked || is_several || ends && letter.begins_clause(self.text) {
+            Strength::SetApart
+        } else {
+            return None;
+        };
+        let said = if is_several {
+            Said::Several
+        } else {
+            self.with_text(letter)
+        };
+        Some(Statement {
+            strength,
+            position: letter.start,
+            said,
+        })
+    }
+
+    /// A letter with another option's text behind it contradicts itself.
+    fn with_text(&self, letter: &Mention) -> Said {
+        let after = letter
+            .after(self.text)
+            .trim_start_matches(['.', ':', ')', ' ', '*', '-']);
+        match self.options.at_start(after) {
+            Some((index, rest))
+                if rest.is_empty() && !self.options.are_same(index, letter.index) =>
+            {
+                Said::Several
+            }
+            _ => Said::One(letter.index),
+        }
+    }
+
+    fn is_one_of_several(&self, letter: &Mention) -> bool {
+        self.several.binary_search(&letter.start).is_ok()
+    }
+}
+
+/// Where the letters stand that stand side by side with another one, in order.
+fn side_by_side(letters: &[Mention], lower: &str, options: &Options) -> Vec<usize> {
+    let shown: Vec<_> = letters
+        .iter()
+        .filter(|one| one.is_upper || one.is_marked)
+        .collect();
+    let mut several: Vec<usize> = shown
+        .windows(2)
+        .filter(|pair| pair[0].is_beside(pair[1], lower, options))
+        .flat_map(|pair| [pair[0].start, pair[1].start])
+        .collect();
+    several.dedup();
+    several
+}

@@ -1,0 +1,62 @@
+//! `exact`: the same words, whatever their case and decoration.
+//!
+//! The whole answer is compared first, then its last line, then what follows the last "answer is":
+//! a model that shows its working is not wrong for that. An answer that merely contains the
+//! reference among other words is wrong.
+
+use ipw_core::verdict::Grade;
+
+use crate::{Question, Scorer, both, correct, text, wrong};
+
+/// Its name in datasets and flags.
+pub(crate) const ID: &str = "exact";
+
+/// Compares words.
+pub(crate) struct Exact;
+
+impl Scorer for Exact {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn grade(&self, question: &Question<'_>) -> Grade {
+        let (reference, answer) = match both(ID, question) {
+            Ok(texts) => texts,
+            Err(grade) => return grade,
+        };
+        // The mark may be the point of the question ("what does the program print?").
+        let keep_bang = text::normalise(reference, true).ends_with(['!', '！']);
+        let wanted = text::normalise(reference, keep_bang);
+        let mut last = String::new();
+        for (name, part) in parts(answer) {
+            last = text::normalise(part, keep_bang);
+            if last == wanted {
+                return correct(ID, last, format!("{name} equals the reference"));
+            }
+        }
+        let reason = format!("neither the answer nor its last part equals `{wanted}`");
+        wrong(ID, Some(last), reason)
+    }
+}
+
+/// What may be the answer, in the order of trial, with its name.
+fn parts(answer: &str) -> Vec<(&'static str, &str)> {
+    let mut parts = vec![("the whole answer", answer)];
+    if let Some(line) = lines(answer).next_back() {
+        parts.push(("the last line", line));
+    }
+    let stated = text::answer_cues(answer)
+        .pop()
+        .and_then(|start| lines(&answer[start..]).next());
+    if let Some(stated) = stated {
+        parts.push(("the text after `answer`", stated));
+    }
+    parts
+}
+
+/// Lines with something on them; the fence of a code block is nothing.
+fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("```"))
+}

@@ -1,0 +1,108 @@
+//! The digits of one number: groups, fractions, decimals.
+
+use super::marks::exponent;
+use super::value::Value;
+
+/// Whether there is a digit here.
+pub(super) fn digit(text: &[char], at: usize) -> bool {
+    text.get(at).is_some_and(char::is_ascii_digit)
+}
+
+/// The digits before the decimal sign, separators gone, and where they end.
+pub(super) fn whole_part(text: &[char], start: usize) -> (String, usize) {
+    let run = |from: usize| (from..text.len()).take_while(|at| digit(text, *at)).count();
+    let first = run(start);
+    let mut digits: String = text[start..start + first].iter().collect();
+    let mut end = start + first;
+    if first == 0 || first > 3 || digits.starts_with('0') {
+        return (digits, end);
+    }
+    let Some(separator) = text
+        .get(end)
+        .copied()
+        .filter(|c| is_separator(text, end, *c))
+    else {
+        return (digits, end);
+    };
+    let mut groups = Vec::new();
+    let mut at = end;
+    while text.get(at) == Some(&separator) && (2..=3).contains(&run(at + 1)) {
+        groups.push(run(at + 1));
+        at += 1 + run(at + 1);
+    }
+    let is_list = text.get(at) == Some(&separator) && digit(text, at + 1);
+    let indian =
+        separator == ',' && first <= 2 && groups.iter().rev().skip(1).all(|size| *size == 2);
+    let western = groups.iter().all(|size| *size == 3);
+    if !is_list && groups.last() == Some(&3) && (western || indian) {
+        digits.extend(text[end..at].iter().filter(|c| c.is_ascii_digit()));
+        end = at;
+    }
+    (digits, end)
+}
+
+/// A point separates groups only if there are two of them or a decimal comma follows.
+fn is_separator(text: &[char], at: usize, c: char) -> bool {
+    match c {
+        ',' | '\'' | '_' | '\u{a0}' | '\u{2009}' | '\u{202f}' | '\u{2007}' | '\u{2008}' => true,
+        '.' => {
+            (1..=3).all(|ahead| digit(text, at + ahead))
+                && (text.get(at + 4) == Some(&'.') || text.get(at + 4) == Some(&','))
+                && digit(text, at + 5)
+        }
+        _ => false,
+    }
+}
+
+/// `a/b`, or `n a/b` with a proper fraction after one space.
+pub(super) fn fraction_after(text: &[char], whole: &str, end: usize) -> Option<(Value, usize)> {
+    let integer = |from: usize| {
+        let digits: String = text[from..]
+            .iter()
+            .take_while(|c| c.is_ascii_digit())
+            .collect();
+        let after = from + digits.len();
+        digits.parse::<i128>().ok().map(|value| (value, after))
+    };
+    let whole: i128 = whole.parse().ok()?;
+    match text.get(end)? {
+        '/' => {
+            let (below, after) = integer(end + 1)?;
+            Some((Value::ratio(whole, below)?, after))
+        }
+        ' ' => {
+            let (above, slash) = integer(end + 1)?;
+            let (below, after) = (text.get(slash) == Some(&'/')).then(|| integer(slash + 1))??;
+            let part = (above < below).then(|| Value::ratio(above, below))??;
+            Some((Value::ratio(whole, 1)?.plus(part)?, after))
+        }
+        _ => None,
+    }
+}
+
+/// The digits after the decimal sign and the exponent of `1e3`.
+pub(super) fn decimal(text: &[char], whole: &str, end: &mut usize) -> Option<Value> {
+    let run = |from: usize| (from..text.len()).take_while(|at| digit(text, *at)).count();
+    let mut fraction = String::new();
+    let length = run(*end + 1);
+    let after = *end + 1 + length;
+    let goes_on = text.get(after) == Some(&',') && digit(text, after + 1);
+    let listed = end
+        .checked_sub(whole.len() + 1)
+        .is_some_and(|at| text[at] == ',');
+    let is_decimal = match text.get(*end) {
+        Some('.') => true,
+        Some(',') => !goes_on && !listed,
+        _ => false,
+    };
+    if is_decimal && length > 0 {
+        fraction = text[*end + 1..after].iter().collect();
+        *end = after;
+    }
+    let exponent = exponent(text, *end);
+    if let Some((_, after)) = exponent {
+        *end = after;
+    }
+    let whole = if whole.is_empty() { "0" } else { whole };
+    Value::decimal(whole, &fraction, exponent.map_or(0, |(value, _)| value))
+}

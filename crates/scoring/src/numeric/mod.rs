@@ -1,0 +1,199 @@
+//! `numeric`: the same number, however it is written.
+//!
+//! Which number of an answer counts: the one after the last "answer is", "answer:" or `\boxed`;
+//! else one that is alone on the first line with words after it (an answer, then its explanation);
+//! else the only one on the last line; else the one after the last `=`; else the last one. Numbers
+//! are compared as fractions, so `0.5` is `1/2` and `0.333` is not `1/3`. A percent sign is a unit:
+//! `50 %` is 50, and 0.5 when the reference is below one. Number words ("twelve") are not read.
+
+mod digits;
+mod marks;
+mod plain;
+mod scan;
+mod value;
+
+use ipw_core::verdict::Grade;
+use scan::{Found, numbers};
+use value::Value;
+
+use crate::{Question, Scorer, both, correct, text, wrong};
+
+/// Its name in datasets and flags.
+pub(crate) const ID: &str = "numeric";
+
+/// Compares numbers.
+pub(crate) struct Numeric;
+
+impl Scorer for Numeric {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn grade(&self, question: &Question<'_>) -> Grade {
+        let (reference, answer) = match both(ID, question) {
+            Ok(texts) => texts,
+            Err(grade) => {
+                let is_number = question.reference.is_none_or(|text| single(text).is_some());
+                return if is_number {
+                    grade
+                } else {
+                    no_number(question)
+                };
+            }
+        };
+        let Some(wanted) = single(reference) else {
+            return no_number(question);
+        };
+        let Some((stated, extracted, place)) = stated(answer) else {
+            return wrong(ID, None, "no number");
+        };
+        if is_same(&wanted, &stated) {
+            correct(ID, extracted, format!("{place} equals the reference"))
+        } else {
+            wrong(ID, Some(extracted), format!("{place} is not {reference}"))
+        }
+    }
+}
+
+fn no_number(question: &Question<'_>) -> Grade {
+    let reference = question.reference.unwrap_or_default().trim();
+    let reason = if reference.is_empty() {
+        "no reference"
+    } else {
+        "the reference is not a number"
+    };
+    Grade::unscored(Some(ID), reason)
+}
+
+/// The number that a reference is: one, with no letter before it.
+fn single(reference: &str) -> Option<Found> {
+    let text: Vec<char> = plain::plain(reference.trim()).chars().collect();
+    let mut found = numbers(&text);
+    let number = found.pop().filter(|_| found.is_empty())?;
+    (!text[..number.start].iter().any(|c| c.is_alphabetic())).then_some(number)
+}
+
+fn is_same(wanted: &Found, stated: &Found) -> bool {
+    let hundredth =
+        |number: &Found| Value::ratio(1, 100).and_then(|hundredth| number.value.times(hundredth));
+    let as_share = match (wanted.is_percent, stated.is_percent) {
+        (false, true) if wanted.value.is_below_one() => {
+            hundredth(stated).is_some_and(|share| share.equals(wanted.value))
+        }
+        (true, false) if stated.value.is_below_one() => {
+            hundredth(wanted).is_some_and(|share| share.equals(stated.value))
+        }
+        _ => false,
+    };
+    wanted.value.equals(stated.value) || as_share
+}
+
+/// The number that the answer gives, as written, and how it was found.
+fn stated(answer: &str) -> Option<(Found, String, &'static str)> {
+    let plain = plain::plain(answer);
+    let after_cue = text::answer_cues(&plain).into_iter().rev().find_map(|at| {
+        let line = plain[at..].lines().find(|line| !line.trim().is_empty())?;
+        let line: Vec<char> = line.chars().collect();
+        Some((after_answer(&line)?, line, "the number after `answer`"))
+    });
+    let (found, text, place) = after_cue.or_else(|| elsewhere(&plain))?;
+    let written = text[found.start..found.end].iter().collect();
+    Some((found, written, place))
+}
+
+/// What follows "answer is": the first number, unless it leads to another one by `=` or by a
+/// sentence ("found by adding 3 and 4, which makes 7").
+fn after_answer(line: &[char]) -> Option<Found> {
+    let found = affirmed(line);
+    let first = found.first()?;
+    let gap: String = line[..first.start].iter().collect();
+    let equals = last_equals(line).filter(|at| *at >= first.end);
+    if let Some(at) = equals {
+        let between: String = line[first.end..at].iter().collect();
+        let between = between.to_lowercase();
+        let is_aside = [",", ";", ". ", "(", "because", "since", "as "]
+            .iter()
+            .any(|sign| between.contains(sign));
+        if !is_aside {
+            return found
+                .iter()
+                .find(|number| number.start > at)
+                .or(Some(first))
+                .cloned();
+        }
+    }
+    if gap.split_whitespace().count() > 2 {
+        found.last().cloned()
+    } else {
+        Some(first.clone())
+    }
+}
+
+fn elsewhere(plain: &str) -> Option<(Found, Vec<char>, &'static str)> {
+    let mut lines = plain.lines().filter(|line| !line.trim().is_empty());
+    let first_line: Vec<char> = lines.next()?.chars().collect();
+    let last_line: Vec<char> = lines
+        .next_back()
+        .map_or_else(|| first_line.clone(), |line| line.chars().collect());
+    // The answer first and the explanation after it; a calculation in it would show an `=`.
+    if !plain.contains('=')
+        && !is_number_alone(&last_line)
+        && is_number_alone(&first_line)
+        && let [only] = affirmed(&first_line).as_slice()
+    {
+        return Some((only.clone(), first_line, "the number on the first line"));
+    }
+    if last_equals(&last_line).is_none()
+        && let [only] = affirmed(&last_line).as_slice()
+    {
+        return Some((only.clone(), last_line, "the number on the last line"));
+    }
+    let text: Vec<char> = plain.chars().collect();
+    let found = affirmed(&text);
+    let after_equals = last_equals(&text)
+        .and_then(|at| found.iter().find(|number| number.start > at))
+        .map(|number| (number.clone(), "the number after `=`"));
+    let last = || {
+        found
+            .last()
+            .map(|number| (number.clone(), "the last number"))
+    };
+    let (number, place) = after_equals.or_else(last)?;
+    Some((number, text, place))
+}
+
+/// Whether a line holds one number and no word.
+fn is_number_alone(line: &[char]) -> bool {
+    let found = numbers(line);
+    found.len() == 1
+        && found.iter().all(|number| {
+            let around = line[..number.start].iter().chain(&line[number.end..]);
+            around
+                .into_iter()
+                .all(|c| !c.is_alphanumeric() && !"+×".contains(*c))
+        })
+}
+
+/// The numbers that are not denied, and not mere ordinals if there are others.
+fn affirmed(text: &[char]) -> Vec<Found> {
+    let mut found = numbers(text);
+    found.retain(|number| !number.is_denied);
+    if found.iter().any(|number| !number.is_ordinal) {
+        found.retain(|number| !number.is_ordinal);
+    }
+    found
+}
+
+/// The last `=` that states a result and has a number after it on its line.
+fn last_equals(text: &[char]) -> Option<usize> {
+    let mut has_digit = false;
+    (0..text.len()).rev().find(|at| {
+        has_digit = text[*at] != '\n' && (has_digit || text[*at].is_ascii_digit());
+        let before = at.checked_sub(1).map(|before| text[before]);
+        let after = text.get(at + 1).copied();
+        text[*at] == '='
+            && has_digit
+            && !before.is_some_and(|c| "!<>=".contains(c))
+            && !after.is_some_and(|c| "=>".contains(c))
+    })
+}

@@ -117,14 +117,14 @@ impl Collector for Estimate {
             times,
             last: times,
         });
-        if times.busy < began.last.busy {
+        let is_forward = times.busy_seconds_since(began.last).is_some();
+        let (Some(busy), true) = (times.busy_seconds_since(began.times), is_forward) else {
             // Another machine's past, as after a restored container: begin again at nought, which
             // is a decrease and so a gap to whoever reads it.
             self.began = None;
             return Err(PollError::Retry("the CPU time went backwards".into()));
-        }
+        };
         began.last = times;
-        let busy = times.busy_seconds_since(began.times).unwrap_or_default();
         let energy = self.idle * now.since(began.at) + self.per_cpu * Duration::from_secs_f64(busy);
         take(0, now, energy.joules());
         Ok(())

@@ -7,6 +7,7 @@
     reason = "a test's helper fails loudly"
 )]
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,7 @@ struct Bench {
     clock: Arc<ManualClock>,
     now: f64,
     poll: f64,
-    _root: tempfile::TempDir,
+    root: tempfile::TempDir,
 }
 
 impl Bench {
@@ -68,7 +69,7 @@ impl Bench {
             clock,
             now: 0.0,
             poll: 0.01,
-            _root: root,
+            root,
         }
     }
 
@@ -257,6 +258,22 @@ fn a_file_that_vanishes_or_says_nonsense_is_a_gap_and_comes_back() {
         );
         assert!(!bench.session.faults().is_empty());
     }
+}
+
+/// The file is open already: taking its permission away costs nothing. (Where nobody may read it
+/// from the start, detection says so; the collector's own tests drop their rights for that.)
+#[test]
+fn a_permission_that_is_taken_away_mid_run_costs_nothing() {
+    let mut bench = Bench::new(square(), Defects::default());
+    bench.live_until(1.0);
+    let path = bench
+        .root
+        .path()
+        .join("class/powercap/intel-rapl:0/energy_uj");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o200)).unwrap();
+    let energy = bench.query(2.0, 4.0);
+    assert_eq!(energy.reason, None);
+    assert!((joules(&energy) / bench.truth(2.0, 4.0) - 1.0).abs() < 0.01);
 }
 
 #[test]

@@ -192,20 +192,3 @@ pub struct Reply {
     /// What the HTTP exchange looked like.
     pub exchange: Exchange,
 }
-
-impl Reply {
-    /// A reply that holds nothing but its end.
-    pub fn without_content(outcome: Outcome, error: impl Into<String>, timing: Timing) -> Self {
-        Self {
-            outcome,
-            error: Some(error.into()),
-            answer: String::new(),
-            reasoning: None,
-            finish_reason: None,
-            tokens: TokenCounts::default(),
-            token_source: None,
-            timing,
-            exchange: Exchange::default(),
-        }
-    }
-}

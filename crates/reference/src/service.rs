@@ -77,19 +77,6 @@ impl Service {
         Self::start_with(Options::default(), clock, script)
     }
 
-    /// Starts a service on `address`.
-    pub fn start_on(
-        address: SocketAddr,
-        clock: Arc<dyn Clock>,
-        script: impl Fn(&Received) -> Script + Send + Sync + 'static,
-    ) -> io::Result<Self> {
-        let options = Options {
-            address,
-            ..Options::default()
-        };
-        Self::start_with(options, clock, script)
-    }
-
     /// Starts a service with these options.
     pub fn start_with(
         options: Options,

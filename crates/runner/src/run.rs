@@ -128,11 +128,13 @@ async fn send_all<S: Sink + Send + 'static>(
         sent += 1;
         free = dispatch.now();
     }
-    Ok(if interrupt.is_draining() {
-        Ended::Interrupted
-    } else {
-        Ended::Complete
-    })
+    if !interrupt.is_draining() {
+        return Ok(Ended::Complete);
+    }
+    notices.send(Event::Stopping {
+        reason: "told to stop".to_owned(),
+    });
+    Ok(Ended::Interrupted)
 }
 
 /// Wakes the service up with prompts that are in no dataset, so that no row is spent and no prompt

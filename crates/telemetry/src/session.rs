@@ -66,7 +66,7 @@ pub struct Session {
     shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
     kept: Vec<Kept>,
-    samplers: Vec<Sampler>,
+    samplers: Mutex<Vec<Sampler>>,
     role: Role,
     /// Why there is no energy, where that is known from the start.
     absent: Option<Reason>,
@@ -88,11 +88,12 @@ pub struct Setup {
 impl Session {
     /// Starts a thread for each collector.
     pub fn start(setup: Setup, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
-        let (mut session, pollers) = Self::new(setup, clock);
-        session.samplers = pollers
+        let (session, pollers) = Self::new(setup, clock);
+        let samplers = pollers
             .into_iter()
             .map(Sampler::start)
             .collect::<std::io::Result<_>>()?;
+        *session.samplers() = samplers;
         Ok(session)
     }
 
@@ -133,7 +134,7 @@ impl Session {
             })
             .collect();
         let Setup { role, absent, .. } = setup;
-        let samplers = Vec::new();
+        let samplers = Mutex::default();
         (
             Self {
                 shared,
@@ -325,7 +326,7 @@ impl Session {
 
     /// CPU time that the samplers have used.
     pub fn own_cpu_time(&self) -> Duration {
-        self.samplers.iter().map(Sampler::cpu_time).sum()
+        self.samplers().iter().map(Sampler::cpu_time).sum()
     }
 
     /// What went wrong with polls, once for each kind of fault.
@@ -334,10 +335,14 @@ impl Session {
     }
 
     /// Stops the samplers; what they found stays.
-    pub fn stop(&mut self) {
-        for sampler in &mut self.samplers {
+    pub fn stop(&self) {
+        for sampler in self.samplers().iter_mut() {
             sampler.stop();
         }
+    }
+
+    fn samplers(&self) -> MutexGuard<'_, Vec<Sampler>> {
+        self.samplers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -260,10 +260,17 @@ fn a_file_that_vanishes_or_says_nonsense_is_a_gap_and_comes_back() {
     }
 }
 
-/// The file is open already: taking its permission away costs nothing. (Where nobody may read it
-/// from the start, detection says so; the collector's own tests drop their rights for that.)
+/// The file is open already: taking its permission away costs nothing. Root may read everything,
+/// so the test's thread gives that right up; opening the file again would fail. (Where nobody may
+/// read it from the start, detection says so: the collector's own tests.)
+#[cfg(target_os = "linux")]
 #[test]
 fn a_permission_that_is_taken_away_mid_run_costs_nothing() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    let mut sets = capabilities(None).unwrap();
+    sets.effective
+        .remove(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
+    set_capabilities(None, sets).unwrap();
     let mut bench = Bench::new(square(), Defects::default());
     bench.live_until(1.0);
     let path = bench
@@ -271,6 +278,7 @@ fn a_permission_that_is_taken_away_mid_run_costs_nothing() {
         .path()
         .join("class/powercap/intel-rapl:0/energy_uj");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o200)).unwrap();
+    assert!(std::fs::read(&path).is_err(), "it may not be read any more");
     let energy = bench.query(2.0, 4.0);
     assert_eq!(energy.reason, None);
     assert!((joules(&energy) / bench.truth(2.0, 4.0) - 1.0).abs() < 0.01);

@@ -114,7 +114,7 @@ fn sample(length: Duration, busy: usize) -> anyhow::Result<Sampled> {
         let session = Session::start(setup, Arc::clone(&clock));
         std::thread::sleep(length);
         stop.store(true, Ordering::Relaxed);
-        let mut session = session.context("starting the session")?;
+        let session = session.context("starting the session")?;
         session.stop();
         let elapsed = clock.now().since(started);
         let share = session.own_cpu_time().as_secs_f64() / elapsed.as_secs_f64();
@@ -134,7 +134,7 @@ fn bare_loop(length: Duration) -> anyhow::Result<f64> {
         role: Role::Service,
         absent: None,
     };
-    let mut session = Session::start(setup, Arc::clone(&clock)).context("starting the session")?;
+    let session = Session::start(setup, Arc::clone(&clock)).context("starting the session")?;
     std::thread::sleep(length);
     session.stop();
     let elapsed = clock.now().since(Timestamp::ZERO);

@@ -54,7 +54,7 @@ fn look(args: &DoctorArgs) -> Result<Findings, CliError> {
         role: Role::Service,
         absent: detected.reason,
     };
-    let mut session = Session::start(setup, clock).context("starting the samplers")?;
+    let session = Session::start(setup, clock).context("starting the samplers")?;
     std::thread::sleep(LOOK);
     session.stop();
     let readings = session.take_unsaved();

@@ -9,6 +9,7 @@ use ipw_clients::{Client, NotReady};
 use ipw_core::event::{Event, Observer};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::slug::{model_label, run_directory};
+use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::Dataset;
 use ipw_runner::{Ended, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock};
@@ -114,6 +115,8 @@ impl Profile {
         let (writer, went) = ipw_runner::run(&self.plan, &parts, writer, &notices, &interrupt)
             .await
             .context("starting the run")?;
+        // Nothing is read after the last look, so that what was counted is what is on disk.
+        hardware.session.stop();
         if let Err(error) = recorder.finish() {
             let message = format!(
                 "raw readings are incomplete: {:#}",
@@ -191,18 +194,13 @@ impl Profile {
         went: &Went,
         hardware: &Hardware,
     ) -> Result<Finished, StoreError> {
-        let status = match went {
-            Ok(Ended::Complete) => Status::Complete,
-            Ok(Ended::Interrupted) => Status::Interrupted,
-            Err(_) => Status::Failed,
-        };
-        writer.finish(status, |summary, overview| {
+        writer.finish(status_of(went), |summary, overview| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
             summary.telemetry = Some(hardware.summary(elapsed));
             summary.efficiency = Some(json!(grading::efficiency(overview)));
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {
-                Err(error) => Some(format!("{:#}", anyhow::anyhow!(error.to_string()))),
+                Err(error) => Some(with_causes(error)),
                 Ok(Ended::Interrupted) => Some("stopped by a signal".to_owned()),
                 Ok(Ended::Complete) if overview.rows == 0 => {
                     Some("the dataset has no rows".to_owned())
@@ -220,10 +218,10 @@ impl Profile {
         finished: Result<Finished, StoreError>,
         notices: Notices,
     ) -> Result<Exit, CliError> {
-        let status = match (&went, &finished) {
-            (Ok(Ended::Complete), Ok(_)) => Status::Complete,
-            (Ok(Ended::Interrupted), Ok(_)) => Status::Interrupted,
-            _ => Status::Failed,
+        let status = if finished.is_ok() {
+            status_of(&went)
+        } else {
+            Status::Failed
         };
         let rows = finished
             .as_ref()
@@ -282,6 +280,14 @@ impl Profile {
         ];
         let notes = quality::notes(overview, &finished.telemetry);
         screen::print(&screen::overview(&head, overview, &notes, directory));
+    }
+}
+
+fn status_of(went: &Went) -> Status {
+    match went {
+        Ok(Ended::Complete) => Status::Complete,
+        Ok(Ended::Interrupted) => Status::Interrupted,
+        Err(_) => Status::Failed,
     }
 }
 

@@ -141,7 +141,8 @@ impl Observer for Progress {
             }
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             Event::Note { message } => self.say(&format!("note: {message}")),
-            Event::Stopping { reason } => self.say(reason),
+            // Whoever told it to stop was answered at once.
+            Event::Stopping { .. } => {}
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }
     }

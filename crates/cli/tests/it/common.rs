@@ -29,12 +29,24 @@ impl Place {
         }
     }
 
-    /// `ipw profile` against this place's service, with one warm-up query fewer to wait for.
+    /// `ipw profile` against this place's service.
     pub(crate) fn profile(&self, more: &[&str]) -> Command {
+        self.profile_at(&self.service.url(), "reference", more)
+    }
+
+    /// `ipw profile` against whatever is there, into this place's runs.
+    pub(crate) fn profile_at(&self, url: &str, model: &str, more: &[&str]) -> Command {
         let mut command = ipw();
         command
-            .args(["profile", "--client", "openai", "--model", "reference"])
-            .args(["--client-base-url", &self.service.url()])
+            .args([
+                "profile",
+                "--client",
+                "openai",
+                "--model",
+                model,
+                "--client-base-url",
+                url,
+            ])
             .arg("--output-dir")
             .arg(self.runs())
             .args(more);

@@ -158,6 +158,16 @@ fn readings_are_on_disk_with_their_sources_and_python_opens_them() {
     let package = &telemetry["sources"][0];
     assert!(package["joules"].as_f64().unwrap() > 0.0);
     assert!(package["covered_seconds"].as_f64().unwrap() > 0.3);
+    let (_, recorded) = ipw_store::readings::read(&place.run()).unwrap();
+    let of_package = recorded
+        .iter()
+        .filter(|reading| reading.source.0 == 0)
+        .count();
+    assert_eq!(
+        package["readings"],
+        json!(of_package),
+        "what was counted is what is on disk"
+    );
     assert!(telemetry["sampler_cpu_share"].as_f64().unwrap() > 0.0);
     let Some(venv) = ipw_testkit::or_skip(ipw_testkit::hugging_face::newest()) else {
         return;

@@ -70,19 +70,7 @@ fn an_unhealthy_service_ends_it_before_anything_is_written_or_moved() {
     drop(listener);
     std::fs::create_dir_all(place.run()).unwrap();
     std::fs::write(place.run().join("precious"), "x").unwrap();
-    let said = said(
-        ipw()
-            .args([
-                "profile",
-                "--client",
-                "openai",
-                "--model",
-                "reference",
-                "--overwrite",
-            ])
-            .args(["--client-base-url", &url, "--output-dir"])
-            .arg(place.runs()),
-    );
+    let said = said(&mut place.profile_at(&url, "reference", &["--overwrite"]));
     assert_eq!(said.code, Some(3));
     for word in ["`openai`", &url, "cannot connect", "help:"] {
         assert!(said.err.contains(word), "{word}: {}", said.err);
@@ -123,20 +111,8 @@ fn the_service_is_asked_for_its_models_before_the_first_query() {
 #[test]
 fn a_model_that_the_service_lacks_is_a_warning() {
     let place = quick();
-    let mut command = ipw();
-    command
-        .args([
-            "profile",
-            "--client",
-            "openai",
-            "--model",
-            "referense",
-            "--max-queries",
-            "1",
-        ])
-        .args(["--client-base-url", &place.service.url(), "--output-dir"])
-        .arg(place.runs());
-    let said = said(&mut command);
+    let url = place.service.url();
+    let said = said(&mut place.profile_at(&url, "referense", &["--max-queries", "1"]));
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
         said.err

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::common::{Place, Said, rows, said, spawn, summary, wait_until};
+use crate::common::{Place, Said, events, rows, said, spawn, summary, wait_until};
 use ipw_reference::{Fault, Script};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -45,6 +45,10 @@ fn one_signal_drains_and_saves() {
         );
         assert!(rows.iter().all(|row| row["outcome"] == "complete"));
         assert_eq!(summary(&place.run())["status"], "interrupted");
+        let stopping = events(&place.run())
+            .iter()
+            .any(|event| event["event"] == "stopping");
+        assert!(stopping, "the log says so too");
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::common::{Place, Said, ipw, rows, said};
+use crate::common::{Place, Said, rows, said};
 use ipw_reference::Script;
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
@@ -54,19 +54,8 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, behind: SocketAddr)
 }
 
 fn profile(place: &Place, url: &str, roots: &PathBuf) -> Said {
-    let mut command = ipw();
+    let mut command = place.profile_at(url, "reference", &["--max-queries", "3"]);
     command
-        .args([
-            "profile",
-            "--client",
-            "openai",
-            "--model",
-            "reference",
-            "--max-queries",
-            "3",
-        ])
-        .args(["--client-base-url", url, "--output-dir"])
-        .arg(place.runs())
         .env("SSL_CERT_FILE", roots)
         .env_remove("SSL_CERT_DIR");
     said(&mut command)

@@ -45,11 +45,6 @@ impl Replay {
             played: 0,
         }
     }
-
-    /// Whether everything has been played.
-    pub fn is_over(&self) -> bool {
-        self.played == self.events.len()
-    }
 }
 
 impl Collector for Replay {

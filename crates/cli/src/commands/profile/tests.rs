@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ipw_clients::{BoxFuture, CloseError, Request};
 use ipw_core::params::Params;
-use ipw_core::reply::{Outcome, Reply, Timing};
+use ipw_core::reply::{Exchange, Outcome, Reply, Timing, TokenCounts};
 use ipw_core::time::Timestamp;
 use ipw_datasets::DatasetSpec;
 use serde_json::Value;
@@ -69,8 +69,18 @@ impl Client for Noted {
 
     fn send<'a>(&'a self, _: Request<'a>) -> BoxFuture<'a, Reply> {
         self.note("send");
-        let timing = Timing::begun(Timestamp::ZERO);
-        Box::pin(async { Reply::without_content(Outcome::Complete, "", timing) })
+        let reply = Reply {
+            outcome: Outcome::Complete,
+            error: None,
+            answer: String::new(),
+            reasoning: None,
+            finish_reason: None,
+            tokens: TokenCounts::default(),
+            token_source: None,
+            timing: Timing::begun(Timestamp::ZERO),
+            exchange: Exchange::default(),
+        };
+        Box::pin(async { reply })
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>> {

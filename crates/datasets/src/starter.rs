@@ -1,8 +1,10 @@
-//! The workload that is built in: short prompts with checkable answers, for a first run and for
-//! trying out a server.
+//! The workload that is built in: prompts with checkable answers, for a first run and for trying
+//! out a server.
 //!
-//! Easy on purpose: a model of a hundred million parameters gets some of it right. Not a benchmark
-//! to compare models by.
+//! 32 templates of eight rows, four templates to a subject, from easy to hard: a model of a hundred
+//! million parameters gets a third of it right, and one of some billions not all. The order is such
+//! that every 32 rows hold each template once. `docs/starter.md` says what was measured. Not a
+//! benchmark to compare models by.
 
 use ipw_core::params::Params;
 
@@ -21,7 +23,7 @@ pub(crate) const ID: &str = "starter";
 /// What can be said of it without opening it.
 pub(crate) const KNOWN: Known = Known {
     id: ID,
-    summary: "built in: easy questions from eight subjects, with answers that can be checked",
+    summary: "built in: 256 questions from eight subjects, easy to hard, with answers that can be checked",
     params: &[order::LIMIT, order::OFFSET, order::SHUFFLE, order::SEED],
 };
 

@@ -155,7 +155,13 @@ fn an_existing_output_is_kept_without_a_terminal() {
 fn progress_goes_over_the_smaller_of_wish_and_dataset() {
     let place = quick();
     for (wish, expected) in [("3", 3), ("1", 1), ("1000", 40)] {
-        let said = said(&mut place.profile(&["--max-queries", wish, "--overwrite"]));
+        let said = said(&mut place.profile(&[
+            "--max-queries",
+            wish,
+            "--dataset-param",
+            "limit=40",
+            "--overwrite",
+        ]));
         assert_eq!(said.code, Some(0), "{}", said.err);
         assert_eq!(rows(&place.run()).len(), expected);
         assert_eq!(events(&place.run())[0]["queries"], json!(expected));
@@ -304,7 +310,8 @@ fn a_run_without_rows_loads_and_says_why() {
 #[test]
 fn warm_up_queries_are_not_rows_and_not_from_the_dataset() {
     let place = quick();
-    assert_eq!(said(&mut place.profile(&["--warmup", "5"])).code, Some(0));
+    let mut command = place.profile(&["--warmup", "5", "--max-queries", "40"]);
+    assert_eq!(said(&mut command).code, Some(0));
     let rows = rows(&place.run());
     assert_eq!((rows.len(), place.service.requests()), (40, 45));
     let problems: Vec<_> = rows
@@ -388,7 +395,7 @@ fn a_failed_query_is_a_row_and_the_run_goes_on() {
         fault: (received.number == 5).then(|| Fault::Status(500, "out of cheese".to_owned())),
         ..Script::words(3)
     });
-    let said = said(&mut place.profile(&[]));
+    let said = said(&mut place.profile(&["--max-queries", "40"]));
     assert_eq!(
         said.code,
         Some(0),
@@ -422,7 +429,7 @@ fn too_many_failed_queries_are_exit_4_and_still_rows() {
         fault: (received.number % 4 == 0).then_some(Fault::CloseAfter(1)),
         ..Script::words(3)
     });
-    let said = said(&mut place.profile(&[]));
+    let said = said(&mut place.profile(&["--max-queries", "40"]));
     assert_eq!(said.code, Some(4), "{}", said.err);
     assert!(said.err.contains("queries failed"), "{}", said.err);
     assert_eq!(rows(&place.run()).len(), 40);

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::say;
 
+mod engine;
 mod ipw;
 mod query;
 mod raw;
@@ -43,11 +44,16 @@ enum What {
     Store,
     /// Cost and punctuality of sampling, and windows over many readings
     Sampling,
+    /// The embedded engine beside llama.cpp
+    Engine,
     /// All of them
     All,
     /// One run in a process of its own, whose memory can be told apart
     #[value(hide = true)]
     StoreOnce,
+    /// One engine in a process of its own
+    #[value(hide = true)]
+    EngineOnce,
 }
 
 /// How much to measure.
@@ -74,16 +80,21 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         print(&store::once(args.rows)?);
         return Ok(ExitCode::SUCCESS);
     }
+    if args.what == What::EngineOnce {
+        print(&engine::once()?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let effort = if args.quick {
         Effort::Quick
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, Benchmark); 4] = [
+    let benchmarks: [(What, Benchmark); 5] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),
         (What::Sampling, sampling::run),
+        (What::Engine, engine::run),
     ];
     for (what, measure) in benchmarks {
         if args.what == what || args.what == What::All {

@@ -1,11 +1,15 @@
 //! The command line, typed as written: no defaults, no logic.
 
 use std::num::NonZeroU64;
+#[cfg(feature = "engine")]
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(feature = "engine")]
+use ipw_engine::server::guard::HostName;
 use serde::{Deserialize, Deserializer};
 
 const EXAMPLES: &str = "\
@@ -43,11 +47,62 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
+    /// Fetch, find and remove the models that run in process
+    #[cfg(feature = "engine")]
+    #[command(subcommand)]
+    Models(ModelsCommand),
+    /// Put a model behind an OpenAI-compatible API on this machine
+    #[cfg(feature = "engine")]
+    Serve(ServeArgs),
     /// Print completions for a shell
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
     },
+}
+
+#[cfg(feature = "engine")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Show which models there are, and which of them are here
+    List,
+    /// Fetch a model into the cache
+    Pull(ModelName),
+    /// Print where a model's file is
+    Path(ModelName),
+    /// Remove a model from the cache
+    Rm(ModelName),
+}
+
+#[cfg(feature = "engine")]
+#[derive(Debug, Args)]
+pub(crate) struct ModelName {
+    /// A name that `ipw models list` shows, or `hf:owner/repo[@revision]/file.gguf`
+    pub(crate) name: String,
+}
+
+#[cfg(feature = "engine")]
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// A name that `ipw models list` shows, a GGUF file, or `hf:owner/repo/file.gguf`
+    /// [default: smollm2-135m]
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(crate) model: Option<String>,
+    /// The port; 0 takes a free one [default: 8080]
+    #[arg(long, value_name = "N")]
+    pub(crate) port: Option<u16>,
+    /// The address; beyond loopback everybody who reaches it may ask [default: 127.0.0.1]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<HostName>,
+    /// Answer requests for this host, too (a name that leads here); repeat for more
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<HostName>,
+    /// How many threads compute [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// A shorter context than the model's own, in tokens
+    #[arg(long, value_name = "N")]
+    pub(crate) context: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use ipw_clients::BaseUrl;
+use ipw_clients::{BaseUrl, Client};
 use ipw_core::energy::Reason;
 use ipw_core::hardware::{SystemInfo, label};
 use ipw_core::time::Clock;
@@ -69,13 +69,17 @@ impl Hardware {
     /// Finds the sources and starts the session.
     pub(crate) fn start(
         plan: &Telemetry,
-        base_url: &str,
+        client: &dyn Client,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, CliError> {
         let options = options(plan.estimate, plan.cpu_tdp_watts);
         let system = system_info(&options);
         let detected = detect(&options);
-        let role = role(plan.service_host, base_url);
+        let role = if client.in_process() {
+            Role::Service
+        } else {
+            role(plan.service_host, client.base_url())
+        };
         if plan.require_energy {
             require(&detected, role)?;
         }

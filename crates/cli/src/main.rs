@@ -1,10 +1,12 @@
 //! `ipw`: how much correct work an inference service does for the time and energy it takes.
 
 mod args;
+mod clients;
 mod commands;
 mod error;
 mod grading;
 mod hardware;
+mod next;
 mod observe;
 mod quality;
 mod screen;
@@ -24,6 +26,10 @@ fn main() -> ExitCode {
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
+        #[cfg(feature = "engine")]
+        Command::Models(models) => commands::models::run(&models),
+        #[cfg(feature = "engine")]
+        Command::Serve(serve) => commands::serve::run(&serve),
         Command::Completions { shell } => commands::completions::run(shell),
     };
     match done {

@@ -1,5 +1,6 @@
 //! From what was typed to the plan: defaults < file < environment < flags (design D16).
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Map;
 
 use crate::args::{HostChoice, KeyValue, ProfileArgs, Span, json_or_text};
+use crate::clients;
 use crate::error::{CliError, Exit};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
@@ -22,6 +24,8 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 /// Faster than this, sampling itself would show in what it measures.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 const WARMUP: u32 = 3;
+/// Queries of a run that nobody said anything about.
+const FIRST_RUN: NonZeroU64 = NonZeroU64::new(160).expect("not zero");
 const FLUSH_EVERY: usize = 100;
 
 /// `ipw.toml`.
@@ -32,7 +36,12 @@ struct ConfigFile {
 }
 
 /// The plan that these flags, the environment and the configuration file ask for.
-pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
+///
+/// `pick` names the model when nobody did and the client has no default of its own.
+pub(crate) fn resolve(
+    args: &mut ProfileArgs,
+    pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
+) -> Result<Plan, CliError> {
     if let Some(path) = &args.plan {
         let mut plan = read_plan(path)?;
         if let Some(directory) = args.output_dir.take() {
@@ -43,14 +52,15 @@ pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
     if let Some(file) = config_file(args.config.as_deref())? {
         args.add(file.profile);
     }
+    let client = client(args)?;
+    let generation = generation(args, &client.id)?;
     let plan = Plan {
-        model: model(args)?,
         dataset: dataset(args)?,
-        client: client(args)?,
-        generation: generation(args)?,
+        model: model(args, &client, pick)?,
+        generation,
         load: Load {
             arrivals: Arrivals::Sequential,
-            stop: args.max_queries.map_or(Stop::Exhausted, Stop::After),
+            stop: stop(args, &client.id),
             warmup: args.warmup.unwrap_or(WARMUP),
             request_timeout_seconds: args
                 .request_timeout
@@ -58,6 +68,7 @@ pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
                 .as_secs_f64(),
         },
         telemetry: telemetry(args)?,
+        client,
         output: Output {
             directory: args
                 .output_dir
@@ -190,11 +201,28 @@ fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
     })
 }
 
-fn model(args: &ProfileArgs) -> Result<String, CliError> {
+/// Without a word about the workload, a first run takes about a minute on two cores.
+fn stop(args: &ProfileArgs, client: &str) -> Stop {
+    let unsaid = args.dataset.is_none() && args.dataset_param.is_empty();
+    match args.max_queries {
+        Some(most) => Stop::After(most),
+        None if client == clients::EMBEDDED && unsaid => Stop::After(FIRST_RUN),
+        None => Stop::Exhausted,
+    }
+}
+
+fn model(
+    args: &ProfileArgs,
+    client: &ClientSpec,
+    pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
+) -> Result<String, CliError> {
     match args.model.as_deref().map(str::trim) {
-        Some(model) if !model.is_empty() => Ok(model.to_owned()),
-        _ => Err(CliError::usage("which model?")
-            .help("name it with `--model NAME`, as the service knows it")),
+        Some("") => {
+            Err(CliError::usage("`--model` is empty").help("name it, or leave the flag out"))
+        }
+        Some(model) => Ok(model.to_owned()),
+        None if client.id == clients::EMBEDDED => Ok(clients::DEFAULT_MODEL.to_owned()),
+        None => pick(client),
     }
 }
 
@@ -207,13 +235,11 @@ fn dataset(args: &ProfileArgs) -> Result<DatasetSpec, CliError> {
 }
 
 fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
-    let known = ipw_clients::known();
-    let Some(id) = args.client.clone() else {
-        let ids: Vec<_> = known.iter().map(|known| known.id).collect();
-        return Err(CliError::usage("which client?").help(format!(
-            "name it with `--client ID` (known: {})",
-            ids.join(", ")
-        )));
+    let id = match (&args.client, &args.client_base_url) {
+        (Some(id), _) => id.clone(),
+        // Whoever says where a service is wants that one.
+        (None, Some(_)) => "openai".to_owned(),
+        (None, None) => clients::DEFAULT.to_owned(),
     };
     let key = match (&args.api_key_env, &args.api_key_file) {
         (Some(name), _) if looks_secret("", name) => {
@@ -236,11 +262,11 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
     })
 }
 
-fn generation(args: &ProfileArgs) -> Result<Generation, CliError> {
+fn generation(args: &ProfileArgs, client: &str) -> Result<Generation, CliError> {
     refuse_secrets("--param", &args.param)?;
-    let reserved = ipw_clients::known()
+    let reserved = clients::known()
         .iter()
-        .find(|known| Some(known.id) == args.client.as_deref())
+        .find(|known| known.id == client)
         .map_or(&[] as &[&str], |known| known.reserved);
     let mut parameters = Map::new();
     for KeyValue { key, value } in &args.param {
@@ -257,6 +283,7 @@ fn generation(args: &ProfileArgs) -> Result<Generation, CliError> {
         }
         parameters.insert(key.clone(), value);
     }
+    clients::check_parameters(client, &parameters)?;
     Ok(Generation {
         system: args.system.clone(),
         parameters,

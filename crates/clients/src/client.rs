@@ -22,6 +22,16 @@ pub trait Client: Send + Sync {
     /// Where the service is.
     fn base_url(&self) -> &str;
 
+    /// Where queries go, in words.
+    fn place(&self) -> String {
+        format!("{} at {}", self.id(), self.base_url())
+    }
+
+    /// Whether the service runs in this very process.
+    fn in_process(&self) -> bool {
+        false
+    }
+
     /// Whether the service answers, and if not, why.
     fn health(&self) -> BoxFuture<'_, Result<(), NotReady>>;
 

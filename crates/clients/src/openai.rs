@@ -346,6 +346,7 @@ impl Progress {
             token_source,
             timing,
             exchange,
+            compute: None,
         }
     }
 }

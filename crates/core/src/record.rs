@@ -45,6 +45,17 @@ impl Record {
         per(self.energy.headline()?.joules(), self.total_tokens())
     }
 
+    /// Floating-point operations per token, of prompt and reply together.
+    pub fn flops_per_token(&self) -> Option<f64> {
+        per(self.reply.compute?.flops, self.total_tokens())
+    }
+
+    /// Floating-point operations per joule on the basis.
+    pub fn flops_per_joule(&self) -> Option<f64> {
+        let joules = self.energy.headline()?.joules();
+        Some(self.reply.compute?.flops / joules).filter(|ratio| ratio.is_finite())
+    }
+
     /// The latencies from the moment when the request was sent.
     pub fn latency(&self) -> Latency {
         match self.reply.timing.sent {
@@ -203,6 +214,7 @@ mod tests {
                 token_source: None,
                 timing,
                 exchange: Exchange::default(),
+                compute: None,
             },
             energy: QueryEnergy::default(),
             grade: Grade::unscored(None, "no scorer"),

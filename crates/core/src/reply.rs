@@ -66,6 +66,14 @@ pub enum Failure {
     Empty,
     /// An event beyond the limit.
     TooLarge,
+    /// The engine knows no such generation parameter, or not with this value.
+    Parameter,
+    /// The prompt does not fit the model's context.
+    Context,
+    /// The model's chat template cannot be rendered for this prompt.
+    Template,
+    /// The engine itself broke.
+    Engine,
 }
 
 impl fmt::Display for Failure {
@@ -82,6 +90,10 @@ impl fmt::Display for Failure {
             Self::Service => "service",
             Self::Empty => "empty",
             Self::TooLarge => "too_large",
+            Self::Parameter => "parameter",
+            Self::Context => "context",
+            Self::Template => "template",
+            Self::Engine => "engine",
         };
         formatter.write_str(label)
     }
@@ -170,6 +182,22 @@ pub struct Exchange {
     pub connections_replaced: Option<u32>,
 }
 
+/// The arithmetic of one reply, where the shape of the model is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compute {
+    /// Floating-point operations, prompt and reply together.
+    pub flops: f64,
+    /// Bytes of weights, keys and values that had to be read for it.
+    pub bytes: f64,
+}
+
+impl Compute {
+    /// Operations per byte.
+    pub fn intensity(&self) -> Option<f64> {
+        (self.bytes > 0.0).then(|| self.flops / self.bytes)
+    }
+}
+
 /// What came back for one query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
@@ -191,4 +219,6 @@ pub struct Reply {
     pub timing: Timing,
     /// What the HTTP exchange looked like.
     pub exchange: Exchange,
+    /// What it took to compute; `None` where the model's shape is not known.
+    pub compute: Option<Compute>,
 }

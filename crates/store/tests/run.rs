@@ -74,6 +74,7 @@ fn record(index: u64, outcome: Outcome) -> Record {
             token_source: Some(TokenSource::Usage),
             timing,
             exchange: Exchange::default(),
+            compute: None,
         },
         energy: QueryEnergy::unknown(Reason::NoSource),
         grade: Grade::unscored(None, "no scorer"),

@@ -13,6 +13,7 @@ mod place;
 mod python;
 pub mod sensor;
 mod skip;
+pub mod tiny_model;
 
 pub use clock::ManualClock;
 pub use http::{HttpFailed, Reply};

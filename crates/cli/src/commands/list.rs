@@ -11,13 +11,12 @@ pub(crate) fn run(what: Listed) -> Result<Exit, CliError> {
     let mut text = String::new();
     if what != Listed::Datasets {
         text.push_str("Clients (--client ID)\n");
-        for known in ipw_clients::known() {
+        for known in crate::clients::known() {
             let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
-            let _ = writeln!(
-                text,
-                "  {:<10} looks at {} unless told",
-                "", known.default_url
-            );
+            if known.id != crate::clients::EMBEDDED {
+                let url = known.default_url;
+                let _ = writeln!(text, "  {:<10} looks at {url} unless told", "");
+            }
             params(&mut text, "--client-param", known.params);
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use ipw_clients::{Client, NotReady};
+use ipw_clients::{Client, ClientSpec, NotReady};
 use ipw_core::event::{Event, Observer};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::slug::{model_label, run_directory};
@@ -24,23 +24,25 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
-use crate::{grading, quality, screen, settings, signals, summary};
+use crate::{clients, grading, next, quality, screen, settings, signals, summary};
 
 /// More than this share of failed rows is a failed run.
 const MOST_FAILED: f64 = 0.1;
 
 pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
-    let plan = settings::resolve(&mut args)?;
-    let plan_text = settings::to_toml(&plan)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let usage = |error: anyhow::Error| CliError::new(Exit::Usage, error);
-    let dataset = ipw_datasets::open(&plan.dataset).map_err(|error| usage(error.into()))?;
-    let client = ipw_clients::connect(&plan.client, Arc::clone(&clock))
-        .map_err(|error| usage(error.into()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("starting the runtime")?;
+    let plan = settings::resolve(&mut args, |client| {
+        runtime.block_on(only_model(client, &clock))
+    })?;
+    let plan_text = settings::to_toml(&plan)?;
+    let usage = |error: anyhow::Error| CliError::new(Exit::Usage, error);
+    let dataset = ipw_datasets::open(&plan.dataset).map_err(|error| usage(error.into()))?;
+    let quiet = args.quiet || args.json;
+    let client = clients::connect(&plan.client, &plan.model, Arc::clone(&clock), quiet)?;
     let profile = Profile {
         args,
         plan,
@@ -85,7 +87,7 @@ impl Profile {
             }
             () = interrupt.draining() => return Ok(Exit::Interrupted),
         };
-        let hardware = Hardware::start(&self.plan.telemetry, client.base_url(), &self.clock)?;
+        let hardware = Hardware::start(&self.plan.telemetry, client, &self.clock)?;
         let name = run_directory(&hardware.label, &self.plan.model, self.dataset.name());
         let directory = self.plan.output.directory.join(name);
         let client_info = client.describe().await;
@@ -125,7 +127,12 @@ impl Profile {
             notices.send(Event::Warning { message });
         }
         let finished = self.finish(writer, &went, &hardware);
-        self.conclude(&directory, aside.as_deref(), went, finished, notices)
+        let done = self.conclude(&directory, aside.as_deref(), went, finished, notices);
+        if done.is_ok() && client.in_process() && !self.args.quiet && !self.args.json {
+            let found = next::look(&self.clock).await;
+            screen::print(&next::advice(&found, &directory.display().to_string()));
+        }
+        done
     }
 
     /// Takes raw readings to disk from now on.
@@ -271,15 +278,41 @@ impl Profile {
         }
         let head = [
             ("model", model_label(&self.plan.model)),
-            (
-                "service",
-                format!("{} at {}", self.client.id(), self.client.base_url()),
-            ),
+            ("service", self.client.place()),
             ("dataset", self.dataset.name().to_owned()),
             ("status", status.label().to_owned()),
         ];
         let notes = quality::notes(overview, &finished.telemetry);
         screen::print(&screen::overview(&head, overview, &notes, directory));
+    }
+}
+
+/// The model of a service that has exactly one.
+async fn only_model(spec: &ClientSpec, clock: &Arc<dyn Clock>) -> Result<String, CliError> {
+    let client = ipw_clients::connect(spec, Arc::clone(clock))
+        .map_err(|error| CliError::new(Exit::Usage, error))?;
+    let client = client.as_ref();
+    client
+        .health()
+        .await
+        .map_err(|error| not_ready(client, error))?;
+    let which = |help: String| CliError::usage("which model?").help(help);
+    match client.models().await {
+        Ok(models) => match <[String; 1]>::try_from(models) {
+            Ok([model]) => Ok(model),
+            Err(models) if models.is_empty() => Err(which(
+                "the service lists none: name it with `--model NAME`".to_owned(),
+            )),
+            Err(models) => {
+                let shown = models.iter().take(8).map(String::as_str);
+                let shown = shown.collect::<Vec<_>>().join("`, `");
+                Err(which(format!(
+                    "the service has {}: `--model` with `{shown}`",
+                    models.len()
+                )))
+            }
+        },
+        Err(error) => Err(which(format!("name it with `--model NAME` ({error})"))),
     }
 }
 

@@ -7,11 +7,17 @@
 )]
 
 mod common;
+#[cfg(feature = "engine")]
+mod embedded;
 mod energy;
 mod grading;
 mod kill;
 mod llama;
+#[cfg(feature = "engine")]
+mod models;
 mod seed;
+#[cfg(feature = "engine")]
+mod serve;
 mod settings;
 mod stop;
 mod tls;

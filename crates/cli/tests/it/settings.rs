@@ -187,8 +187,8 @@ fn the_openai_key_goes_to_openai_only() {
 #[test]
 fn what_is_missing_is_asked_for() {
     for (args, says) in [
-        (&["profile"][..], "--model"),
-        (&["profile", "--model", "m"], "--client"),
+        (&["profile", "--model", ""][..], "`--model` is empty"),
+        (&["profile", "--model", "m"], "smollm2-135m"),
         (
             &[
                 "profile",

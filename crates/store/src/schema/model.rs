@@ -88,23 +88,34 @@ fn evaluation() -> Column<Row> {
 }
 
 fn compute() -> Column<Row> {
-    let float = |name, meaning| unfilled(name, "FLOP").says(meaning, NOT_YET);
+    const UNKNOWN: &str = "the model's shape is unknown: only the embedded engine knows it";
+    let flops = |row: &Row| Some(row.record.reply.compute?.flops);
     Column::group(
         "compute_metrics",
         vec![
-            float("flops_per_request", "work of the whole request"),
-            unfilled("macs_per_request", "MAC").says("multiply-adds of the request", NOT_YET),
-            Column::unfilled("total_flops", DataType::Int64)
+            Column::float("flops_per_request", flops)
                 .unit("FLOP")
-                .says("work of the whole request, as an integer", NOT_YET),
-            float("flops_per_token", "work per token"),
+                .says("work of the whole request, prompt included", UNKNOWN),
+            Column::float("macs_per_request", move |row: &Row| Some(flops(row)? / 2.0))
+                .unit("MAC")
+                .says("multiply-adds of the request", UNKNOWN),
+            #[expect(clippy::cast_possible_truncation, reason = "far below 2^63")]
+            Column::int("total_flops", move |row: &Row| Some(flops(row)? as i64))
+                .unit("FLOP")
+                .says("work of the whole request, as an integer", UNKNOWN),
+            Column::float("flops_per_token", |row: &Row| row.record.flops_per_token())
+                .unit("FLOP")
+                .says("work per token, of prompt and reply together", UNKNOWN),
         ],
     )
     .says("arithmetic that the reply took", "never")
 }
 
+fn flops_per_joule(row: &Row) -> Option<f64> {
+    row.record.flops_per_joule()
+}
+
 fn efficiency() -> Column<Row> {
-    let float = |name, unit, meaning| unfilled(name, unit).says(meaning, NOT_YET);
     Column::group(
         "efficiency",
         vec![
@@ -117,8 +128,16 @@ fn efficiency() -> Column<Row> {
                 "output tokens per second and watt on the basis",
                 "one of the two is unknown",
             ),
-            float("flops_per_joule", "FLOP/J", "work per joule"),
-            float("flops_per_watt", "FLOP/s/W", "rate of work per watt"),
+            Column::float("flops_per_joule", flops_per_joule)
+                .unit("FLOP/J")
+                .says("work per joule on the basis", "one of the two is unknown"),
+            // Per second and per watt is per joule: the original has both names.
+            Column::float("flops_per_watt", flops_per_joule)
+                .unit("FLOP/s/W")
+                .says(
+                    "rate of work per watt on the basis",
+                    "one of the two is unknown",
+                ),
         ],
     )
     .says("what a watt or a joule bought", "never")
@@ -409,7 +428,14 @@ fn utilization() -> Column<Row> {
                         "1",
                         "share of the device's peak bandwidth that was used",
                     ),
-                    column("arithmetic_intensity", "FLOP/byte", "work per byte moved"),
+                    Column::float("arithmetic_intensity", |row: &Row| {
+                        row.record.reply.compute?.intensity()
+                    })
+                    .unit("FLOP/byte")
+                    .says(
+                        "work per byte of weights, keys and values read",
+                        "the model's shape is unknown",
+                    ),
                 ],
             )
             .says("derived use", "never"),

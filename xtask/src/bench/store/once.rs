@@ -249,6 +249,7 @@ fn record() -> Record {
             token_source: Some(TokenSource::Usage),
             timing,
             exchange: Exchange::default(),
+            compute: None,
         },
         energy: QueryEnergy::default(),
         grade: Grade::unscored(None, "no scorer"),

@@ -79,6 +79,7 @@ impl Client for Noted {
             token_source: None,
             timing: Timing::begun(Timestamp::ZERO),
             exchange: Exchange::default(),
+            compute: None,
         };
         Box::pin(async { reply })
     }
@@ -105,7 +106,7 @@ fn run(healthy: bool, ready: bool, output: &Path) -> (Result<Exit, CliError>, Ve
         quiet: true,
         ..ProfileArgs::default()
     };
-    let plan = settings::resolve(&mut args).unwrap();
+    let plan = settings::resolve(&mut args, |_| unreachable!("the model is named")).unwrap();
     let dataset = DatasetSpec {
         id: "starter".to_owned(),
         params: Params::default(),

@@ -1,0 +1,92 @@
+//! How a fetch looks: a bar on a terminal; without one, a line for what matters.
+
+use std::io::IsTerminal as _;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use ipw_core::text::printable;
+use ipw_models::{Progress, bytes_in_words};
+
+use crate::screen;
+
+const MEASURED: &str =
+    "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} ETA {eta}";
+const UNMEASURED: &str = "{msg} {spinner} {decimal_bytes} {decimal_bytes_per_sec}";
+
+pub(crate) struct Transfer {
+    bar: ProgressBar,
+    is_quiet: bool,
+    is_terminal: bool,
+    /// A failure that is not told yet: if it was the last, the error tells it.
+    failure: Option<String>,
+}
+
+impl Transfer {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self {
+            bar: ProgressBar::hidden(),
+            is_quiet: quiet,
+            is_terminal: std::io::stderr().is_terminal(),
+            failure: None,
+        }
+    }
+
+    pub(crate) fn told(&mut self, progress: Progress) {
+        if self.is_quiet {
+            return;
+        }
+        match progress {
+            Progress::Waiting { .. } => {
+                self.say("another process is fetching this model; waiting for it");
+            }
+            Progress::Trying { source } => {
+                if let Some(failure) = self.failure.take() {
+                    self.say(&format!("note: {failure}"));
+                }
+                self.say(&format!("fetching from {source}"));
+            }
+            Progress::Checking { done, total } => {
+                if self.bar.length() != Some(total) {
+                    self.start(Some(total), "checking");
+                }
+                self.bar.set_position(done);
+            }
+            Progress::Started { resumed, total } => {
+                if resumed > 0 {
+                    self.say(&format!("{} are here already", bytes_in_words(resumed)));
+                }
+                self.start(total, "fetching");
+                self.bar.set_position(resumed);
+                // What came in an earlier run says nothing about the speed of this one.
+                self.bar.reset_eta();
+            }
+            Progress::Received { done, .. } => self.bar.set_position(done),
+            Progress::Again { reason } => self.say(&format!("note: {reason}; trying again")),
+            Progress::Failed { source, reason } => {
+                self.failure = Some(format!("{source}: {reason}"));
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn start(&mut self, total: Option<u64>, what: &'static str) {
+        self.bar.finish_and_clear();
+        if !self.is_terminal {
+            return;
+        }
+        let (bar, template) = match total {
+            Some(total) => (ProgressBar::new(total), MEASURED),
+            None => (ProgressBar::no_length(), UNMEASURED),
+        };
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is fixed"));
+        bar.set_message(what);
+        self.bar = bar;
+    }
+
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| screen::talk(&printable(text)));
+    }
+}

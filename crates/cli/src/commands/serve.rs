@@ -1,0 +1,227 @@
+//! `ipw serve`: the embedded engine behind an OpenAI-compatible API.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use ipw_core::slug::model_label;
+use ipw_core::text::printable;
+use ipw_core::time::Clock;
+use ipw_engine::server::Server;
+use ipw_engine::{Engine, Options};
+use ipw_runner::SystemClock;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::args::ServeArgs;
+use crate::error::{CliError, Exit};
+use crate::{clients, screen};
+
+const PORT: u16 = 8080;
+const HOST: &str = "127.0.0.1";
+/// Connections that the system holds until they are accepted.
+const BACKLOG: u32 = 256;
+
+pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    let place = Place::find(args)?;
+    // A port that is taken is said now and not after a download. Nobody can connect yet: whoever
+    // tries is refused, as by a server that has not started, instead of waiting for a model.
+    let socket = place.bind()?;
+    let model = args.model.as_deref().unwrap_or(clients::DEFAULT_MODEL);
+    let path = clients::model_file(model, false)?;
+    let engine = load(&path, args, &clock)?;
+    let mut server = Server::new(engine, model_label(model), clock);
+    for host in args.host.iter().chain(&args.allow_host) {
+        server = server.allowing(host.clone());
+    }
+    runtime.block_on(async {
+        let signals = Signals::new().context("listening for signals")?;
+        let listener = socket
+            .listen(BACKLOG)
+            .map_err(|error| place.refused(error))?;
+        let address = listener.local_addr().context("listening")?;
+        screen::print(&format!(
+            "listening on http://{address}/v1 (model {})\n",
+            printable(&model_label(model))
+        ));
+        screen::talk(&hints(address));
+        serve(Arc::new(server), listener, signals).await;
+        Ok(Exit::Done)
+    })
+}
+
+fn load(path: &Path, args: &ServeArgs, clock: &Arc<dyn Clock>) -> Result<Engine, CliError> {
+    let mut options = Options::default();
+    if let Some(threads) = args.threads {
+        options.threads = threads.get();
+    }
+    options.context = args.context.map(std::num::NonZeroUsize::get);
+    Engine::load(path, options, Arc::clone(clock)).map_err(|error| {
+        let message = format!("cannot load `{}`", path.display());
+        CliError::new(Exit::Service, anyhow::Error::from(error).context(message)).help(
+            "any GGUF file of the llama family will do: `--model PATH.gguf`, or `ipw models list`",
+        )
+    })
+}
+
+/// Serves until a signal comes; a second one does not wait for replies in flight.
+async fn serve(server: Arc<Server>, listener: TcpListener, mut signals: Signals) {
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = server.run(listener, async {
+        let _ = stopped.await;
+    });
+    tokio::pin!(serving);
+    tokio::select! {
+        () = &mut serving => return,
+        () = signals.next() => {}
+    }
+    let _ = stop.send(());
+    screen::talk("stopping when the replies in flight have ended; once more to stop at once");
+    tokio::select! {
+        () = &mut serving => {}
+        () = signals.next() => screen::talk("stopping at once"),
+    }
+}
+
+/// What to do next, and what to mind.
+fn hints(address: SocketAddr) -> String {
+    let mut near = address;
+    if address.ip().is_unspecified() {
+        near.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let measure =
+        format!("measure it: ipw profile --client openai --client-base-url http://{near}");
+    if address.ip().to_canonical().is_loopback() {
+        return measure;
+    }
+    format!(
+        "warning: there is no authentication: everybody who reaches {address} may ask\n{measure}"
+    )
+}
+
+/// Where to listen.
+struct Place {
+    host: String,
+    address: SocketAddr,
+}
+
+impl Place {
+    fn find(args: &ServeArgs) -> Result<Self, CliError> {
+        let host = args.host.as_ref().map_or(HOST, |host| host.as_str());
+        let port = args.port.unwrap_or(PORT);
+        let unknown = |cause: anyhow::Error| {
+            let error = cause.context(format!("the host `{host}` has no address"));
+            CliError::new(Exit::Usage, error).help("leave `--host` out to listen on this machine")
+        };
+        let mut found = (host, port)
+            .to_socket_addrs()
+            .map_err(|error| unknown(error.into()))?;
+        let address = found
+            .next()
+            .ok_or_else(|| unknown(anyhow::anyhow!("its name leads nowhere")))?;
+        Ok(Self {
+            host: host.to_owned(),
+            address,
+        })
+    }
+
+    fn bind(&self) -> Result<TcpSocket, CliError> {
+        let bound = || {
+            let socket = match self.address {
+                SocketAddr::V4(_) => TcpSocket::new_v4()?,
+                SocketAddr::V6(_) => TcpSocket::new_v6()?,
+            };
+            // A port whose last user has just gone is free.
+            socket.set_reuseaddr(true)?;
+            socket.bind(self.address)?;
+            Ok(socket)
+        };
+        bound().map_err(|error| self.refused(error))
+    }
+
+    fn refused(&self, error: io::Error) -> CliError {
+        let Self { host, address } = self;
+        let port = address.port();
+        match error.kind() {
+            ErrorKind::AddrInUse => {
+                let message = anyhow::anyhow!("port {port} is in use at {}", address.ip());
+                CliError::new(Exit::Unexpected, message).help("`--port 0` takes a free one")
+            }
+            ErrorKind::AddrNotAvailable => {
+                let message = format!("`{host}` is not an address of this machine");
+                let error = anyhow::Error::from(error).context(message);
+                CliError::new(Exit::Usage, error).help("leave `--host` out to listen on loopback")
+            }
+            _ => {
+                let message = format!("cannot listen on {address}");
+                let error = anyhow::Error::from(error).context(message);
+                CliError::new(Exit::Unexpected, error).help("`--port 0` takes a free port")
+            }
+        }
+    }
+}
+
+/// SIGINT and SIGTERM.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hints_at(address: &str) -> String {
+        hints(address.parse().unwrap())
+    }
+
+    #[test]
+    fn the_hint_is_a_command_that_works_from_here() {
+        let url = "--client openai --client-base-url http://";
+        assert!(hints_at("127.0.0.1:8080").ends_with(&format!("{url}127.0.0.1:8080")));
+        assert!(hints_at("0.0.0.0:80").ends_with(&format!("{url}127.0.0.1:80")));
+        assert!(hints_at("[::]:80").ends_with(&format!("{url}[::1]:80")));
+    }
+
+    #[test]
+    fn only_loopback_comes_without_a_warning() {
+        for (address, warns) in [
+            ("127.0.0.1:1", false),
+            ("127.9.9.9:1", false),
+            ("[::1]:1", false),
+            ("0.0.0.0:1", true),
+            ("[::]:1", true),
+            ("192.168.1.5:1", true),
+        ] {
+            let hints = hints_at(address);
+            assert_eq!(hints.contains("no authentication"), warns, "{hints}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The client `embedded`: the engine as a service inside this process.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use ipw_clients::{
+    BoxFuture, Client, ClientError, ClientSpec, CloseError, Known, NotReady, Request,
+};
+use ipw_core::reply::{Exchange, Failure, Outcome, Reply, Timing, TokenCounts, TokenSource};
+use ipw_core::text::with_causes;
+use ipw_core::time::Clock;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::engine::{About, Engine, Generation, Options};
+use crate::generate::{Ended, Finish, Part, Prompt};
+use crate::settings::Settings;
+use crate::template::Message;
+
+/// What `ipw list clients` shows.
+pub const KNOWN: Known = Known {
+    id: "embedded",
+    summary: "the engine inside this binary: GGUF models of the llama family, on the CPU",
+    default_url: "embedded",
+    params: &[
+        ("threads", "how many threads compute (default: all cores)"),
+        (
+            "context",
+            "a shorter context than the model's own, in tokens",
+        ),
+    ],
+    reserved: &["model", "messages", "stream", "stream_options"],
+};
+
+/// The client `embedded`. The model is loaded when it is prepared.
+pub struct Embedded {
+    path: PathBuf,
+    options: Options,
+    clock: Arc<dyn Clock>,
+    engine: OnceLock<Engine>,
+}
+
+impl Embedded {
+    /// A client for the model file at `path`; nothing is loaded yet.
+    pub fn new(
+        spec: &ClientSpec,
+        path: PathBuf,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ClientError> {
+        let mut params = spec.params.reader(KNOWN.id);
+        let number = "a whole number above zero";
+        let mut options = Options::default();
+        if let Some(threads) = params.parsed::<std::num::NonZeroUsize>("threads", number)? {
+            options.threads = threads.get();
+        }
+        let context = params.parsed::<std::num::NonZeroUsize>("context", number)?;
+        options.context = context.map(std::num::NonZeroUsize::get);
+        params.finish()?;
+        if let Some(url) = &spec.base_url {
+            return Err(ClientError::Url {
+                url: url.clone(),
+                problem: "is of no use: the embedded engine runs in this process \
+                          (`--client openai` talks to a service)"
+                    .to_owned(),
+            });
+        }
+        Ok(Self {
+            path,
+            options,
+            clock,
+            engine: OnceLock::new(),
+        })
+    }
+
+    /// Loads the model on a thread of its own, so that a signal is heard meanwhile.
+    async fn load(&self) -> Result<(), NotReady> {
+        if self.engine.get().is_some() {
+            return Ok(());
+        }
+        let not_ready = |cause: String| NotReady {
+            cause,
+            help: Some(
+                "any GGUF file of the llama family will do: `--model PATH.gguf`, \
+                 or `ipw models list`"
+                    .to_owned(),
+            ),
+        };
+        let (sender, loaded) = oneshot::channel();
+        let (path, options, clock) = (self.path.clone(), self.options, Arc::clone(&self.clock));
+        let load = move || {
+            let _ = sender.send(Engine::load(&path, options, clock));
+        };
+        std::thread::Builder::new()
+            .name("ipw-load".to_owned())
+            .spawn(load)
+            .map_err(|error| not_ready(format!("cannot start a thread: {error}")))?;
+        let name = self.path.display();
+        let engine = loaded
+            .await
+            .map_err(|_| not_ready(format!("loading `{name}` broke: please report it")))?
+            .map_err(|error| not_ready(format!("cannot load `{name}`: {}", with_causes(&error))))?;
+        // Somebody else may have been faster: theirs is as good.
+        let _ = self.engine.set(engine);
+        Ok(())
+    }
+
+    async fn reply(&self, mut request: Request<'_>) -> Reply {
+        let mut draft = Draft::begun(Timing::begun(self.clock.now()));
+        let prompt = match prompt(&request) {
+            Ok(prompt) => prompt,
+            Err(text) => return draft.failed(Failure::Parameter, text),
+        };
+        let Some(engine) = self.engine.get() else {
+            return draft.failed(Failure::Engine, "the model is not loaded".to_owned());
+        };
+        draft.timing.sent = Some(self.clock.now());
+        let mut generation = engine.generate(prompt);
+        let limit = tokio::time::sleep(request.timeout);
+        tokio::pin!(limit);
+        let early = tokio::select! {
+            biased;
+            () = draft.read(&mut generation) => None,
+            () = request.cancel.cancelled() => Some((Outcome::Cancelled, "cancelled".to_owned())),
+            () = &mut limit => Some((
+                Outcome::TimedOut,
+                format!("the reply was not over within {:?}", request.timeout),
+            )),
+        };
+        if early.is_some() {
+            // What it has cost until it really stopped belongs to this query.
+            generation.cancel();
+            draft.read(&mut generation).await;
+        }
+        draft.reply(early)
+    }
+}
+
+impl Client for Embedded {
+    fn id(&self) -> &'static str {
+        KNOWN.id
+    }
+
+    fn name(&self) -> &'static str {
+        "embedded engine"
+    }
+
+    fn base_url(&self) -> &str {
+        KNOWN.default_url
+    }
+
+    fn place(&self) -> String {
+        let how = self.engine.get().map(Engine::about).map(|about| {
+            let About {
+                weights,
+                threads,
+                kernels,
+                ..
+            } = about;
+            format!(": {weights} on {threads} threads ({kernels})")
+        });
+        format!("{} in this process{}", KNOWN.id, how.unwrap_or_default())
+    }
+
+    fn in_process(&self) -> bool {
+        true
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn prepare<'a>(&'a self, _model: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>> {
+        Box::pin(async { self.load().await.map(|()| Vec::new()) })
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<String>, NotReady>> {
+        let name = self
+            .path
+            .file_stem()
+            .map(|name| name.to_string_lossy().into_owned());
+        Box::pin(std::future::ready(Ok(name.into_iter().collect())))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Value> {
+        let about = self.engine.get().map(Engine::about);
+        let file = self.path.file_name().map(|name| name.to_string_lossy());
+        Box::pin(std::future::ready(json!({ "engine": about, "file": file })))
+    }
+
+    fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
+        Box::pin(self.reply(request))
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), CloseError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn prompt(request: &Request<'_>) -> Result<Prompt, String> {
+    let mut parameters = request.parameters.clone();
+    parameters.retain(|name, _| !KNOWN.reserved.contains(&name.as_str()));
+    let settings = Settings::from_parameters(&parameters).map_err(|error| error.to_string())?;
+    let message = |role: &str, content: &str| Message {
+        role: role.to_owned(),
+        content: content.to_owned(),
+    };
+    let system = request.system.map(|system| message("system", system));
+    let user = message("user", &request.query.problem);
+    Ok(Prompt {
+        messages: system.into_iter().chain([user]).collect(),
+        settings,
+    })
+}
+
+/// A reply as far as it has come.
+struct Draft {
+    timing: Timing,
+    answer: String,
+    ended: Option<Ended>,
+}
+
+impl Draft {
+    fn begun(timing: Timing) -> Self {
+        Self {
+            timing,
+            answer: String::new(),
+            ended: None,
+        }
+    }
+
+    /// Takes parts until the end.
+    async fn read(&mut self, generation: &mut Generation) {
+        while let Some(part) = generation.next().await {
+            match part {
+                Part::Text(text, at) => {
+                    self.answer.push_str(&text);
+                    self.timing.first_token.get_or_insert(at);
+                    self.timing.first_answer_token.get_or_insert(at);
+                    self.timing.chunks.push(at);
+                    self.timing.end = at;
+                }
+                Part::Ended(ended) => {
+                    self.timing.end = ended.at;
+                    self.ended = Some(ended);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn failed(self, failure: Failure, text: String) -> Reply {
+        self.reply(Some((Outcome::Failed(failure), text)))
+    }
+
+    fn reply(self, early: Option<(Outcome, String)>) -> Reply {
+        let Self {
+            timing,
+            answer,
+            ended,
+        } = self;
+        let (outcome, error, finish_reason) = match (early, ended.as_ref().map(|end| &end.finish)) {
+            // It was over before it could be stopped.
+            (_, Some(Finish::Stop)) => (Outcome::Complete, None, Some("stop")),
+            (_, Some(Finish::Length)) => (Outcome::Truncated, None, Some("length")),
+            (_, Some(Finish::Failed(failure, text))) => {
+                (Outcome::Failed(*failure), Some(text.clone()), None)
+            }
+            (Some((outcome, text)), _) => (outcome, Some(text), None),
+            (None, Some(Finish::Cancelled)) => {
+                (Outcome::Cancelled, Some("cancelled".to_owned()), None)
+            }
+            (None, None) => {
+                let text = "the engine ended without a reply".to_owned();
+                (Outcome::Failed(Failure::Engine), Some(text), None)
+            }
+        };
+        let counted = ended.as_ref().filter(|ended| ended.prompt_tokens.is_some());
+        Reply {
+            outcome,
+            error,
+            answer,
+            reasoning: None,
+            finish_reason: finish_reason.map(str::to_owned),
+            tokens: TokenCounts {
+                input: counted.and_then(|ended| ended.prompt_tokens),
+                output: counted.map(|ended| ended.reply_tokens),
+                reasoning: None,
+                cached: counted.map(|_| 0),
+            },
+            token_source: counted.map(|_| TokenSource::Usage),
+            timing,
+            exchange: Exchange::default(),
+            compute: counted.map(|ended| ended.compute),
+        }
+    }
+}

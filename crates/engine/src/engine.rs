@@ -1,0 +1,275 @@
+//! A loaded model on threads of its own.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+
+use ipw_core::reply::{Compute, Failure};
+use ipw_core::time::Clock;
+use serde::Serialize;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::error::LoadError;
+use crate::generate::{Cancelled, Ended, Finish, Generator, Part, Prompt};
+use crate::gguf::{Gguf, GgufError};
+use crate::model::{Model, describe_weights};
+use crate::template::{CHATML, ChatTemplate};
+use crate::tokenizer::{Tokenizer, Vocabulary};
+
+/// How to run a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// How many threads compute.
+    pub threads: usize,
+    /// A shorter context than the model's own.
+    pub context: Option<usize>,
+}
+
+impl Default for Options {
+    /// All that the machine has: what else runs here needs a core only now and then, and the
+    /// scheduler gives it one.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            threads,
+            context: None,
+        }
+    }
+}
+
+/// What runs, for the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// What the file calls itself.
+    pub name: Option<String>,
+    /// The family of models.
+    pub architecture: String,
+    /// How the weights are held: not always how the file has them.
+    pub weights: String,
+    /// How many weights there are.
+    pub parameters: u64,
+    /// How many layers there are.
+    pub layers: usize,
+    /// The longest sequence.
+    pub context: usize,
+    /// How many tokens the vocabulary has.
+    pub vocabulary: usize,
+    /// Memory that the weights take.
+    pub weight_bytes: u64,
+    /// Bytes of weights that each pass reads.
+    pub bytes_per_pass: u64,
+    /// Memory that keys and values of one position take.
+    pub cache_bytes_per_token: u64,
+    /// Operations for one token, without attention.
+    pub flops_per_token: u64,
+    /// How many threads compute.
+    pub threads: usize,
+    /// Which instructions they use.
+    pub kernels: &'static str,
+    /// What happens to several queries at once.
+    pub concurrency: &'static str,
+}
+
+/// A model that generates, one reply after the other: queries that come while one is being
+/// answered wait in line.
+#[derive(Debug)]
+pub struct Engine {
+    jobs: mpsc::Sender<Job>,
+    about: About,
+}
+
+struct Job {
+    prompt: Prompt,
+    cancelled: Cancelled,
+    out: UnboundedSender<Part>,
+}
+
+/// A reply on its way. Dropping it cancels it.
+#[derive(Debug)]
+pub struct Generation {
+    parts: UnboundedReceiver<Part>,
+    cancelled: Cancelled,
+}
+
+impl Engine {
+    /// Loads a model file and starts its threads.
+    pub fn load(path: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, LoadError> {
+        Self::start(&mut Gguf::open(path)?, options, clock)
+    }
+
+    /// Takes a model out of an open file.
+    pub fn start<R: Read + Seek>(
+        file: &mut Gguf<R>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, LoadError> {
+        let mut model = Model::load(file)?;
+        if let Some(context) = options.context {
+            model.shape.context = model.shape.context.min(context);
+        }
+        let name = file.text("general.name")?.map(str::to_owned);
+        let weights = describe_weights(file);
+        let tokenizer = tokenizer(file)?;
+        if tokenizer.len() > model.shape.vocabulary {
+            return Err(LoadError::File(GgufError::Broken(format!(
+                "it has {} tokens and embeds {}",
+                tokenizer.len(),
+                model.shape.vocabulary
+            ))));
+        }
+        let template = template(file, &tokenizer)?;
+        let about = about(&model, name, weights, options.threads);
+        let generator = Generator {
+            model,
+            tokenizer,
+            template,
+            clock,
+            sequence: crate::forward::Sequence::default(),
+            scratch: crate::forward::Scratch::default(),
+        };
+        let (jobs, queue) = mpsc::channel();
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(options.threads.max(1))
+            .thread_name(|index| format!("ipw-engine-{index}"))
+            .build()
+            .map_err(|error| LoadError::Threads(error.to_string()))?;
+        threads.spawn(move || work_off(generator, &queue));
+        Ok(Self { jobs, about })
+    }
+
+    /// What runs.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Puts a prompt in line.
+    pub fn generate(&self, prompt: Prompt) -> Generation {
+        let (out, parts) = unbounded_channel();
+        let cancelled = Cancelled::default();
+        let job = Job {
+            prompt,
+            cancelled: cancelled.clone(),
+            out,
+        };
+        // A generator that is gone drops the job, and the reply ends without an end.
+        let _ = self.jobs.send(job);
+        Generation { parts, cancelled }
+    }
+}
+
+impl Generation {
+    /// The next part; `None` after the end.
+    pub async fn next(&mut self) -> Option<Part> {
+        self.parts.recv().await
+    }
+
+    /// Ends it between two tokens; the end still comes.
+    pub fn cancel(&self) {
+        self.cancelled.cancel();
+    }
+}
+
+fn work_off(mut generator: Generator, queue: &mpsc::Receiver<Job>) {
+    while let Ok(job) = queue.recv() {
+        let Job {
+            prompt,
+            cancelled,
+            out,
+        } = job;
+        let reply = catch_unwind(AssertUnwindSafe(|| {
+            generator.reply(&prompt, &cancelled, &out);
+        }));
+        if reply.is_err() {
+            // The next reply starts afresh: a sequence is cleared before it is used.
+            let text = "the engine panicked: please report it with the prompt".to_owned();
+            let _ = out.send(Part::Ended(Ended {
+                finish: Finish::Failed(Failure::Engine, text),
+                prompt_tokens: None,
+                reply_tokens: 0,
+                compute: Compute {
+                    flops: 0.0,
+                    bytes: 0.0,
+                },
+                at: generator.clock.now(),
+            }));
+        }
+    }
+}
+
+fn about(model: &Model, name: Option<String>, weights: String, threads: usize) -> About {
+    let shape = &model.shape;
+    let output = (shape.vocabulary * shape.width) as u64;
+    About {
+        name,
+        architecture: shape.architecture.clone(),
+        weights,
+        parameters: model.parameters(),
+        layers: shape.layers,
+        context: shape.context,
+        vocabulary: shape.vocabulary,
+        weight_bytes: model.held_bytes(),
+        bytes_per_pass: model.pass_bytes,
+        cache_bytes_per_token: shape.cache_bytes(),
+        flops_per_token: 2 * (model.layer_weights + output),
+        threads,
+        kernels: model.kernels.name(),
+        concurrency: "queue",
+    }
+}
+
+fn tokenizer<R: Read + Seek>(file: &mut Gguf<R>) -> Result<Tokenizer, LoadError> {
+    let key = |name: &str| format!("tokenizer.ggml.{name}");
+    let id = |file: &Gguf<R>, name: &str| -> Result<Option<u32>, LoadError> {
+        let found = file.whole(&key(name))?;
+        // What does not fit is refused as out of range.
+        Ok(found.map(|id| u32::try_from(id).unwrap_or(u32::MAX)))
+    };
+    let missing = |name: &str| GgufError::Missing(key(name));
+    #[expect(clippy::cast_possible_truncation, reason = "as the file has them")]
+    let vocabulary = Vocabulary {
+        model: file
+            .text(&key("model"))?
+            .ok_or_else(|| missing("model"))?
+            .to_owned(),
+        pre: file.text(&key("pre"))?.map(str::to_owned),
+        bos: id(file, "bos_token_id")?,
+        eos: id(file, "eos_token_id")?,
+        eot: id(file, "eot_token_id")?,
+        unknown: id(file, "unknown_token_id")?,
+        add_bos: file.flag(&key("add_bos_token"))?,
+        add_space_prefix: file.flag(&key("add_space_prefix"))?,
+        tokens: file
+            .take_texts(&key("tokens"))?
+            .ok_or_else(|| missing("tokens"))?,
+        scores: file
+            .take_numbers(&key("scores"))?
+            .map_or_else(Vec::new, |scores| {
+                scores.into_iter().map(|score| score as f32).collect()
+            }),
+        kinds: file
+            .take_numbers(&key("token_type"))?
+            .map_or_else(Vec::new, |kinds| {
+                kinds.into_iter().map(|kind| kind as i32).collect()
+            }),
+        merges: file.take_texts(&key("merges"))?.unwrap_or_default(),
+    };
+    Ok(Tokenizer::new(vocabulary)?)
+}
+
+fn template<R: Read + Seek>(
+    file: &Gguf<R>,
+    tokenizer: &Tokenizer,
+) -> Result<ChatTemplate, LoadError> {
+    let piece = |token: Option<u32>| token.and_then(|token| tokenizer.piece(token)).unwrap_or("");
+    let source = file.text("tokenizer.chat_template")?.unwrap_or(CHATML);
+    Ok(ChatTemplate::new(
+        source,
+        piece(tokenizer.bos()),
+        piece(tokenizer.eos()),
+    )?)
+}
+
+/// A model file, opened.
+pub type ModelFile = Gguf<BufReader<File>>;

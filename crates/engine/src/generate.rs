@@ -1,0 +1,228 @@
+//! One reply: prompt in, tokens out, until something ends it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ipw_core::reply::{Compute, Failure};
+use ipw_core::time::{Clock, Timestamp};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::forward::{Scratch, Sequence};
+use crate::model::Model;
+use crate::sampler::Sampler;
+use crate::settings::Settings;
+use crate::stops::Stops;
+use crate::template::{ChatTemplate, Message};
+use crate::tokenizer::{Tokenizer, Utf8Joiner};
+
+/// How many tokens of a prompt go through the model at once: enough to be fast, few enough that a
+/// cancelled query ends soon.
+const BATCH: usize = 512;
+
+/// What to generate.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// The conversation so far.
+    pub messages: Vec<Message>,
+    /// How to go on.
+    pub settings: Settings,
+}
+
+/// Ends a reply between two tokens.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cancelled(Arc<AtomicBool>);
+
+impl Cancelled {
+    /// Ends it.
+    pub(crate) fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a reply is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// Some text, whole characters, and when it was there.
+    Text(String, Timestamp),
+    /// The end.
+    Ended(Ended),
+}
+
+/// How a reply ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// Why.
+    pub finish: Finish,
+    /// Tokens of the prompt; `None` if it never came to that.
+    pub prompt_tokens: Option<u64>,
+    /// Tokens generated, the one that says "end" included: it took a pass, too.
+    pub reply_tokens: u64,
+    /// What it took.
+    pub compute: Compute,
+    /// When it was over.
+    pub at: Timestamp,
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finish {
+    /// The model or a stop text ended it.
+    Stop,
+    /// It is as long as it may be, or the context is full.
+    Length,
+    /// Nobody wants it any more.
+    Cancelled,
+    /// It could not be done.
+    Failed(Failure, String),
+}
+
+/// All that replies are made with, and the room for it.
+pub(crate) struct Generator {
+    pub(crate) model: Model,
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) template: ChatTemplate,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) sequence: Sequence,
+    pub(crate) scratch: Scratch,
+}
+
+/// A reply in the making.
+struct Draft<'a> {
+    out: &'a UnboundedSender<Part>,
+    cancelled: &'a Cancelled,
+    prompt_tokens: Option<u64>,
+    reply_tokens: u64,
+    compute: Compute,
+}
+
+impl Draft<'_> {
+    /// Whether to go on: not if it was cancelled or nobody listens.
+    fn is_wanted(&self) -> bool {
+        !self.cancelled.is_set() && !self.out.is_closed()
+    }
+
+    fn send(&self, text: String, at: Timestamp) {
+        if !text.is_empty() {
+            // A listener that went away is noticed before the next token.
+            let _ = self.out.send(Part::Text(text, at));
+        }
+    }
+}
+
+impl Generator {
+    /// Generates one reply into `out`, which gets an end in every case.
+    pub(crate) fn reply(
+        &mut self,
+        prompt: &Prompt,
+        cancelled: &Cancelled,
+        out: &UnboundedSender<Part>,
+    ) {
+        let mut draft = Draft {
+            out,
+            cancelled,
+            prompt_tokens: None,
+            reply_tokens: 0,
+            compute: Compute {
+                flops: 0.0,
+                bytes: 0.0,
+            },
+        };
+        let finish = match self.tokens(prompt) {
+            Ok(tokens) => {
+                draft.prompt_tokens = Some(tokens.len() as u64);
+                self.generate(&tokens, &prompt.settings, &mut draft)
+            }
+            Err((failure, text)) => Finish::Failed(failure, text),
+        };
+        let ended = Ended {
+            finish,
+            prompt_tokens: draft.prompt_tokens,
+            reply_tokens: draft.reply_tokens,
+            compute: draft.compute,
+            at: self.clock.now(),
+        };
+        let _ = out.send(Part::Ended(ended));
+    }
+
+    /// The conversation as the model was taught to read it.
+    fn tokens(&self, prompt: &Prompt) -> Result<Vec<u32>, (Failure, String)> {
+        let text = self
+            .template
+            .render(&prompt.messages, true)
+            .map_err(|error| (Failure::Template, ipw_core::text::with_causes(&error)))?;
+        // A template that begins the text itself needs no second beginning.
+        let bos = self
+            .tokenizer
+            .bos()
+            .and_then(|bos| self.tokenizer.piece(bos));
+        let begun = bos.is_some_and(|bos| text.starts_with(bos));
+        let tokens = self.tokenizer.encode(&text, !begun);
+        let context = self.model.shape.context;
+        if tokens.is_empty() {
+            return Err((Failure::Template, "the prompt is empty".to_owned()));
+        }
+        if tokens.len() >= context {
+            let text = format!(
+                "the prompt has {} tokens and the model's context is {context}",
+                tokens.len()
+            );
+            return Err((Failure::Context, text));
+        }
+        Ok(tokens)
+    }
+
+    fn generate(&mut self, prompt: &[u32], settings: &Settings, draft: &mut Draft<'_>) -> Finish {
+        let room = self.model.shape.context - prompt.len();
+        let most = settings.max_tokens.min(room);
+        self.sequence.start(&self.model, prompt.len() + most);
+        let mut sampler = Sampler::new(settings.sampling);
+        let mut stops = Stops::new(settings.stop.clone());
+        let mut joiner = Utf8Joiner::new();
+        let (mut batches, mut last) = (prompt.chunks(BATCH), [0]);
+        let Some(mut next) = batches.next() else {
+            return Finish::Failed(Failure::Template, "the prompt is empty".to_owned());
+        };
+        let finish = loop {
+            if !draft.is_wanted() {
+                break Finish::Cancelled;
+            }
+            draft.compute = self.model.work(&self.sequence, next.len(), draft.compute);
+            let scores = self
+                .model
+                .forward(next, &mut self.sequence, &mut self.scratch);
+            if let Some(batch) = batches.next() {
+                next = batch;
+                continue;
+            }
+            let Some(token) = sampler.pick(scores) else {
+                let text = "the model's scores are not numbers".to_owned();
+                break Finish::Failed(Failure::Engine, text);
+            };
+            let at = self.clock.now();
+            draft.reply_tokens += 1;
+            if self.tokenizer.is_end(token) && !settings.ignore_end {
+                break Finish::Stop;
+            }
+            let passed = stops.push(&joiner.push(self.tokenizer.bytes(token)));
+            draft.send(passed.text, at);
+            if passed.stopped {
+                return Finish::Stop;
+            }
+            if draft.reply_tokens >= most as u64 {
+                break Finish::Length;
+            }
+            last[0] = token;
+            next = &last;
+        };
+        let rest = stops.push(&joiner.finish());
+        draft.send(rest.text, self.clock.now());
+        if !rest.stopped {
+            draft.send(stops.finish(), self.clock.now());
+        }
+        finish
+    }
+}

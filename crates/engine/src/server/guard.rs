@@ -1,0 +1,157 @@
+//! Who may ask.
+//!
+//! A page from anywhere can make its reader's browser send requests to loopback, and, by a name of
+//! its own that suddenly means 127.0.0.1, read the replies. Such a request carries that name as
+//! its `Host`, or the page's origin as its `Origin`: both are looked at before anything else.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::{StatusCode, Uri};
+use ipw_core::text::{excerpt, printable};
+
+use super::problem::Problem;
+
+/// How much of a foreign name an error repeats.
+const SHOWN: usize = 100;
+
+/// A host's name or address, without a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostName(String);
+
+/// Not the name or address of a host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is neither a host's name nor its address (a port or a URL does not belong here)")]
+pub struct BadHostName(String);
+
+impl HostName {
+    /// The name, in lower case, or the address.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// From what stands in `Host`: a name or an address, and perhaps a port.
+    fn of_authority(authority: &str) -> Option<Self> {
+        let (host, port) = if let Some(bracketed) = authority.strip_prefix('[') {
+            let (address, rest) = bracketed.split_once(']')?;
+            address.parse::<Ipv6Addr>().ok()?;
+            (
+                address,
+                rest.strip_prefix(':')
+                    .or(Some(rest).filter(|rest| rest.is_empty()))?,
+            )
+        } else {
+            match authority.split_once(':') {
+                // An address with colons stands in brackets here.
+                Some((_, port)) if port.contains(':') => return None,
+                Some(split) => split,
+                None => (authority, ""),
+            }
+        };
+        let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+        host.parse().ok().filter(|_| is_port)
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        let address: IpAddr = self.0.parse().ok()?;
+        Some(address.to_canonical())
+    }
+
+    fn is_loopback(&self) -> bool {
+        match self.address() {
+            Some(address) => address.is_loopback(),
+            None => self.0 == "localhost",
+        }
+    }
+}
+
+impl FromStr for HostName {
+    type Err = BadHostName;
+
+    fn from_str(text: &str) -> Result<Self, BadHostName> {
+        let bare = text
+            .strip_prefix('[')
+            .and_then(|text| text.strip_suffix(']'));
+        if let Ok(address) = bare.unwrap_or(text).parse::<IpAddr>() {
+            return Ok(Self(address.to_string()));
+        }
+        let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+        let is_name = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
+        if name.is_empty() || !is_name {
+            return Err(BadHostName(excerpt(&printable(text), SHOWN)));
+        }
+        Ok(Self(name))
+    }
+}
+
+/// Which hosts requests may be for: loopback, the address at which they arrive, and these.
+#[derive(Debug, Default)]
+pub(super) struct Guard {
+    allowed: Vec<HostName>,
+}
+
+impl Guard {
+    pub(super) fn allow(&mut self, host: HostName) {
+        self.allowed.push(host);
+    }
+
+    /// Lets a request pass that arrived at the address `at`.
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap, at: IpAddr) -> Result<(), Problem> {
+        let Some(host) = only(headers, &HOST)? else {
+            return Err(Problem::bad("the header `Host` is missing"));
+        };
+        // A whole URL in the request line counts as much as the header.
+        let in_line = uri.authority().map(hyper::http::uri::Authority::as_str);
+        for authority in [host].into_iter().chain(in_line) {
+            if !HostName::of_authority(authority).is_some_and(|host| self.is_allowed(&host, at)) {
+                return Err(foreign(authority));
+            }
+        }
+        match only(headers, &ORIGIN)? {
+            Some(origin) if !is_loopback_origin(origin) => {
+                let shown = excerpt(&printable(origin), SHOWN);
+                let message = format!("pages from `{shown}` may not ask this server");
+                Err(Problem::new(StatusCode::FORBIDDEN, message).code("forbidden_origin"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_allowed(&self, host: &HostName, at: IpAddr) -> bool {
+        host.is_loopback()
+            || host.address() == Some(at.to_canonical())
+            || self.allowed.contains(host)
+    }
+}
+
+fn foreign(authority: &str) -> Problem {
+    let shown = excerpt(&printable(authority), SHOWN);
+    let message = format!(
+        "this server does not answer for the host `{shown}`; `ipw serve --allow-host NAME` lets it"
+    );
+    Problem::new(StatusCode::FORBIDDEN, message).code("forbidden_host")
+}
+
+/// The one value of a header; two are somebody's trick.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    match (value.to_str(), values.next()) {
+        (Ok(text), None) => Ok(Some(text)),
+        _ => Err(Problem::bad(format!("the header `{name}` cannot be read"))),
+    }
+}
+
+fn is_loopback_origin(origin: &str) -> bool {
+    let authority = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| origin.strip_prefix(scheme));
+    authority
+        .and_then(HostName::of_authority)
+        .is_some_and(|host| host.is_loopback())
+}

@@ -1,0 +1,120 @@
+//! Texts that end a reply.
+
+/// Passes text through until one of the stops appears; holds back what may be the beginning of one.
+#[derive(Debug)]
+pub(crate) struct Stops {
+    stops: Vec<String>,
+    held: String,
+}
+
+/// What may go out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) text: String,
+    /// A stop has been seen: what came after it is dropped.
+    pub(crate) stopped: bool,
+}
+
+impl Stops {
+    pub(crate) fn new(stops: Vec<String>) -> Self {
+        Self {
+            stops,
+            held: String::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, text: &str) -> Passed {
+        if self.stops.is_empty() {
+            return Passed {
+                text: text.to_owned(),
+                stopped: false,
+            };
+        }
+        self.held.push_str(text);
+        let found = self
+            .stops
+            .iter()
+            .filter_map(|stop| self.held.find(stop.as_str()))
+            .min();
+        if let Some(at) = found {
+            self.held.truncate(at);
+            return Passed {
+                text: std::mem::take(&mut self.held),
+                stopped: true,
+            };
+        }
+        let keep = self.beginning();
+        let rest = self.held.split_off(self.held.len() - keep);
+        Passed {
+            text: std::mem::replace(&mut self.held, rest),
+            stopped: false,
+        }
+    }
+
+    /// What was held back and turned out to be text.
+    pub(crate) fn finish(self) -> String {
+        self.held
+    }
+
+    /// How many bytes at the end may be the beginning of a stop.
+    fn beginning(&self) -> usize {
+        let longest = |stop: &String| {
+            let lengths = stop.char_indices().map(|(at, _)| at).rev();
+            lengths
+                .into_iter()
+                .find(|length| self.held.ends_with(&stop[..*length]))
+                .unwrap_or(0)
+        };
+        self.stops.iter().map(longest).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn through(stops: &[&str], texts: &[&str]) -> (String, bool) {
+        let mut filter = Stops::new(stops.iter().map(|stop| (*stop).to_owned()).collect());
+        let mut out = String::new();
+        for text in texts {
+            let passed = filter.push(text);
+            out.push_str(&passed.text);
+            if passed.stopped {
+                return (out, true);
+            }
+        }
+        (out + &filter.finish(), false)
+    }
+
+    #[test]
+    fn a_stop_over_several_tokens_is_seen_and_is_no_part_of_the_reply() {
+        assert_eq!(
+            through(&["END"], &["abcE", "N", "D def"]),
+            ("abc".to_owned(), true)
+        );
+        assert_eq!(
+            through(&["END"], &["abcE", "N", "O"]),
+            ("abcENO".to_owned(), false)
+        );
+        assert_eq!(through(&["b", "ab"], &["xab"]), ("x".to_owned(), true));
+        assert_eq!(
+            through(&["é!"], &["caf", "é", "?"]),
+            ("café?".to_owned(), false)
+        );
+        assert_eq!(through(&[], &["a", "b"]), ("ab".to_owned(), false));
+    }
+
+    proptest! {
+        #[test]
+        fn however_it_is_cut_the_same_comes_out(
+            texts in proptest::collection::vec("[abé]{0,3}", 0..12), stop in "[abé]{1,3}",
+        ) {
+            let whole = texts.concat();
+            let wanted = whole.split_once(&stop).map_or((whole.clone(), false), |(before, _)| (before.to_owned(), true));
+            let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+            prop_assert_eq!(through(&[&stop], &texts), wanted);
+        }
+    }
+}

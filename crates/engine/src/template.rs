@@ -1,0 +1,224 @@
+//! Chat templates: the model file's own program that writes a conversation as one prompt.
+//!
+//! They are written for Python's Jinja as `transformers` sets it up, and come from wherever the
+//! file came from: their length, their steps and their output are bounded. The date is the
+//! caller's, because nobody here asks for the time.
+
+mod date;
+mod json;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Kwargs;
+use minijinja::{Environment, Error, ErrorKind, Value, context};
+
+/// The template of a file that brings none: what most models of the last years were trained on.
+pub const CHATML: &str = "{% for message in messages %}\
+    {{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}\
+    {% endfor %}\
+    {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+const LONGEST_TEMPLATE: usize = 256 << 10;
+const LONGEST_PROMPT: usize = 16 << 20;
+/// Steps; a real template takes some hundred per message.
+const FUEL: u64 = 5_000_000;
+/// Far more than templates nest, and it fits the stack of a thread in a debug build.
+const RECURSION: usize = 80;
+const NAME: &str = "chat_template";
+
+/// One turn of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it: `system`, `user`, `assistant`.
+    pub role: String,
+    /// What is said.
+    pub content: String,
+}
+
+impl Message {
+    /// A turn.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self {
+            role: role.into(),
+            content: content.into(),
+        }
+    }
+}
+
+/// Why there is no prompt.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// The template is too long.
+    #[error("the chat template is {0} bytes long, more than {LONGEST_TEMPLATE}")]
+    TooLong(usize),
+    /// The template cannot be parsed.
+    #[error("the chat template is not valid")]
+    Syntax(#[source] Box<Error>),
+    /// The template itself refuses the conversation, in these words.
+    #[error("the chat template refuses the conversation: {0}")]
+    Raised(String),
+    /// The template takes too many steps.
+    #[error("the chat template does not come to an end")]
+    Endless,
+    /// The prompt is too long.
+    #[error("the chat template writes more than {LONGEST_PROMPT} bytes")]
+    TooMuch,
+    /// The template fails on this conversation.
+    #[error("the chat template fails")]
+    Failed(#[source] Box<Error>),
+}
+
+/// A model's chat template, ready to be rendered any number of times.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    bos: String,
+    eos: String,
+}
+
+impl ChatTemplate {
+    /// Parses a template; `bos` and `eos` are the texts of the tokens that begin and end a text.
+    pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, TemplateError> {
+        if source.len() > LONGEST_TEMPLATE {
+            return Err(TemplateError::TooLong(source.len()));
+        }
+        let mut environment = Environment::new();
+        environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(RECURSION);
+        environment
+            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.add_function("raise_exception", raise_exception);
+        environment.add_filter("tojson", tojson);
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build();
+        let parsed = syntax.and_then(|syntax| {
+            environment.set_syntax(syntax);
+            environment.add_template_owned(NAME, without_generation_tags(source))
+        });
+        parsed.map_err(|error| TemplateError::Syntax(Box::new(error)))?;
+        Ok(Self {
+            environment,
+            bos: bos.to_owned(),
+            eos: eos.to_owned(),
+        })
+    }
+
+    /// Lets the template know what day it is; without, it takes whatever date is written in it.
+    #[must_use]
+    pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
+        let strftime_now = move |format: &str| date::format(format, year, month, day);
+        self.environment.add_function("strftime_now", strftime_now);
+        self
+    }
+
+    /// The conversation as one prompt, with the beginning of the assistant's turn if asked for.
+    pub fn render(
+        &self,
+        messages: &[Message],
+        add_generation_prompt: bool,
+    ) -> Result<String, TemplateError> {
+        let turns = messages.iter().map(|message| {
+            context! { role => &message.role, content => &message.content }
+        });
+        let context = context! {
+            messages => turns.collect::<Vec<_>>(),
+            add_generation_prompt,
+            bos_token => &self.bos,
+            eos_token => &self.eos,
+            tools => (),
+            documents => (),
+        };
+        let mut prompt = Limited(Vec::new());
+        let template = self.environment.get_template(NAME).map_err(explained)?;
+        let rendered = template.render_captured_to(context, &mut prompt);
+        rendered.map_err(explained)?;
+        // Jinja writes texts only, so nothing is ever replaced here.
+        Ok(String::from_utf8(prompt.0).unwrap_or_default())
+    }
+}
+
+/// `transformers` marks with these what a model is trained on; for a prompt they say nothing.
+fn without_generation_tags(source: &str) -> String {
+    let mut source = source.to_owned();
+    for (open, close) in [("", ""), ("-", ""), ("", "-"), ("-", "-")] {
+        for (tag, instead) in [("generation", "if true"), ("endgeneration", "endif")] {
+            let written = format!("{{%{open} {tag} {close}%}}");
+            source = source.replace(&written, &format!("{{%{open} {instead} {close}%}}"));
+        }
+    }
+    source
+}
+
+/// What the template said when it refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Raised(String);
+
+fn raise_exception(text: String) -> Result<Value, Error> {
+    let raised = Error::new(ErrorKind::InvalidOperation, "raise_exception");
+    Err(raised.with_source(Raised(text)))
+}
+
+/// Not the filter that minijinja brings: that one writes for HTML.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "minijinja hands the options over"
+)]
+fn tojson(value: &Value, options: Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    let _: Option<bool> = options.get("ensure_ascii")?;
+    options.assert_all_used()?;
+    json::as_python_does(value, indent.map(|indent| indent.min(16)))
+}
+
+fn explained(error: Error) -> TemplateError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(found) = cause {
+        if let Some(Raised(text)) = found.downcast_ref() {
+            return TemplateError::Raised(text.clone());
+        }
+        if is_full(found) {
+            return TemplateError::TooMuch;
+        }
+        let kind = found.downcast_ref().map(Error::kind);
+        if kind == Some(ErrorKind::OutOfFuel) {
+            return TemplateError::Endless;
+        }
+        cause = found.source();
+    }
+    TemplateError::Failed(Box::new(error))
+}
+
+/// The prompt has reached its limit.
+#[derive(Debug, thiserror::Error)]
+#[error("the prompt is full")]
+struct Full;
+
+fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let written = error.downcast_ref::<io::Error>();
+    let cause = written.and_then(io::Error::get_ref);
+    cause
+        .and_then(|cause| cause.downcast_ref::<Full>())
+        .is_some()
+}
+
+struct Limited(Vec<u8>);
+
+impl io::Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST_PROMPT {
+            return Err(io::Error::other(Full));
+        }
+        self.0.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! One fetcher at a time.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+
+use crate::progress::{Progress, Report};
+
+/// A lock that ends with this value, or with the process, however that ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock; if another process has it, says so and waits.
+    pub(crate) fn take(path: &Path, report: Report<'_>) -> io::Result<Self> {
+        let file = open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                report(Progress::Waiting {
+                    lock: path.to_owned(),
+                });
+                file.lock()?;
+            }
+            // A file system without locks: the checksum still decides.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        Ok(Self { _file: file })
+    }
+
+    /// Takes the lock if nobody has it.
+    pub(crate) fn try_take(path: &Path) -> io::Result<Option<Self>> {
+        let file = open(path)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
+                Err(error)
+            }
+            _ => Ok(Some(Self { _file: file })),
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_taker_is_told_and_gets_it_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("locks").join("m");
+        let first = Lock::take(&path, &mut |_| panic!("nobody has it")).unwrap();
+        assert!(Lock::try_take(&path).unwrap().is_none());
+        std::thread::scope(|scope| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let path = &path;
+            let second = scope.spawn(move || {
+                Lock::take(path, &mut |progress| sender.send(progress).unwrap()).unwrap()
+            });
+            let told = receiver.recv().unwrap();
+            assert_eq!(told, Progress::Waiting { lock: path.clone() });
+            drop(first);
+            drop(second.join().unwrap());
+        });
+        assert!(Lock::try_take(&path).unwrap().is_some());
+    }
+}

@@ -1,0 +1,149 @@
+//! One attempt to get a file from the hub, from where the last one ended.
+
+use url::Url;
+
+use crate::digest::is_sha256;
+use crate::error::{Failure, ModelError};
+use crate::http::{self, Answer};
+use crate::hub::Hub;
+use crate::part::{Broken, Origin, Part};
+use crate::place::{Expected, Verified};
+use crate::progress::{Progress, Report};
+use crate::space;
+
+/// Why an attempt ended without the file.
+pub(crate) enum Stop {
+    /// It is of no use to ask again.
+    Final(Failure),
+    /// What is here does not belong to what is there.
+    StartOver(String),
+    /// The transfer broke after so many bytes.
+    Broken { reason: String, done: u64 },
+}
+
+impl From<String> for Stop {
+    fn from(reason: String) -> Self {
+        Self::Final(Failure::Source(reason))
+    }
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Self {
+        Self::Final(Failure::Fatal(error))
+    }
+}
+
+/// A file of the hub and where it is to go.
+pub(crate) struct Transfer<'a> {
+    pub(crate) hub: &'a Hub,
+    pub(crate) url: &'a Url,
+    pub(crate) expected: &'a Expected,
+    pub(crate) part: &'a Part,
+}
+
+impl Transfer<'_> {
+    /// Asks once for what is missing, and takes what comes.
+    pub(crate) fn attempt(&self, report: Report<'_>) -> Result<Verified, Stop> {
+        let (left, version) = self.part.left(self.url.as_str(), self.expected);
+        let is_whole = left > 0 && self.expected.bytes == Some(left);
+        let mut offset = left;
+        let mut total = self.expected.bytes;
+        let mut body = None;
+        let mut origin = Origin {
+            url: self.url.to_string(),
+            version,
+        };
+        let mut checksum = None;
+        // A part that ends where the file does was complete when the process died.
+        if !is_whole {
+            let token = self.hub.token.as_ref();
+            let answer = http::get(self.url, left, token, &self.hub.patience)
+                .map_err(|reason| Stop::Broken { reason, done: 0 })?;
+            let is_other = match answer.status {
+                206 => answer.version != origin.version,
+                // Many servers give no version with a refusal.
+                416 => answer.version.is_some() && answer.version != origin.version,
+                _ => false,
+            };
+            if is_other {
+                return Err(Stop::StartOver("the file there has changed".to_owned()));
+            }
+            offset = self.accepted(&answer, left)?;
+            total = self.announced(&answer, offset)?.or(total);
+            origin.version = answer.version;
+            checksum = answer.hub_version.filter(|version| is_sha256(version));
+            body = (answer.status != 416).then_some(answer.body);
+        }
+        if let Some(total) = total {
+            space::ensure(self.part.directory(), total.saturating_sub(offset), offset)?;
+        }
+        let mut arriving = self.part.open(offset, &origin, report)?;
+        if let Some(mut body) = body {
+            report(Progress::Started {
+                resumed: offset,
+                total,
+            });
+            arriving
+                .take(&mut body, total, self.part, report)
+                .map_err(|broken| match broken {
+                    Broken::Ours(error) => error.into(),
+                    Broken::Source(error) => Stop::Broken {
+                        reason: format!(
+                            "the transfer broke off after {} bytes: {error}",
+                            arriving.done
+                        ),
+                        done: arriving.done,
+                    },
+                })?;
+        }
+        let verified = self.part.verify(arriving, self.expected, checksum);
+        verified.map_err(|failure| match failure {
+            // What an earlier process left may be at fault, not what the server sent.
+            Failure::Source(reason) if offset > 0 => Stop::StartOver(reason),
+            failure => Stop::Final(failure),
+        })
+    }
+
+    /// From which byte on the answer has the file.
+    fn accepted(&self, answer: &Answer, left: u64) -> Result<u64, Stop> {
+        let range = answer.range;
+        match answer.status {
+            200 => Ok(0),
+            206 if range.and_then(|range| range.start) == Some(left) => Ok(left),
+            416 if left > 0 && range.and_then(|range| range.total) == Some(left) => Ok(left),
+            206 | 416 if left > 0 => {
+                let reason = "the server has other bytes than were asked for";
+                Err(Stop::StartOver(reason.to_owned()))
+            }
+            401 | 403 => Err(format!(
+                "the server refuses ({}): the file does not exist, is private, or its licence is to \
+                 be accepted on the hub; {}",
+                answer.status,
+                if self.hub.token.is_some() {
+                    "`HF_TOKEN` is set and does not help"
+                } else {
+                    "set `HF_TOKEN` to a token that may read it"
+                }
+            )
+            .into()),
+            404 => Err("the server has no such file (404)".to_owned().into()),
+            status => Err(format!("the server answers {status}").into()),
+        }
+    }
+
+    /// The whole file's size as the server has it.
+    fn announced(&self, answer: &Answer, offset: u64) -> Result<Option<u64>, Stop> {
+        let in_range = answer.range.and_then(|range| range.total);
+        let by_length = answer
+            .content_length
+            .filter(|_| answer.status != 416)
+            .map(|length| offset.saturating_add(length));
+        let announced = in_range.or(by_length).or(answer.linked_size);
+        match (announced, self.expected.bytes) {
+            (Some(found), Some(bytes)) if found != bytes => {
+                Err(format!("wrong length: expected {bytes} bytes, the server has {found}").into())
+            }
+            _ => Ok(announced),
+        }
+    }
+}

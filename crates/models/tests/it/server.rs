@@ -1,0 +1,200 @@
+//! A small HTTP server that has one file, and bad manners on request.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// A request as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) range: Option<String>,
+    pub(crate) authorization: Option<String>,
+}
+
+/// What to answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    File(Served),
+    /// A status with these header lines and no body.
+    Status(u16, Vec<String>),
+    /// Nothing at all, until the other side gives up.
+    Hang,
+}
+
+/// How the file is served.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Served {
+    pub(crate) content: Vec<u8>,
+    pub(crate) ignores_range: bool,
+    pub(crate) hides_length: bool,
+    /// Closes the connection after so many bytes of the body.
+    pub(crate) cut_after: Option<usize>,
+    pub(crate) headers: Vec<String>,
+}
+
+impl Served {
+    pub(crate) fn of(content: &[u8]) -> Self {
+        Self {
+            content: content.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn header(mut self, line: impl Into<String>) -> Self {
+        self.headers.push(line.into());
+        self
+    }
+
+    pub(crate) fn cut_after(mut self, bytes: usize) -> Self {
+        self.cut_after = Some(bytes);
+        self
+    }
+}
+
+pub(crate) fn redirect(location: &str) -> Reply {
+    Reply::Status(302, vec![format!("Location: {location}")])
+}
+
+pub(crate) struct Server {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    is_closing: Arc<AtomicBool>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Answers the request with the number `nth`, from 0, as `script` says.
+    pub(crate) fn start(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let (log, closing) = (Arc::clone(&asked), Arc::clone(&is_closing));
+        let script = Arc::new(script);
+        let accepting = thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if closing.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (log, script) = (Arc::clone(&log), Arc::clone(&script));
+                // A client that goes away early is what several tests are about.
+                thread::spawn(move || {
+                    let _ = answer(stream, &log, &*script);
+                });
+            }
+        });
+        Self {
+            address,
+            asked,
+            is_closing,
+            accepting: Some(accepting),
+        }
+    }
+
+    /// Always the same file.
+    pub(crate) fn of(served: Served) -> Self {
+        Self::start(move |_, _| Reply::File(served.clone()))
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    pub(crate) fn ranges(&self) -> Vec<Option<String>> {
+        self.asked().into_iter().map(|asked| asked.range).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+    }
+}
+
+fn answer(
+    mut stream: TcpStream,
+    log: &Mutex<Vec<Asked>>,
+    script: &dyn Fn(&Asked, usize) -> Reply,
+) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+    let mut asked = Asked {
+        path: first.split(' ').nth(1).unwrap_or_default().to_owned(),
+        range: None,
+        authorization: None,
+    };
+    for line in lines {
+        let line = line?;
+        let Some((name, value)) = line.split_once(": ") else {
+            break;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "range" => asked.range = Some(value.to_owned()),
+            "authorization" => asked.authorization = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    let nth = {
+        let mut log = log.lock().unwrap();
+        log.push(asked.clone());
+        log.len() - 1
+    };
+    match script(&asked, nth) {
+        Reply::Hang => {
+            stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+            Ok(())
+        }
+        Reply::Status(status, headers) => {
+            let headers: String = headers.iter().flat_map(|line| [line, "\r\n"]).collect();
+            write!(
+                stream,
+                "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n{headers}\r\n"
+            )
+        }
+        Reply::File(served) => serve(&mut stream, &served, asked.range.as_deref()),
+    }
+}
+
+fn serve(stream: &mut TcpStream, served: &Served, range: Option<&str>) -> std::io::Result<()> {
+    let total = served.content.len();
+    let start = range.filter(|_| !served.ignores_range).and_then(|range| {
+        range
+            .strip_prefix("bytes=")?
+            .strip_suffix('-')?
+            .parse()
+            .ok()
+    });
+    let mut head = match start {
+        Some(start) if start >= total => {
+            format!("HTTP/1.1 416 X\r\nContent-Range: bytes */{total}\r\nContent-Length: 0\r\n")
+        }
+        Some(start) => format!(
+            "HTTP/1.1 206 X\r\nContent-Range: bytes {start}-{}/{total}\r\n",
+            total - 1
+        ),
+        None => "HTTP/1.1 200 X\r\n".to_owned(),
+    };
+    let body = served.content.get(start.unwrap_or(0)..).unwrap_or_default();
+    if !served.hides_length && !body.is_empty() {
+        head.push_str(&["Content-Length: ", &body.len().to_string(), "\r\n"].concat());
+    }
+    for line in &served.headers {
+        head.extend([line, "\r\n"]);
+    }
+    write!(stream, "{head}Connection: close\r\n\r\n")?;
+    stream.write_all(&body[..served.cut_after.unwrap_or(body.len()).min(body.len())])?;
+    stream.flush()
+}

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 const EXAMPLES: &str = "\
 Examples:
+  ipw profile
   ipw profile --client openai --client-base-url http://127.0.0.1:8080 --model smollm2
   ipw profile --client openai --model m --dataset questions.jsonl --max-queries 100
   ipw profile --client openai --model m --param temperature=0 --param max_tokens=128
@@ -151,10 +152,12 @@ pub(crate) struct ShowArgs {
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ProfileArgs {
-    /// How to reach the service (see `ipw list clients`)
+    /// How to reach the service (see `ipw list clients`) [default: embedded, with a URL openai]
     #[arg(long, value_name = "ID", env = "IPW_CLIENT", help_heading = "Service")]
     pub(crate) client: Option<String>,
-    /// The model, by the name that the service knows
+    /// The model: by the name that the service knows; for the engine a name that `ipw models list`
+    /// shows, a GGUF file or `hf:owner/repo/file.gguf` [default: smollm2-135m, or the service's
+    /// only one]
     #[arg(long, value_name = "NAME", env = "IPW_MODEL", help_heading = "Service")]
     pub(crate) model: Option<String>,
     /// Where the service is, with or without `/v1`

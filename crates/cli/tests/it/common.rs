@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use ipw_core::time::Clock;
@@ -10,6 +10,20 @@ use ipw_reference::{Received, Script, Service};
 use ipw_runner::SystemClock;
 use ipw_store::Run;
 use serde_json::{Value, json};
+
+/// Tests that take all cores, and one that promises something within a second, keep out of each
+/// other's way.
+static CORES: RwLock<()> = RwLock::new(());
+
+/// Held by a test that computes on all cores.
+pub(crate) fn all_cores() -> RwLockReadGuard<'static, ()> {
+    CORES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held by a test that needs the machine to answer in time.
+pub(crate) fn no_other_load() -> RwLockWriteGuard<'static, ()> {
+    CORES.write().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A place for one test: a service, and a directory for runs.
 pub(crate) struct Place {

@@ -8,7 +8,7 @@ use ipw_testkit::tiny_model::{GgufValue, TinyModel};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::common::{Said, ipw, rows, said, spawn, summary, wait_until};
+use crate::common::{Said, all_cores, ipw, rows, said, spawn, summary, wait_until};
 
 const NOWHERE: &str = "http://127.0.0.1:1";
 
@@ -240,6 +240,7 @@ fn without_flags_and_without_a_network_the_way_out_is_shown() {
 
 #[test]
 fn a_second_signal_ends_a_reply_between_tokens() {
+    let _busy = all_cores();
     // A reply of some seconds.
     let model = TinyModel {
         context: 1 << 17,
@@ -299,6 +300,7 @@ fn with_an_empty_home_the_first_run_fetches_and_the_second_starts_at_once() {
     if or_skip(ipw_testkit::model()).is_none() {
         return;
     }
+    let _busy = all_cores();
     let place = tempfile::tempdir().unwrap();
     let home = place.path().join("home");
     std::fs::create_dir(&home).unwrap();

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::common::{Place, questions, rows, spawn};
+use crate::common::{Place, no_other_load, questions, rows, spawn};
 use ipw_reference::{Script, SendKind};
 use ipw_store::Run;
 use ipw_testkit::hugging_face::{self, Rows};
@@ -71,6 +71,7 @@ fn kill_one(number: u64) -> Killed {
 
 #[test]
 fn fifty_kills_lose_nothing_that_is_older_than_a_second() {
+    let alone = no_other_load();
     let numbers: Vec<u64> = (0..KILLS).collect();
     let killed: Vec<Killed> = std::thread::scope(|scope| {
         let lanes: Vec<_> = numbers
@@ -88,6 +89,8 @@ fn fifty_kills_lose_nothing_that_is_older_than_a_second() {
             .flat_map(|lane| lane.join().unwrap())
             .collect()
     });
+
+    drop(alone);
 
     let mut counts = Vec::new();
     for (number, Killed { run, owed, place }) in killed.iter().enumerate() {

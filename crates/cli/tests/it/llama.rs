@@ -28,6 +28,7 @@ impl Lab {
     fn make() -> Result<Self, Missing> {
         let datasets = hugging_face::newest()?;
         // One thread: two spin for each other, and crawl where the cores have other work too.
+        let _busy = crate::common::all_cores();
         let server = LlamaServer::start(1)?;
         let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join("llama");
         if output.exists() {

@@ -11,7 +11,7 @@ use ipw_testkit::{Venv, or_skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::common::{ipw, rows, said};
+use crate::common::{all_cores, ipw, rows, said};
 
 /// A directory with a model.
 struct Place(tempfile::TempDir);
@@ -136,6 +136,7 @@ const SCRIPT: &str = include_str!("serve/ask.py");
 
 #[test]
 fn the_official_python_package_talks_to_it() {
+    let _busy = all_cores();
     let Some(python) = or_skip(Venv::ensure("openai", &["openai==3.49.0"])) else {
         return;
     };
@@ -168,6 +169,7 @@ fn the_official_python_package_talks_to_it() {
 
 #[test]
 fn profile_counts_the_same_by_the_server_and_in_process() {
+    let _busy = all_cores();
     let place = Place::new(&TinyModel::default());
     let questions = [
         "What is 2 + 2?",
@@ -215,6 +217,7 @@ fn a_signal_ends_it_well() {
 
 #[test]
 fn a_second_signal_does_not_wait_for_replies() {
+    let _busy = all_cores();
     let place = Place::new(&TinyModel {
         context: 64_000,
         ..TinyModel::default()

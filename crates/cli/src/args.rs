@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "engine")]
 use ipw_engine::server::guard::HostName;
+use ipw_runner::Tolerance;
 use serde::{Deserialize, Deserializer};
 
 const EXAMPLES: &str = "\
@@ -21,7 +22,7 @@ Examples:
   ipw show runs/profile_EPYC9654_smollm2_starter
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
-credentials, 4 more than 10 % of the rows failed, 5 energy was required and is not
+credentials, 4 more rows failed than `--max-failed` allows, 5 energy was required and is not
 available, 6 output exists, 130 interrupted (what there is
 was saved).";
 
@@ -201,6 +202,23 @@ pub(crate) struct ProfileArgs {
     )]
     pub(crate) request_timeout: Option<Span>,
 
+    /// How long the first token may take [default: as long as the query]
+    #[arg(
+        long,
+        value_name = "D",
+        env = "IPW_FIRST_TOKEN_TIMEOUT",
+        help_heading = "Service"
+    )]
+    pub(crate) first_token_timeout: Option<Span>,
+    /// How long the service may be silent in the middle of a reply [default: as long as the query]
+    #[arg(
+        long,
+        value_name = "D",
+        env = "IPW_IDLE_TIMEOUT",
+        help_heading = "Service"
+    )]
+    pub(crate) idle_timeout: Option<Span>,
+
     /// A known dataset or a file (see `ipw list datasets`) [default: starter]
     #[arg(
         long,
@@ -236,6 +254,23 @@ pub(crate) struct ProfileArgs {
     /// Queries before the first that counts; they are not from the dataset [default: 3]
     #[arg(long, value_name = "N", env = "IPW_WARMUP", help_heading = "Workload")]
     pub(crate) warmup: Option<u32>,
+
+    /// Exit with 4 if more rows failed: a number, or a share like `10%` [default: 10%]
+    #[arg(
+        long,
+        value_name = "N|P%",
+        env = "IPW_MAX_FAILED",
+        help_heading = "Workload"
+    )]
+    pub(crate) max_failed: Option<Tolerance>,
+    /// Send no more once more queries than that have failed; a share counts from the tenth query on
+    #[arg(
+        long,
+        value_name = "N|P%",
+        env = "IPW_MAX_ERROR_RATE",
+        help_heading = "Workload"
+    )]
+    pub(crate) max_error_rate: Option<Tolerance>,
 
     /// Time between two readings of the hardware [default: 10ms]
     #[arg(
@@ -308,7 +343,8 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "PATH", help_heading = "Configuration",
           conflicts_with_all = ["client", "model", "client_base_url", "client_param", "dataset",
                                 "dataset_param", "max_queries", "param", "system", "warmup",
-                                "request_timeout", "api_key_env", "api_key_file", "config"])]
+                                "request_timeout", "first_token_timeout", "idle_timeout",
+                                "max_failed", "max_error_rate", "api_key_env", "api_key_file", "config"])]
     #[serde(skip)]
     pub(crate) plan: Option<PathBuf>,
 }

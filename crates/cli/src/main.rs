@@ -4,6 +4,7 @@ mod args;
 mod clients;
 mod commands;
 mod error;
+mod failures;
 mod grading;
 mod hardware;
 mod next;

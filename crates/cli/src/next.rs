@@ -100,6 +100,24 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ipw_reference::{Script, Service};
+    use ipw_runner::SystemClock;
+
+    #[test]
+    fn a_service_that_answers_is_found_and_a_closed_port_is_not() {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let service = Service::start(Arc::clone(&clock), |_| Script::words(1)).unwrap();
+        let port: u16 = service.url().rsplit(':').next().unwrap().parse().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        // Nobody listens on port 1 of a sane machine.
+        let found = runtime.block_on(look_at(&[1, port], &clock));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].url, format!("http://127.0.0.1:{port}"));
+        assert_eq!(found[0].models, ["reference"]);
+    }
 
     #[test]
     fn a_found_service_gets_its_command() {

@@ -58,6 +58,7 @@ mod tests {
 
     fn overview(rows_thinly_covered: u64) -> Overview {
         Overview {
+            failures: Vec::new(),
             rows: 3,
             outcomes: BTreeMap::new(),
             tokens: TokenTotals::default(),

@@ -11,6 +11,7 @@ use ipw_store::Overview;
 use ipw_store::overview::{Distribution, EnergyTotals};
 
 use crate::error::CliError;
+use crate::failures;
 use crate::grading::efficiency;
 
 /// Width of the first column of tables, and of the others.
@@ -78,6 +79,10 @@ pub(crate) fn overview(
     }
     if let Some(table) = latencies(overview, width()) {
         let _ = writeln!(text, "\n{table}");
+    }
+    let failures = failures::lines(overview);
+    if !failures.is_empty() {
+        let _ = writeln!(text, "\n{}", failures.join("\n"));
     }
     if !notes.is_empty() {
         text.push('\n');
@@ -300,6 +305,7 @@ mod tests {
             throughput_tokens_per_sec: None,
             energy: EnergyTotals::default(),
             verdicts: Verdicts::default(),
+            failures: Vec::new(),
         };
         for (width, columns) in [(80, 6), (40, 2), (20, 2)] {
             let table = latencies(&overview, width).unwrap();

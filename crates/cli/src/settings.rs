@@ -10,7 +10,7 @@ use ipw_core::params::Params;
 use ipw_core::secret::looks_secret;
 use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Load, Output, ServiceHost, Telemetry};
-use ipw_runner::{Arrivals, Plan, Stop};
+use ipw_runner::{Arrivals, Failures, Plan, Stop};
 use serde::Deserialize;
 use serde_json::Map;
 
@@ -66,6 +66,14 @@ pub(crate) fn resolve(
                 .request_timeout
                 .map_or(REQUEST_TIMEOUT, |Span(limit)| limit)
                 .as_secs_f64(),
+            first_token_timeout_seconds: args
+                .first_token_timeout
+                .map(|Span(limit)| limit.as_secs_f64()),
+            idle_timeout_seconds: args.idle_timeout.map(|Span(limit)| limit.as_secs_f64()),
+        },
+        failures: Failures {
+            max_failed: args.max_failed.unwrap_or(Failures::default().max_failed),
+            max_error_rate: args.max_error_rate,
         },
         telemetry: telemetry(args)?,
         client,
@@ -142,6 +150,10 @@ impl ProfileArgs {
             model,
             client_base_url,
             request_timeout,
+            first_token_timeout,
+            idle_timeout,
+            max_failed,
+            max_error_rate,
             dataset,
             max_queries,
             system,

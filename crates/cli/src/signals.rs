@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: once to drain, twice to end at once.
+//! SIGINT, SIGTERM and SIGHUP: once to drain, twice to end at once.
 
 use ipw_runner::Interrupter;
 use ipw_runner::interrupt::Force;
@@ -10,11 +10,14 @@ use crate::screen;
 pub(crate) fn listen(interrupter: Interrupter, quiet: bool) -> std::io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // The terminal is gone; what was measured is not.
+    let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
             }
             let force = interrupter.interrupt();
             if !quiet {

@@ -64,6 +64,12 @@ pub struct Request<'a> {
     pub parameters: &'a Map<String, Value>,
     /// How long the whole may take.
     pub timeout: Duration,
+    /// How long the first token may take, from the start of the attempt; `None`: no limit but the
+    /// whole's.
+    pub first_token_timeout: Option<Duration>,
+    /// How long the service may send no further event once the first token has come; `None`: no
+    /// limit but the whole's.
+    pub idle_timeout: Option<Duration>,
     /// Ends the query at once, keeping what came so far.
     pub cancel: Cancel,
 }

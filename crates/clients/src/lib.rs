@@ -6,8 +6,13 @@
 mod client;
 mod http;
 pub mod key;
+mod message;
+pub mod ndjson;
+mod ollama;
 mod openai;
+mod service;
 pub mod sse;
+mod stream;
 
 pub use client::{BoxFuture, Cancel, Canceller, Client, CloseError, NotReady, Request};
 pub use http::BaseUrl;
@@ -59,7 +64,7 @@ pub struct Known {
 
 /// All clients.
 pub const fn known() -> &'static [Known] {
-    &[openai::KNOWN]
+    &[openai::KNOWN, ollama::KNOWN]
 }
 
 /// A client that cannot be made from what was asked.
@@ -101,6 +106,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 pub fn connect(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientError> {
     match spec.id.as_str() {
         "openai" => Ok(Box::new(openai::OpenAi::new(spec, clock)?)),
+        "ollama" => Ok(Box::new(ollama::Ollama::new(spec, clock)?)),
         other => Err(ClientError::Unknown {
             id: other.to_owned(),
             nearest: nearest(other, known().iter().map(|known| known.id)).map(str::to_owned),

@@ -4,23 +4,17 @@ mod chat;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::{Method, StatusCode};
 use ipw_core::nearest::nearest_few;
-use ipw_core::reply::{Exchange, Failure, Outcome, Reply, Timing};
-use ipw_core::text::excerpt;
+use ipw_core::reply::Reply;
 use ipw_core::time::Clock;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tokio::time::timeout;
 
 use crate::client::{BoxFuture, Client, CloseError, NotReady, Request};
-use crate::http::{Answered, BaseUrl, Connector, HttpError, HttpRequest, Pool};
-use crate::key::{self, Key};
-use crate::sse::Splitter;
+use crate::http::BaseUrl;
+use crate::message::{Message, messages};
+use crate::service::Service;
 use crate::{ClientError, ClientSpec, Known};
 use chat::Chat;
 
@@ -35,21 +29,9 @@ pub(crate) const KNOWN: Known = Known {
     reserved: &["model", "messages", "stream", "stream_options"],
 };
 
-/// How long an untimed question (health, models) may take.
-const QUESTION_LIMIT: Duration = Duration::from_secs(10);
-/// How long the end of the body may take after `[DONE]` before the connection is given up.
-const AFTERMATH: Duration = Duration::from_millis(100);
-/// How much of an error's body is read.
-const ERROR_BODY: usize = 64 << 10;
-/// How much of a model list is read.
-const LIST_BODY: usize = 16 << 20;
-
 /// The client `openai`.
 pub(crate) struct OpenAi {
-    url: BaseUrl,
-    key: Option<Key>,
-    pool: Pool,
-    clock: Arc<dyn Clock>,
+    service: Service,
     include_usage: bool,
 }
 
@@ -65,66 +47,26 @@ struct ChatRequest<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: &'a str,
-}
-
-#[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
 }
 
 impl OpenAi {
     pub(crate) fn new(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Self, ClientError> {
-        let mut params = spec.params.reader("openai");
+        let mut params = spec.params.reader(KNOWN.id);
         let include_usage = params
             .parsed("include_usage", "`true` or `false`")?
             .unwrap_or(true);
         params.finish()?;
         let url = spec.base_url.as_deref().unwrap_or(KNOWN.default_url);
         let url = BaseUrl::parse(url)?.with_v1();
-        let key = key::resolve(&spec.key, &url, spec.insecure_key)?;
-        let limit = Duration::from_secs_f64(spec.connect_timeout_seconds);
-        let pool = Pool::new(Connector::new(url.clone(), limit), Arc::clone(&clock));
         Ok(Self {
-            url,
-            key,
-            pool,
-            clock,
+            service: Service::new(spec, url, clock)?,
             include_usage,
         })
     }
 
-    fn request(&self, method: Method, endpoint: &str, body: Vec<u8>) -> HttpRequest {
-        let mut request = hyper::Request::builder()
-            .method(method)
-            .uri(self.url.path_of(endpoint))
-            .header("host", self.url.authority())
-            .header("user-agent", concat!("ipw/", env!("CARGO_PKG_VERSION")));
-        if !body.is_empty() {
-            request = request
-                .header("content-type", "application/json")
-                .header("accept", "text/event-stream");
-        }
-        if let Some(key) = &self.key {
-            request = request.header("authorization", key.bearer());
-        }
-        request
-            .body(Full::new(Bytes::from(body)))
-            .expect("a checked URL and key make valid headers")
-    }
-
     fn body(&self, request: &Request<'_>) -> Vec<u8> {
-        let mut messages = Vec::with_capacity(2);
-        messages.extend(request.system.map(|content| Message {
-            role: "system",
-            content,
-        }));
-        messages.push(Message {
-            role: "user",
-            content: &request.query.problem,
-        });
         let mut parameters = request.parameters.clone();
         parameters.retain(|name, _| !KNOWN.reserved.contains(&name.as_str()));
         let stream_options = self.include_usage.then_some(StreamOptions {
@@ -132,7 +74,7 @@ impl OpenAi {
         });
         let body = ChatRequest {
             model: request.model,
-            messages,
+            messages: messages(request),
             stream: true,
             stream_options,
             parameters,
@@ -140,138 +82,8 @@ impl OpenAi {
         serde_json::to_vec(&body).expect("texts and JSON values serialize")
     }
 
-    /// An untimed GET below the base URL.
-    async fn get(&self, endpoint: &str) -> Result<(StatusCode, Vec<u8>), HttpError> {
-        let mut timing = Timing::begun(self.clock.now());
-        let mut exchange = Exchange::default();
-        let request = self.request(Method::GET, endpoint, Vec::new());
-        let ask = async {
-            let mut answered = self.pool.send(request, &mut timing, &mut exchange).await?;
-            let body = answered.body.collect(LIST_BODY).await?;
-            let status = answered.response.status();
-            self.pool.give_back(answered.body);
-            Ok((status, body))
-        };
-        timeout(QUESTION_LIMIT, ask).await.unwrap_or_else(|_| {
-            let text = format!("no answer within {QUESTION_LIMIT:?}");
-            Err(HttpError::new(Failure::Reset, text))
-        })
-    }
-
-    /// Reads the stream into `chat`; returns the splitter's or transport's fault.
-    async fn read(
-        &self,
-        answered: &mut Answered,
-        chat: &mut Chat,
-        timing: &mut Timing,
-    ) -> Result<(), HttpError> {
-        let mut splitter = Splitter::default();
-        while !chat.is_done() && !chat.is_broken() {
-            let Some((bytes, at)) = answered.body.next().await? else {
-                splitter.finish(|data| chat.event(data, timing.end));
-                return Ok(());
-            };
-            timing.end = at;
-            splitter
-                .push(&bytes, |data| chat.event(data, at))
-                .map_err(|error| HttpError::new(Failure::TooLarge, error.to_string()))?;
-        }
-        Ok(())
-    }
-
-    async fn exchange(&self, body: Vec<u8>, progress: &mut Progress) -> Result<(), HttpError> {
-        let Progress {
-            chat,
-            timing,
-            exchange,
-        } = progress;
-        let request = self.request(Method::POST, "/chat/completions", body);
-        let mut answered = self.pool.send(request, timing, exchange).await?;
-        timing.end = timing.first_byte.unwrap_or(timing.end);
-        if !answered.response.status().is_success() {
-            return Err(http_failure(&mut answered, timing).await);
-        }
-        if let Some(kind) = not_a_stream(&answered) {
-            let body = answered.body.collect(ERROR_BODY).await?;
-            let shown = excerpt(&String::from_utf8_lossy(&body), 200);
-            let text = format!("the reply is `{kind}`, not an event stream: {shown}");
-            return Err(HttpError::new(Failure::NotAStream, text));
-        }
-        self.read(&mut answered, chat, timing).await?;
-        if !chat.is_broken() {
-            // The connection is free for the next query once the body has ended.
-            while let Ok(Ok(Some(_))) = timeout(AFTERMATH, answered.body.next()).await {}
-            self.pool.give_back(answered.body);
-        }
-        Ok(())
-    }
-
-    async fn send_query(&self, mut request: Request<'_>) -> Reply {
-        let mut progress = Progress::begun(self.clock.now());
-        let body = self.body(&request);
-        let ended = tokio::select! {
-            biased;
-            ended = self.exchange(body, &mut progress) => Ended::ByItself(ended),
-            () = request.cancel.cancelled() => Ended::Cancelled,
-            () = tokio::time::sleep(request.timeout) => Ended::TimedOut(request.timeout),
-        };
-        progress.reply(ended, self.clock.now())
-    }
-
-    async fn check(&self) -> Result<(), NotReady> {
-        let (status, body) = self.get("/models").await.map_err(|error| NotReady {
-            cause: error.text,
-            help: Some(format!(
-                "start the service, or name another with `--client-base-url` (now {})",
-                self.url.as_str()
-            )),
-        })?;
-        match status.as_u16() {
-            401 | 403 => Err(self.refused(status)),
-            503 => Err(NotReady {
-                cause: format!("the service is not ready ({status}){}", said(&body)),
-                help: Some("wait until the model is loaded, then try again".to_owned()),
-            }),
-            500.. => Err(NotReady {
-                cause: format!("the service is broken ({status}){}", said(&body)),
-                help: Some("look into the service's own log".to_owned()),
-            }),
-            // Something answers; whether it lists models is not our concern here.
-            _ => Ok(()),
-        }
-    }
-
-    fn refused(&self, status: StatusCode) -> NotReady {
-        let (cause, help) = if self.key.is_some() {
-            (
-                "refuses our key",
-                "check the key, and that it belongs to this service",
-            )
-        } else {
-            (
-                "asks for a key",
-                "give it by `--api-key-env NAME` or `--api-key-file PATH`",
-            )
-        };
-        NotReady {
-            cause: format!("the service {cause} ({status})"),
-            help: Some(help.to_owned()),
-        }
-    }
-
     async fn list(&self) -> Result<Vec<String>, NotReady> {
-        let not_listed = |cause: String| NotReady { cause, help: None };
-        let (status, body) = self
-            .get("/models")
-            .await
-            .map_err(|error| not_listed(error.text))?;
-        if !status.is_success() {
-            return Err(not_listed(format!(
-                "the service lists no models ({status})"
-            )));
-        }
-        let list: wire::ModelList = serde_json::from_slice(&body)
-            .map_err(|error| not_listed(format!("the service's model list is odd: {error}")))?;
+        let list: wire::ModelList = self.service.list("/models").await?;
         Ok(list.data.into_iter().map(|model| model.id).collect())
     }
 
@@ -292,109 +104,6 @@ impl OpenAi {
     }
 }
 
-/// What is known of a reply at any moment.
-struct Progress {
-    chat: Chat,
-    timing: Timing,
-    exchange: Exchange,
-}
-
-enum Ended {
-    ByItself(Result<(), HttpError>),
-    Cancelled,
-    TimedOut(Duration),
-}
-
-impl Progress {
-    fn begun(start: ipw_core::time::Timestamp) -> Self {
-        Self {
-            chat: Chat::default(),
-            timing: Timing::begun(start),
-            exchange: Exchange::default(),
-        }
-    }
-
-    fn reply(self, ended: Ended, now: ipw_core::time::Timestamp) -> Reply {
-        let Self {
-            mut chat,
-            mut timing,
-            exchange,
-        } = self;
-        let (outcome, error) = match ended {
-            Ended::ByItself(Ok(())) => chat.outcome(),
-            Ended::ByItself(Err(error)) => (Outcome::Failed(error.failure), Some(error.text)),
-            Ended::Cancelled => (Outcome::Cancelled, Some("cancelled".to_owned())),
-            Ended::TimedOut(limit) => (
-                Outcome::TimedOut,
-                Some(format!("the reply was not over within {limit:?}")),
-            ),
-        };
-        if !outcome.is_answered() {
-            timing.end = now;
-        }
-        let (tokens, token_source) = chat.tokens();
-        timing.first_token = chat.first_token;
-        timing.first_answer_token = chat.first_answer_token;
-        timing.chunks = std::mem::take(&mut chat.chunks);
-        Reply {
-            outcome,
-            error,
-            answer: chat.answer,
-            reasoning: Some(chat.reasoning).filter(|reasoning| !reasoning.is_empty()),
-            finish_reason: chat.finish_reason,
-            tokens,
-            token_source,
-            timing,
-            exchange,
-            compute: None,
-        }
-    }
-}
-
-/// The content type, if it says that this is no event stream.
-fn not_a_stream(answered: &Answered) -> Option<String> {
-    let kind = answered
-        .response
-        .headers()
-        .get("content-type")?
-        .to_str()
-        .ok()?;
-    let is_other = ["application/json", "text/html"]
-        .iter()
-        .any(|other| kind.starts_with(other));
-    is_other.then(|| kind.to_owned())
-}
-
-async fn http_failure(answered: &mut Answered, timing: &mut Timing) -> HttpError {
-    let status = answered.response.status();
-    let mut body = Vec::new();
-    while body.len() < ERROR_BODY {
-        let Ok(Some((bytes, at))) = answered.body.next().await else {
-            break;
-        };
-        timing.end = at;
-        body.extend_from_slice(&bytes);
-    }
-    HttpError::new(
-        Failure::Http(status.as_u16()),
-        format!("{status}{}", said(&body)),
-    )
-}
-
-/// What an error's body says, ready to stand behind its status.
-fn said(body: &[u8]) -> String {
-    let text = serde_json::from_slice::<Value>(body)
-        .ok()
-        .and_then(|body| wire::error_text(&body))
-        .unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    let text = text.trim();
-    if text.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", excerpt(text, 500))
-    }
-}
-
 impl Client for OpenAi {
     fn id(&self) -> &'static str {
         KNOWN.id
@@ -405,11 +114,12 @@ impl Client for OpenAi {
     }
 
     fn base_url(&self) -> &str {
-        self.url.as_str()
+        self.service.url.as_str()
     }
 
     fn health(&self) -> BoxFuture<'_, Result<(), NotReady>> {
-        Box::pin(self.check())
+        // Something answers; whether it lists models is not our concern here.
+        Box::pin(async move { self.service.check("/models").await.map(|_| ()) })
     }
 
     fn prepare<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>> {
@@ -424,19 +134,23 @@ impl Client for OpenAi {
         Box::pin(async move {
             json!({
                 "id": KNOWN.id,
-                "base_url": self.url.as_str(),
+                "base_url": self.base_url(),
                 "models": self.list().await.ok(),
             })
         })
     }
 
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
-        Box::pin(self.send_query(request))
+        let body = |request: &Request<'_>| self.body(request);
+        Box::pin(
+            self.service
+                .chat::<Chat>("/chat/completions", request, body),
+        )
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>> {
         Box::pin(async move {
-            self.pool.clear();
+            self.service.pool.clear();
             Ok(())
         })
     }

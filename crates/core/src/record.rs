@@ -171,7 +171,7 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::reply::{Exchange, Failure, Outcome, Timing};
+    use crate::reply::{Exchange, Failure, Outcome, ServiceTiming, Timing};
 
     const MS: u64 = 1_000_000;
 
@@ -214,6 +214,7 @@ mod tests {
                 token_source: None,
                 timing,
                 exchange: Exchange::default(),
+                service_timing: ServiceTiming::default(),
                 compute: None,
             },
             energy: QueryEnergy::default(),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use crate::time::Timestamp;
 
@@ -182,6 +183,19 @@ pub struct Exchange {
     pub connections_replaced: Option<u32>,
 }
 
+/// How long things took by the service's own clock; `None`: it did not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServiceTiming {
+    /// Loading the model.
+    pub load: Option<Duration>,
+    /// Reading the prompt.
+    pub prompt: Option<Duration>,
+    /// Generating the reply.
+    pub decode: Option<Duration>,
+    /// The whole, as the service counts it.
+    pub total: Option<Duration>,
+}
+
 /// The arithmetic of one reply, where the shape of the model is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compute {
@@ -219,6 +233,8 @@ pub struct Reply {
     pub timing: Timing,
     /// What the HTTP exchange looked like.
     pub exchange: Exchange,
+    /// What the service says of its own durations.
+    pub service_timing: ServiceTiming,
     /// What it took to compute; `None` where the model's shape is not known.
     pub compute: Option<Compute>,
 }

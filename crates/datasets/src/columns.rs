@@ -9,8 +9,8 @@ use ipw_core::params::ParamReader;
 use ipw_core::text::{excerpt, printable};
 use serde_json::{Map, Value};
 
-use crate::error::Fault;
-use crate::object::{describe, parse};
+use crate::fault::Fault;
+use crate::object::describe;
 
 /// The parameter `problem` and its meaning.
 pub(crate) const PROBLEM: (&str, &str) = (
@@ -79,14 +79,8 @@ impl Columns {
         }
     }
 
-    /// The row that the line holds.
-    pub(crate) fn row(&self, line: &[u8]) -> Result<Row, Fault> {
-        parse(line)
-            .and_then(|object| self.take_apart(object))
-            .map_err(|fault| fault.shown_in(line))
-    }
-
-    fn take_apart(&self, object: Map<String, Value>) -> Result<Row, Fault> {
+    /// The row that the object is.
+    pub(crate) fn row(&self, object: Map<String, Value>) -> Result<Row, Fault> {
         let problem_name = self
             .find(PROBLEM.0, self.problem.as_deref(), USUAL_PROBLEM, &object)?
             .ok_or_else(|| no_problem(&object))?;
@@ -252,7 +246,13 @@ fn listed(object: &Map<String, Value>) -> String {
     }
 }
 
-fn shown(name: &str) -> String {
+/// Whether a column of that name has the prompt, where `named` is what the user says.
+pub(crate) fn is_problem(name: &str, named: Option<&str>) -> bool {
+    named.map_or_else(|| USUAL_PROBLEM.contains(&name), |named| named == name)
+}
+
+/// A name as a message shows it.
+pub(crate) fn shown(name: &str) -> String {
     excerpt(&printable(name), 40)
 }
 

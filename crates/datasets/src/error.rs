@@ -1,14 +1,13 @@
 //! Why a dataset cannot be had.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ipw_core::params::ParamError;
-use ipw_core::text::{excerpt, printable};
+use ipw_core::text::{printable, with_causes};
+use ipw_store::StoreError;
 
-/// The longest piece of a row that a message shows, in characters.
-const LONGEST_EXCERPT: usize = 60;
+use crate::fault::{At, Fault};
 
 /// Why a dataset could not be opened, or stopped in the middle.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +38,7 @@ pub enum DatasetError {
     #[error(
         "`{}` does not exist{}", shown(path),
         nearest.as_deref().map_or_else(
-            || "; give the path of a file with one JSON object on each line".to_owned(),
+            || format!("; expected {expected}"),
             |nearest| format!("; did you mean `{}`?", shown(nearest)),
         )
     )]
@@ -48,10 +47,13 @@ pub enum DatasetError {
         path: PathBuf,
         /// A file beside it with a similar name.
         nearest: Option<PathBuf>,
+        /// What should have been there.
+        expected: &'static str,
     },
     /// Something other than a file has that path.
     #[error(
-        "`{}` is {kind}; give the path of a regular file, which can be read more than once",
+        "`{}` is {kind}; give the path of a regular file, which can be read more than once, \
+         or `-` for standard input",
         shown(path)
     )]
     NotAFile {
@@ -78,16 +80,84 @@ pub enum DatasetError {
     },
     /// A row that cannot be a query.
     #[error(
-        "`{}` line {line}{}: {fault}", shown(path),
+        "`{}` {at}{}: {fault}", shown(path),
         fault.column.map(|column| format!(", column {column}")).unwrap_or_default()
     )]
     Row {
         /// The path as given.
         path: PathBuf,
-        /// The line, from 1.
-        line: u64,
+        /// Where it is.
+        at: At,
         /// What is wrong with it.
         fault: Box<Fault>,
+    },
+    /// A table that cannot be read.
+    ///
+    /// With its causes, because paths and words out of the file are in them: all of it is made fit
+    /// for a terminal here.
+    #[error("{}", printable(&with_causes(.0)))]
+    Table(StoreError),
+    /// A file whose kind cannot be told.
+    #[error(
+        "cannot tell what `{}` is: looked for a name that ends in .jsonl, .ndjson, .csv or .tsv \
+         (also with .gz or .zst), .parquet or .arrow, for the first bytes of Parquet, Arrow, gzip \
+         and zstd, for a first line that begins with `{{`, and for one that names a column with \
+         the prompt; say which it is, as in `--dataset csv --dataset-param path=…`",
+        shown(path)
+    )]
+    Unrecognised {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// A file with nothing in it, and a name that says nothing.
+    #[error("`{}` is empty; expected a row for each prompt", shown(path))]
+    Empty {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// A directory without a dataset.
+    #[error("`{}` holds no dataset: looked for {looked_for}", shown(path))]
+    NoDataset {
+        /// The path as given.
+        path: PathBuf,
+        /// What would have been one.
+        looked_for: &'static str,
+    },
+    /// Which of several splits is not said, or there is no such.
+    #[error(
+        "`{}` {}; choose with `--dataset-param split=…` (there are: {})",
+        shown(path),
+        wanted.as_deref().map_or_else(
+            || "has more than one split".to_owned(),
+            |wanted| format!(
+                "has no single split `{}`{}", printable(wanted), did_you_mean(nearest.as_deref())
+            ),
+        ),
+        printable(&known.join(", "))
+    )]
+    Split {
+        /// The path as given.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: Option<String>,
+        /// The split whose name it resembles.
+        nearest: Option<String>,
+        /// The splits that there are.
+        known: Vec<String>,
+    },
+    /// Nobody will type a dataset.
+    #[error("standard input is a terminal; pipe a dataset into it, or give the path of a file")]
+    Terminal,
+    /// What must be put aside does not fit on the disk.
+    #[error(
+        "cannot put the dataset aside in `{}`; make room there, or set `TMPDIR` to another directory",
+        shown(directory)
+    )]
+    Spool {
+        /// Where temporary files go.
+        directory: PathBuf,
+        /// What the system says.
+        source: io::Error,
     },
     /// The file is not what it was when it was opened.
     #[error(
@@ -105,82 +175,9 @@ pub enum DatasetError {
     },
 }
 
-/// What is wrong with one row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The character of the line, from 1; `None` when the fault is not at one place.
-    pub column: Option<u64>,
-    /// What should have been there.
-    pub expected: String,
-    /// What was there.
-    pub found: String,
-    /// What to do about it, if there is something to say.
-    pub help: Option<String>,
-    /// The part of the line where the fault is, printable and short.
-    pub excerpt: String,
-}
-
-impl Fault {
-    pub(crate) fn new(expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Self {
-            column: None,
-            expected: expected.into(),
-            found: found.into(),
-            help: None,
-            excerpt: String::new(),
-        }
-    }
-
-    pub(crate) fn at_byte(self, line: &[u8], bytes_before: usize) -> Self {
-        let before = line.get(..bytes_before).unwrap_or(line);
-        let characters = before.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-        Self {
-            column: Some(characters as u64 + 1),
-            ..self
-        }
-    }
-
-    pub(crate) fn help(self, help: impl Into<String>) -> Self {
-        Self {
-            help: Some(help.into()),
-            ..self
-        }
-    }
-
-    /// The same with the part of `line` that it is about.
-    pub(crate) fn shown_in(mut self, line: &[u8]) -> Self {
-        let line = String::from_utf8_lossy(line);
-        let column = self
-            .column
-            .map_or(0, |column| usize::try_from(column).unwrap_or(usize::MAX));
-        // The fault stays in sight, with what led to it.
-        let start = if column > LONGEST_EXCERPT * 2 / 3 {
-            column - LONGEST_EXCERPT / 2
-        } else {
-            0
-        };
-        let lead = if start > 0 { "…" } else { "" };
-        let rest = printable(&line.chars().skip(start).collect::<String>());
-        let room = LONGEST_EXCERPT - 1 - lead.chars().count();
-        self.excerpt = format!("{lead}{}", excerpt(rest.trim(), room));
-        self
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "expected {}, found {}",
-            self.expected, self.found
-        )?;
-        if !self.excerpt.is_empty() {
-            write!(formatter, ", in `{}`", self.excerpt)?;
-        }
-        match &self.help {
-            Some(help) => write!(formatter, "; {help}"),
-            None => Ok(()),
-        }
+impl From<StoreError> for DatasetError {
+    fn from(error: StoreError) -> Self {
+        Self::Table(error)
     }
 }
 
@@ -197,21 +194,6 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_excerpt_is_short_printable_and_shows_the_fault() {
-        let long = format!("{}\u{1b}[31m!{}", "é".repeat(200), "z".repeat(200));
-        for bytes_before in [0, 30, 80, 90, 399, 406, 10_000] {
-            let fault = Fault::new("a", "b")
-                .at_byte(long.as_bytes(), bytes_before)
-                .shown_in(long.as_bytes());
-            assert!(fault.excerpt.chars().count() <= LONGEST_EXCERPT);
-            assert!(!fault.excerpt.chars().any(char::is_control));
-        }
-        let fault = Fault::new("a", "b").at_byte(long.as_bytes(), 405);
-        assert_eq!(fault.column, Some(206));
-        assert!(fault.shown_in(long.as_bytes()).excerpt.contains('!'));
-    }
 
     #[test]
     fn a_message_does_not_repeat_its_source() {

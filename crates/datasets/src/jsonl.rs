@@ -1,24 +1,27 @@
 //! A file of the user's with one JSON object on each line.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ipw_core::nearest::nearest;
 use ipw_core::params::Params;
 
 use crate::Known;
-use crate::columns::{self, Columns};
+use crate::columns;
 use crate::error::DatasetError;
-use crate::order::{self, Selection};
+use crate::fault::{At, Fault};
+use crate::files;
+use crate::lines::{LONGEST, Lines};
+use crate::object;
+use crate::options::{self, Options};
+use crate::order;
+use crate::reader::{Raw, Reader, Supply, Written};
 use crate::rows::Rows;
-use crate::source::Source;
+use crate::source::{Input, Source};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "jsonl";
 
 /// The parameter `path` and its meaning.
-pub(crate) const PATH: (&str, &str) = ("path", "the file, with one JSON object on each line");
+const PATH: (&str, &str) = ("path", "the file, with one JSON object on each line");
 
 /// What can be said of it without opening it.
 pub(crate) const KNOWN: Known = Known {
@@ -34,6 +37,7 @@ pub(crate) const KNOWN: Known = Known {
         order::OFFSET,
         order::SHUFFLE,
         order::SEED,
+        options::ON_ERROR,
     ],
 };
 
@@ -41,56 +45,68 @@ pub(crate) const KNOWN: Known = Known {
 pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);
-    let columns = Columns::read(&mut reader);
-    let selection = Selection::read(&mut reader, ID)?;
+    let options = Options::read(&mut reader, ID)?;
     // A mistyped `path` is better called unknown than missing.
     reader.finish()?;
     let path = PathBuf::from(path?);
-
-    check(&path)?;
-    let name = path
-        .file_stem()
-        .map_or_else(|| ID.to_owned(), |stem| stem.to_string_lossy().into_owned());
-    Rows::open(ID, name, Source::File(path), columns, &selection)
+    files::check(&path, PATH.1)?;
+    let name = files::name(&path, ID);
+    Rows::open(ID, name, Box::new(Jsonl(Source::File(path))), options)
 }
 
-/// The path must lead to something that can be read twice.
-fn check(path: &Path) -> Result<(), DatasetError> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(()),
-        Ok(metadata) => Err(DatasetError::NotAFile {
-            path: path.to_owned(),
-            kind: if metadata.is_dir() {
-                "a directory"
-            } else {
-                "a pipe or a device"
-            },
-        }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(DatasetError::NotFound {
-            nearest: nearest_file(path),
-            path: path.to_owned(),
-        }),
-        Err(source) => Err(DatasetError::Open {
-            path: path.to_owned(),
-            source,
-        }),
+/// Lines of JSON in a text.
+#[derive(Debug)]
+pub(crate) struct Jsonl(pub(crate) Source);
+
+impl Supply for Jsonl {
+    fn path(&self) -> PathBuf {
+        self.0.path()
+    }
+
+    fn jumps(&self) -> Result<bool, DatasetError> {
+        Ok(!self.0.is_packed()?)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, DatasetError> {
+        Ok(Box::new(JsonlReader {
+            source: self.0.clone(),
+            path: self.path(),
+            lines: Lines::new(self.0.open()?),
+        }))
     }
 }
 
-/// A file in the same directory whose name resembles the one that is not there.
-fn nearest_file(path: &Path) -> Option<PathBuf> {
-    let wanted = path.file_name()?.to_str()?;
-    let directory = path.parent()?;
-    let listed = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
-    let names: Vec<_> = fs::read_dir(listed)
-        .ok()?
-        .flatten()
-        .filter(|entry| entry.path().is_file())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    nearest(wanted, names.iter().map(String::as_str)).map(|name| directory.join(name))
+struct JsonlReader {
+    source: Source,
+    path: PathBuf,
+    lines: Lines<Box<dyn Input>>,
+}
+
+impl Reader for JsonlReader {
+    fn advance(&mut self) -> Result<Option<Raw<'_>>, DatasetError> {
+        let line = match self.lines.advance() {
+            Ok(Some(line)) => line,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.source.unreadable(error)),
+        };
+        let object = if line.is_whole {
+            object::parse(line.bytes)
+        } else {
+            let expected = format!("a line of at most {} MiB", LONGEST >> 20);
+            Err(Fault::new(expected, "a longer one"))
+        };
+        Ok(Some(Raw {
+            path: &self.path,
+            at: At::Line(line.number),
+            offset: line.offset,
+            written: Written::Json(line.bytes),
+            object,
+        }))
+    }
+
+    fn jump(&mut self, offset: u64) -> Result<(), DatasetError> {
+        self.lines
+            .jump(offset)
+            .map_err(|error| self.source.unreadable(error))
+    }
 }

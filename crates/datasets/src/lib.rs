@@ -4,23 +4,43 @@
 //! metadata is settled, so that a bad row is an error before the first request and not after hours.
 //! Then it streams. Nothing here scores an answer or sends a prompt.
 
+mod cells;
 mod columns;
+mod csv;
+mod detect;
 mod error;
+mod fault;
+mod files;
+mod hf;
 mod jsonl;
+mod lengths;
 mod lines;
 mod object;
+mod options;
 mod order;
+mod packed;
+mod parquet;
+mod reader;
+mod records;
 mod rows;
+mod seen;
 mod source;
 mod spec;
+mod splits;
+mod spool;
 mod starter;
+mod stdin;
 mod stream;
+mod synthetic;
+mod tables;
+mod words;
 
 use ipw_core::nearest::nearest;
 use ipw_core::query::Query;
 use ipw_core::shape::Shape;
 
-pub use error::{DatasetError, Fault};
+pub use error::DatasetError;
+pub use fault::{At, Fault};
 pub use spec::DatasetSpec;
 
 /// The queries of one dataset in the run's order.
@@ -40,6 +60,11 @@ pub trait Dataset: Send {
     /// The settled struct that every query's metadata fits; `row` is its first field.
     fn metadata_shape(&self) -> &Shape;
 
+    /// What the user should know of it, such as rows that were left out; one line each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Streams the queries in the run's order, each time from the first one. An error is the last
     /// thing that the iterator yields.
     fn queries(&self) -> Result<Queries<'_>, DatasetError>;
@@ -50,6 +75,12 @@ pub fn open(spec: &DatasetSpec) -> Result<Box<dyn Dataset>, DatasetError> {
     match spec.id.as_str() {
         starter::ID => Ok(Box::new(starter::open(&spec.params)?)),
         jsonl::ID => Ok(Box::new(jsonl::open(&spec.params)?)),
+        csv::ID => Ok(Box::new(csv::open(&spec.params)?)),
+        parquet::ID => Ok(Box::new(parquet::open(&spec.params)?)),
+        hf::ID => Ok(Box::new(hf::open(&spec.params)?)),
+        stdin::ID => Ok(Box::new(stdin::open(&spec.params)?)),
+        synthetic::ID => Ok(Box::new(synthetic::open(&spec.params)?)),
+        detect::AUTO => Err(detect::refusal(&spec.params)),
         id => {
             let ids = || KNOWN.iter().map(|known| known.id);
             Err(DatasetError::Unknown {
@@ -77,7 +108,15 @@ pub fn known() -> &'static [Known] {
     KNOWN
 }
 
-const KNOWN: &[Known] = &[starter::KNOWN, jsonl::KNOWN];
+const KNOWN: &[Known] = &[
+    starter::KNOWN,
+    jsonl::KNOWN,
+    csv::KNOWN,
+    parquet::KNOWN,
+    hf::KNOWN,
+    stdin::KNOWN,
+    synthetic::KNOWN,
+];
 
 #[cfg(test)]
 mod tests {
@@ -90,12 +129,12 @@ mod tests {
         for (id, expected) in [
             (
                 "startr",
-                "unknown dataset `startr`; did you mean `starter`? (known: starter, jsonl); \
+                "unknown dataset `startr`; did you mean `starter`? (known: starter, jsonl, csv, parquet, hf, stdin, synthetic); \
                  for a file of your own give its path, as in `./queries.jsonl`",
             ),
             (
                 "zzz",
-                "unknown dataset `zzz` (known: starter, jsonl); \
+                "unknown dataset `zzz` (known: starter, jsonl, csv, parquet, hf, stdin, synthetic); \
                  for a file of your own give its path, as in `./queries.jsonl`",
             ),
         ] {

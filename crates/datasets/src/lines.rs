@@ -3,9 +3,12 @@
 //! Knows where each line begins, for reading in another order later, and which number an editor
 //! would give it. Knows nothing of JSON.
 
-use std::io::{self, BufRead, Seek, SeekFrom};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A longer row is not kept: who has no line ends would have the whole file in memory.
+pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// One line that is not blank.
 #[derive(Debug)]
@@ -16,11 +19,14 @@ pub(crate) struct Line<'a> {
     pub(crate) offset: u64,
     /// Its bytes without the line end.
     pub(crate) bytes: &'a [u8],
+    /// Whether these are all of its bytes.
+    pub(crate) is_whole: bool,
 }
 
 /// A reader of lines.
 pub(crate) struct Lines<R> {
     reader: R,
+    longest: u64,
     buffer: Vec<u8>,
     number: u64,
     position: u64,
@@ -30,6 +36,7 @@ impl<R: BufRead> Lines<R> {
     pub(crate) fn new(reader: R) -> Self {
         Self {
             reader,
+            longest: LONGEST,
             buffer: Vec::new(),
             number: 0,
             position: 0,
@@ -41,11 +48,16 @@ impl<R: BufRead> Lines<R> {
         loop {
             let start = self.position;
             self.buffer.clear();
-            let length = self.reader.read_until(b'\n', &mut self.buffer)?;
+            let mut head = self.reader.by_ref().take(self.longest);
+            let length = head.read_until(b'\n', &mut self.buffer)? as u64;
             if length == 0 {
                 return Ok(None);
             }
-            self.position += length as u64;
+            let is_whole = length < self.longest || self.buffer.ends_with(b"\n");
+            self.position += length;
+            if !is_whole {
+                self.position += self.reader.skip_until(b'\n')? as u64;
+            }
             self.number += 1;
             let mark = mark_length(start, &self.buffer);
             if !self.buffer[mark..].trim_ascii().is_empty() {
@@ -53,6 +65,7 @@ impl<R: BufRead> Lines<R> {
                     number: self.number,
                     offset: start + mark as u64,
                     bytes: self.buffer[mark..].trim_ascii_end(),
+                    is_whole,
                 }));
             }
         }
@@ -67,7 +80,8 @@ impl<R: BufRead + Seek> Lines<R> {
     }
 }
 
-fn mark_length(start: u64, bytes: &[u8]) -> usize {
+/// How many bytes of a text's beginning are a byte order mark.
+pub(crate) fn mark_length(start: u64, bytes: &[u8]) -> usize {
     if start == 0 && bytes.starts_with(BYTE_ORDER_MARK) {
         BYTE_ORDER_MARK.len()
     } else {
@@ -120,7 +134,23 @@ mod tests {
         for (_, offset, bytes) in all(text).into_iter().rev() {
             lines.jump(offset).unwrap();
             let line = lines.advance().unwrap().unwrap();
+            assert!(line.is_whole);
             assert_eq!((line.offset, line.bytes), (offset, bytes.as_slice()));
         }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut_and_the_next_one_is_not() {
+        let text = b"abcdefgh\nij\nabcd\nabcde";
+        let mut lines = Lines::new(Cursor::new(&text[..]));
+        lines.longest = 5;
+        let mut found = Vec::new();
+        while let Some(line) = lines.advance().unwrap() {
+            found.push((line.offset, line.bytes.len(), line.is_whole));
+        }
+        assert_eq!(
+            found,
+            [(0, 5, false), (9, 2, true), (12, 4, true), (17, 5, false)]
+        );
     }
 }

@@ -2,18 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::Fault;
+use crate::fault::Fault;
 
 const EXPECTED: &str = "one JSON object on the line";
 
 /// The object that the line holds.
 pub(crate) fn parse(line: &[u8]) -> Result<Map<String, Value>, Fault> {
-    let text = std::str::from_utf8(line).map_err(|error| {
-        let byte = error.valid_up_to();
-        Fault::new("text in UTF-8", format!("the byte 0x{:02x}", line[byte]))
-            .at_byte(line, byte)
-            .help("save the file as UTF-8")
-    })?;
+    let text = utf8(line)?;
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(with_help(Fault::new(EXPECTED, describe(&other)), text)),
@@ -26,6 +21,16 @@ pub(crate) fn parse(line: &[u8]) -> Result<Map<String, Value>, Fault> {
             Err(with_help(fault, text))
         }
     }
+}
+
+/// The text that the bytes are.
+pub(crate) fn utf8(line: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(line).map_err(|error| {
+        let byte = error.valid_up_to();
+        Fault::new("text in UTF-8", format!("the byte 0x{:02x}", line[byte]))
+            .at_byte(line, byte)
+            .help("save the file as UTF-8")
+    })
 }
 
 fn with_help(fault: Fault, text: &str) -> Fault {

@@ -75,10 +75,12 @@ pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
 }
 
 /// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
-struct SplitMix64(u64);
+#[derive(Debug, Clone)]
+pub(crate) struct SplitMix64(pub(crate) u64);
 
 impl SplitMix64 {
-    fn next(&mut self) -> u64 {
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -88,7 +90,7 @@ impl SplitMix64 {
 
     /// A number from 0 to `most`, each as likely: Lemire, "Fast Random Integer Generation in an
     /// Interval", 2019, which multiplies and throws away the few that would favour small numbers.
-    fn up_to(&mut self, most: usize) -> usize {
+    pub(crate) fn up_to(&mut self, most: usize) -> usize {
         let bound = most as u64 + 1;
         let unfair = bound.wrapping_neg() % bound;
         loop {

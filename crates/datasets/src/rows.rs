@@ -1,4 +1,4 @@
-//! A dataset of lines with one JSON object each.
+//! A dataset of rows, whatever they are stored in.
 //!
 //! Opening makes one pass over all rows, also over those that offset and limit leave out: the
 //! shape of the metadata then does not depend on the selection. Kept in memory are the shape and,
@@ -10,8 +10,11 @@ use serde_json::{Map, Value};
 
 use crate::columns::Columns;
 use crate::error::DatasetError;
+use crate::jsonl::Jsonl;
+use crate::options::{OnError, Options};
 use crate::order::{Selection, shuffle};
-use crate::source::Source;
+use crate::reader::{Raw, Supply};
+use crate::seen::{Seen, Skipped};
 use crate::stream::Stream;
 use crate::{Dataset, Queries};
 
@@ -23,7 +26,7 @@ const ROW: &str = "row";
 pub(crate) struct Place {
     /// How many rows are before it.
     pub(crate) row: u64,
-    /// How many bytes are before it.
+    /// Where to jump to for it.
     pub(crate) offset: u64,
 }
 
@@ -44,59 +47,54 @@ pub(crate) enum Order {
 pub(crate) struct Rows {
     id: &'static str,
     name: String,
-    source: Source,
+    supply: Box<dyn Supply>,
     columns: Columns,
+    on_error: OnError,
     order: Order,
     size: u64,
     shape: Shape,
     /// What the source's own column `row` is called in the metadata.
     source_row: Option<String>,
+    skipped: Skipped,
 }
 
 impl Rows {
-    /// Looks through `source`.
+    /// Looks through `supply`.
     pub(crate) fn open(
         id: &'static str,
         name: String,
-        source: Source,
-        columns: Columns,
-        selection: &Selection,
+        supply: Box<dyn Supply>,
+        options: Options,
     ) -> Result<Self, DatasetError> {
-        let mut lines = source.lines()?;
-        let mut joined = Shape::Unknown;
-        let mut places = Vec::new();
-        let mut count = 0;
-        while let Some(line) = lines.advance().map_err(|error| source.unreadable(error))? {
-            let row = columns.row(line.bytes).map_err(|fault| DatasetError::Row {
-                path: source.path(),
-                line: line.number,
-                fault: Box::new(fault),
-            })?;
-            joined = joined.join(Shape::of(&Value::Object(row.rest)));
-            if selection.shuffle.is_some() {
-                places.push(Place {
-                    row: count,
-                    offset: line.offset,
-                });
-            }
-            count += 1;
+        let mut seen = Seen::new(supply.as_ref(), &options)?;
+        let mut reader = supply.reader()?;
+        while let Some(raw) = reader.advance()? {
+            seen.look(raw, &options)?;
         }
-        let (shape, source_row) = with_row(joined);
+        let selection = &options.selection;
+        let size = selection.size(seen.good);
+        let supply = match seen.spool {
+            Some(spool) => Box::new(Jsonl(spool.finish(supply.path())?)),
+            None => supply,
+        };
+        let (shape, source_row) = with_row(seen.joined);
         Ok(Self {
             id,
             name,
-            source,
-            columns,
-            order: order(places, selection),
-            size: selection.size(count),
+            supply,
+            columns: options.columns,
+            on_error: options.on_error,
+            order: order(seen.places, selection),
+            size,
             shape,
             source_row,
+            skipped: seen.skipped,
         })
     }
 
     /// Where the rows are read from.
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
+    pub(crate) fn supply(&self) -> &dyn Supply {
+        self.supply.as_ref()
     }
 
     /// In which order they are read.
@@ -104,9 +102,18 @@ impl Rows {
         &self.order
     }
 
-    /// The query of one line; `None` when the line is not what it was in the first pass.
-    pub(crate) fn query(&self, index: u64, number: u64, line: &[u8]) -> Option<Query> {
-        let row = self.columns.row(line).ok()?;
+    /// Whether a bad row is left out.
+    pub(crate) fn leaves_out(&self, raw: &Raw<'_>) -> bool {
+        self.on_error == OnError::Skip
+            && raw
+                .object
+                .as_ref()
+                .map_or(true, |object| self.columns.row(object.clone()).is_err())
+    }
+
+    /// The query of one row; `None` when the row is not what it was in the first pass.
+    pub(crate) fn query(&self, index: u64, number: u64, raw: Raw<'_>) -> Option<Query> {
+        let row = self.columns.row(raw.object.ok()?).ok()?;
         Some(Query {
             index,
             id: row.id.unwrap_or_else(|| number.to_string()),
@@ -184,6 +191,10 @@ impl Dataset for Rows {
 
     fn metadata_shape(&self) -> &Shape {
         &self.shape
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.skipped.notes(&self.supply.path())
     }
 
     fn queries(&self) -> Result<Queries<'_>, DatasetError> {

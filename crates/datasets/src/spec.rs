@@ -5,7 +5,7 @@ use std::path::{self, Path};
 use ipw_core::params::Params;
 use serde::{Deserialize, Serialize};
 
-use crate::jsonl;
+use crate::{detect, stdin};
 
 /// A dataset's id and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,14 +19,18 @@ pub struct DatasetSpec {
 }
 
 impl DatasetSpec {
-    /// What the user typed after `--dataset`: a known id, or a path to a file.
+    /// What the user typed after `--dataset`: a known id, a path, or `-` for standard input. What a
+    /// path leads to is told by its content and its name; where neither says it, [`crate::open`]
+    /// does.
     ///
     /// A known id wins over a file of the same name, so that a stray file called `starter` does
     /// not change what a run asks; `./starter` is the file. A path wins over a parameter `path`.
     pub fn from_argument(argument: &str, mut params: Params) -> Self {
-        let id = if is_path(argument) {
-            params.insert(jsonl::PATH.0, argument);
-            jsonl::ID
+        let id = if argument == stdin::DASH {
+            stdin::ID
+        } else if is_path(argument) {
+            params.insert(detect::PATH, argument);
+            detect::kind(Path::new(argument), &params).unwrap_or(detect::AUTO)
         } else {
             argument
         };
@@ -42,11 +46,7 @@ fn is_path(argument: &str) -> bool {
         return false;
     }
     let path = Path::new(argument);
-    argument.contains(path::is_separator)
-        || path.extension().is_some_and(|extension| {
-            extension.eq_ignore_ascii_case("jsonl") || extension.eq_ignore_ascii_case("ndjson")
-        })
-        || path.exists()
+    argument.contains(path::is_separator) || detect::by_name(path).is_some() || path.exists()
 }
 
 #[cfg(test)]
@@ -55,28 +55,34 @@ mod tests {
 
     use super::*;
 
-    fn path_of(argument: &str) -> Option<String> {
+    fn seen(argument: &str) -> (String, Option<String>) {
         let spec = DatasetSpec::from_argument(argument, Params::default());
         let path = spec.params.iter().find(|(name, _)| *name == "path");
-        assert_eq!(spec.id == "jsonl" && argument != "jsonl", path.is_some());
-        path.map(|(_, path)| path.to_owned())
+        let path = path.map(|(_, path)| path.to_owned());
+        (spec.id, path)
     }
 
     #[test]
     fn an_argument_is_an_id_or_a_path() {
-        for id in ["starter", "jsonl", "gsm8k", "math.json"] {
-            assert_eq!(path_of(id), None, "{id}");
+        for id in ["starter", "jsonl", "hf", "gsm8k", "math.json"] {
+            assert_eq!(seen(id), (id.to_owned(), None));
         }
+        assert_eq!(seen("-"), ("stdin".to_owned(), None));
         // `Cargo.toml` and `src` are in the directory that tests run in.
-        for path in [
-            "a.jsonl",
-            "a.NDJSON",
-            "./starter",
-            "dir/a",
-            "Cargo.toml",
-            "src",
+        for (path, id) in [
+            ("a.jsonl", "jsonl"),
+            ("a.NDJSON", "jsonl"),
+            ("a.jsonl.gz", "jsonl"),
+            ("a.csv", "csv"),
+            ("a.tsv.zst", "csv"),
+            ("a.parquet", "parquet"),
+            ("./starter", "auto"),
+            ("dir/a", "auto"),
+            ("Cargo.toml", "auto"),
+            ("src", "hf"),
+            ("src/starter.jsonl", "jsonl"),
         ] {
-            assert_eq!(path_of(path).as_deref(), Some(path));
+            assert_eq!(seen(path), (id.to_owned(), Some(path.to_owned())));
         }
     }
 

@@ -11,6 +11,8 @@ use ipw_core::params::Params;
 use crate::Known;
 use crate::columns::Columns;
 use crate::error::DatasetError;
+use crate::jsonl::Jsonl;
+use crate::options::{OnError, Options};
 use crate::order::{self, Selection};
 use crate::rows::Rows;
 use crate::source::Source;
@@ -32,11 +34,11 @@ pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let selection = Selection::read(&mut reader, ID)?;
     reader.finish()?;
-    Rows::open(
-        ID,
-        ID.to_owned(),
-        Source::Text(ROWS),
-        Columns::default(),
-        &selection,
-    )
+    let options = Options {
+        columns: Columns::default(),
+        selection,
+        on_error: OnError::Fail,
+    };
+    let supply = Jsonl(Source::Text(ROWS));
+    Rows::open(ID, ID.to_owned(), Box::new(supply), options)
 }

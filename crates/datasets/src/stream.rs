@@ -1,4 +1,4 @@
-//! One pass over the queries of a dataset of lines.
+//! One pass over the queries of a dataset of rows.
 //!
 //! The rows were good when the dataset was opened. One that is not good now, or not there, means
 //! that somebody wrote to the file; the queries before it have been asked, so the pass ends there.
@@ -8,36 +8,21 @@ use std::slice;
 use ipw_core::query::Query;
 
 use crate::error::DatasetError;
-use crate::lines::Lines;
+use crate::reader::Reader;
 use crate::rows::{Order, Place, Rows};
-use crate::source::Input;
 
 /// The way through the rows that is still ahead.
 enum Course<'a> {
+    /// On from here, the next row of the source being this one.
     AsWritten { next: u64 },
+    /// From place to place.
     Shuffled(slice::Iter<'a, Place>),
-}
-
-impl Course<'_> {
-    /// The next row's number and, if one must go there, its offset.
-    fn step(&mut self) -> (u64, Option<u64>) {
-        match self {
-            Self::AsWritten { next } => {
-                *next += 1;
-                (*next - 1, None)
-            }
-            Self::Shuffled(places) => {
-                let place = places.next().expect("there is a place for each query");
-                (place.row, Some(place.offset))
-            }
-        }
-    }
 }
 
 /// The queries of one pass.
 pub(crate) struct Stream<'a> {
     rows: &'a Rows,
-    lines: Lines<Box<dyn Input>>,
+    reader: Box<dyn Reader>,
     course: Course<'a>,
     index: u64,
     end: u64,
@@ -46,23 +31,27 @@ pub(crate) struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// A pass of `size` queries, before the first of them.
     pub(crate) fn begin(rows: &'a Rows, size: u64) -> Result<Self, DatasetError> {
-        let source = rows.source();
-        let mut lines = source.lines()?;
+        let mut reader = rows.supply().reader()?;
         let course = match rows.order() {
             Order::AsWritten { first } => {
-                for _ in 0..*first {
-                    let line = lines.advance().map_err(|error| source.unreadable(error))?;
-                    if line.is_none() {
+                let mut next = 0;
+                let mut left = if size == 0 { 0 } else { *first };
+                while left > 0 {
+                    let Some(raw) = reader.advance()? else {
+                        // Said of the row that the first query would have been.
+                        next += left;
                         break;
-                    }
+                    };
+                    next += 1;
+                    left -= u64::from(!rows.leaves_out(&raw));
                 }
-                Course::AsWritten { next: *first }
+                Course::AsWritten { next }
             }
             Order::Shuffled(places) => Course::Shuffled(places.iter()),
         };
         Ok(Self {
             rows,
-            lines,
+            reader,
             course,
             index: 0,
             end: size,
@@ -70,27 +59,35 @@ impl<'a> Stream<'a> {
     }
 
     fn read(&mut self) -> Result<Query, DatasetError> {
-        let source = self.rows.source();
-        let (row, offset) = self.course.step();
-        let changed = |change| DatasetError::Changed {
-            path: source.path(),
+        let rows = self.rows;
+        let changed = |row, change| DatasetError::Changed {
+            path: rows.supply().path(),
             row,
             change,
         };
-        if let Some(offset) = offset {
-            self.lines
-                .jump(offset)
-                .map_err(|error| source.unreadable(error))?;
+        match &mut self.course {
+            Course::AsWritten { next } => loop {
+                let row = *next;
+                *next += 1;
+                let raw = self.reader.advance()?;
+                let raw = raw.ok_or_else(|| changed(row, "is gone"))?;
+                if !rows.leaves_out(&raw) {
+                    return rows
+                        .query(self.index, row, raw)
+                        .ok_or_else(|| changed(row, "is not what it was"));
+                }
+            },
+            Course::Shuffled(places) => {
+                let place = places.next().expect("there is a place for each query");
+                self.reader.jump(place.offset)?;
+                let raw = self.reader.advance()?;
+                let raw = raw
+                    .filter(|raw| raw.offset == place.offset)
+                    .ok_or_else(|| changed(place.row, "is gone"))?;
+                rows.query(self.index, place.row, raw)
+                    .ok_or_else(|| changed(place.row, "is not what it was"))
+            }
         }
-        let line = self
-            .lines
-            .advance()
-            .map_err(|error| source.unreadable(error))?
-            .filter(|line| offset.is_none_or(|offset| offset == line.offset))
-            .ok_or_else(|| changed("is gone"))?;
-        self.rows
-            .query(self.index, row, line.bytes)
-            .ok_or_else(|| changed("is not what it was"))
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use ipw_clients::{
     BoxFuture, Client, ClientError, ClientSpec, CloseError, Known, NotReady, Request,
 };
-use ipw_core::reply::{Exchange, Failure, Outcome, Reply, Timing, TokenCounts, TokenSource};
+use ipw_core::reply::{
+    Exchange, Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource,
+};
 use ipw_core::text::with_causes;
 use ipw_core::time::Clock;
 use serde_json::{Value, json};
@@ -115,13 +118,17 @@ impl Embedded {
         };
         draft.timing.sent = Some(self.clock.now());
         let mut generation = engine.generate(prompt);
-        let limit = tokio::time::sleep(request.timeout);
-        tokio::pin!(limit);
+        let limits = Limits {
+            first_token: request.first_token_timeout,
+            idle: request.idle_timeout,
+        };
         let early = tokio::select! {
             biased;
-            () = draft.read(&mut generation) => None,
+            late = draft.read_within(&mut generation, &limits) => {
+                late.map(|text| (Outcome::TimedOut, text))
+            }
             () = request.cancel.cancelled() => Some((Outcome::Cancelled, "cancelled".to_owned())),
-            () = &mut limit => Some((
+            () = tokio::time::sleep(request.timeout) => Some((
                 Outcome::TimedOut,
                 format!("the reply was not over within {:?}", request.timeout),
             )),
@@ -196,6 +203,16 @@ impl Client for Embedded {
     }
 }
 
+/// How long the engine itself took: without the wait in line.
+fn service_timing(ended: &Ended) -> ServiceTiming {
+    ServiceTiming {
+        load: None,
+        prompt: ended.first_token.map(|first| first.since(ended.begun)),
+        decode: ended.first_token.map(|first| ended.at.since(first)),
+        total: Some(ended.at.since(ended.begun)),
+    }
+}
+
 fn prompt(request: &Request<'_>) -> Result<Prompt, String> {
     let mut parameters = request.parameters.clone();
     parameters.retain(|name, _| !KNOWN.reserved.contains(&name.as_str()));
@@ -210,6 +227,12 @@ fn prompt(request: &Request<'_>) -> Result<Prompt, String> {
         messages: system.into_iter().chain([user]).collect(),
         settings,
     })
+}
+
+/// How long what may take.
+struct Limits {
+    first_token: Option<Duration>,
+    idle: Option<Duration>,
 }
 
 /// A reply as far as it has come.
@@ -230,21 +253,52 @@ impl Draft {
 
     /// Takes parts until the end.
     async fn read(&mut self, generation: &mut Generation) {
-        while let Some(part) = generation.next().await {
-            match part {
-                Part::Text(text, at) => {
-                    self.answer.push_str(&text);
-                    self.timing.first_token.get_or_insert(at);
-                    self.timing.first_answer_token.get_or_insert(at);
-                    self.timing.chunks.push(at);
-                    self.timing.end = at;
-                }
-                Part::Ended(ended) => {
-                    self.timing.end = ended.at;
-                    self.ended = Some(ended);
-                    return;
-                }
+        while self.take(generation.next().await) {}
+    }
+
+    /// The same; what comes back says which limit passed before the end.
+    async fn read_within(
+        &mut self,
+        generation: &mut Generation,
+        limits: &Limits,
+    ) -> Option<String> {
+        let Limits { first_token, idle } = *limits;
+        loop {
+            let (limit, late) = if self.timing.first_token.is_none() {
+                (first_token, "no token came within")
+            } else {
+                (idle, "nothing came in the middle of the reply for")
+            };
+            let part = match limit {
+                None => generation.next().await,
+                Some(limit) => match tokio::time::timeout(limit, generation.next()).await {
+                    Ok(part) => part,
+                    Err(_) => return Some(format!("{late} {limit:?}")),
+                },
+            };
+            if !self.take(part) {
+                return None;
             }
+        }
+    }
+
+    /// Whether there is more to come.
+    fn take(&mut self, part: Option<Part>) -> bool {
+        match part {
+            Some(Part::Text(text, at)) => {
+                self.answer.push_str(&text);
+                self.timing.first_token.get_or_insert(at);
+                self.timing.first_answer_token.get_or_insert(at);
+                self.timing.chunks.push(at);
+                self.timing.end = at;
+                true
+            }
+            Some(Part::Ended(ended)) => {
+                self.timing.end = ended.at;
+                self.ended = Some(ended);
+                false
+            }
+            None => false,
         }
     }
 
@@ -290,6 +344,7 @@ impl Draft {
             token_source: counted.map(|_| TokenSource::Usage),
             timing,
             exchange: Exchange::default(),
+            service_timing: ended.as_ref().map(service_timing).unwrap_or_default(),
             compute: counted.map(|ended| ended.compute),
         }
     }

@@ -192,6 +192,8 @@ fn work_off(mut generator: Generator, queue: &mpsc::Receiver<Job>) {
                     flops: 0.0,
                     bytes: 0.0,
                 },
+                begun: generator.clock.now(),
+                first_token: None,
                 at: generator.clock.now(),
             }));
         }

@@ -63,6 +63,10 @@ pub struct Ended {
     pub reply_tokens: u64,
     /// What it took.
     pub compute: Compute,
+    /// When its turn came.
+    pub begun: Timestamp,
+    /// When the prompt had been read and the first token was there.
+    pub first_token: Option<Timestamp>,
     /// When it was over.
     pub at: Timestamp,
 }
@@ -97,6 +101,7 @@ struct Draft<'a> {
     prompt_tokens: Option<u64>,
     reply_tokens: u64,
     compute: Compute,
+    first_token: Option<Timestamp>,
 }
 
 impl Draft<'_> {
@@ -121,7 +126,9 @@ impl Generator {
         cancelled: &Cancelled,
         out: &UnboundedSender<Part>,
     ) {
+        let begun = self.clock.now();
         let mut draft = Draft {
+            first_token: None,
             out,
             cancelled,
             prompt_tokens: None,
@@ -143,6 +150,8 @@ impl Generator {
             prompt_tokens: draft.prompt_tokens,
             reply_tokens: draft.reply_tokens,
             compute: draft.compute,
+            begun,
+            first_token: draft.first_token,
             at: self.clock.now(),
         };
         let _ = out.send(Part::Ended(ended));
@@ -204,6 +213,7 @@ impl Generator {
             };
             let at = self.clock.now();
             draft.reply_tokens += 1;
+            draft.first_token.get_or_insert(at);
             if self.tokenizer.is_end(token) && !settings.ignore_end {
                 break Finish::Stop;
             }

@@ -113,6 +113,11 @@ impl Connection<'_> {
     fn other(&self, request: &Request) -> io::Result<bool> {
         self.note_other(request);
         let models = &self.shared.options.models;
+        if let Some(status) = self.shared.options.question_status {
+            let body = openai::error(status, "as scripted");
+            self.json(status, &body, promise(request))?;
+            return Ok(request.keep_alive);
+        }
         let (status, body) = match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/v1/models") => (200, openai_models(models)),
             ("GET", "/api/tags") => (200, ollama_models(models)),

@@ -35,6 +35,8 @@ pub struct Options {
     pub models: Vec<String>,
     /// Whether exchanges are kept; off for benchmarks that would fill the memory.
     pub log: bool,
+    /// The status that every request that is no chat gets, with an error in place of its answer.
+    pub question_status: Option<u16>,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             models: vec!["reference".to_owned()],
             log: true,
+            question_status: None,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod plan;
 pub mod recorder;
 pub mod run;
 pub mod stop;
+pub mod tolerance;
 
 pub use arrivals::Arrivals;
 pub use assemble::Grader;
@@ -25,3 +26,4 @@ pub use plan::Plan;
 pub use recorder::Recorder;
 pub use run::{Ended, Parts, RunError, make_ready, run};
 pub use stop::Stop;
+pub use tolerance::{Failures, Tolerance};

@@ -10,7 +10,7 @@ use ipw_datasets::DatasetSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Arrivals, Stop};
+use crate::{Arrivals, Failures, Stop};
 
 /// A run, before it happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Plan {
     pub generation: Generation,
     /// When queries are sent.
     pub load: Load,
+    /// What failures do to it.
+    #[serde(default)]
+    pub failures: Failures,
     /// What is read from the hardware.
     pub telemetry: Telemetry,
     /// Where rows go.
@@ -56,6 +59,12 @@ pub struct Load {
     pub warmup: u32,
     /// How long one query may take, in seconds.
     pub request_timeout_seconds: f64,
+    /// How long the first token may take, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_timeout_seconds: Option<f64>,
+    /// How long the service may be silent between two events of a reply, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_seconds: Option<f64>,
 }
 
 /// What is read from the hardware.
@@ -110,6 +119,17 @@ impl Load {
     /// How long one query may take.
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs_f64(self.request_timeout_seconds)
+    }
+
+    /// How long the first token may take.
+    pub fn first_token_timeout(&self) -> Option<Duration> {
+        self.first_token_timeout_seconds
+            .map(Duration::from_secs_f64)
+    }
+
+    /// How long the service may be silent in the middle of a reply.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        self.idle_timeout_seconds.map(Duration::from_secs_f64)
     }
 }
 

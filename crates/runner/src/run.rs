@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ipw_clients::{Client, NotReady};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
+use ipw_core::reply::Outcome;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
 use ipw_datasets::{Dataset, DatasetError};
@@ -38,6 +39,13 @@ pub enum Ended {
     Complete,
     /// It was told to stop.
     Interrupted,
+    /// Too many queries failed to go on.
+    Failing {
+        /// How many.
+        failed: u64,
+        /// Of how many.
+        sent: u64,
+    },
 }
 
 /// What breaks a run; a query that fails does not.
@@ -105,7 +113,7 @@ async fn send_all<S: Sink + Send + 'static>(
     if let Some(Ok(first)) = queries.peek() {
         warm_up(dispatch, first, notices).await;
     }
-    let mut sent = 0;
+    let (mut sent, mut failed) = (0, 0);
     let mut free = dispatch.now();
     while !interrupt.is_draining() && !plan.load.stop.is_reached(sent) {
         let Some(query) = queries.next().transpose()? else {
@@ -115,6 +123,7 @@ async fn send_all<S: Sink + Send + 'static>(
         let ticket = session.open(dispatch.now());
         let reply = dispatch.send(&query).await;
         session.landed(ticket);
+        let is_failed = matches!(reply.outcome, Outcome::TimedOut | Outcome::Failed(_));
         if !assembler.push(Landed {
             query,
             part: parts.part,
@@ -126,6 +135,12 @@ async fn send_all<S: Sink + Send + 'static>(
             break;
         }
         sent += 1;
+        failed += u64::from(is_failed);
+        if plan.failures.stop_after(failed, sent) {
+            let reason = format!("{failed} of {sent} queries failed");
+            notices.send(Event::Stopping { reason });
+            return Ok(Ended::Failing { failed, sent });
+        }
         free = dispatch.now();
     }
     if !interrupt.is_draining() {

@@ -8,6 +8,7 @@ mod compact;
 pub mod events;
 mod features;
 mod file;
+mod lock;
 pub mod output;
 pub mod overview;
 pub mod reader;
@@ -16,6 +17,7 @@ pub mod schema;
 mod state;
 pub mod stream;
 pub mod summary;
+pub mod tables;
 pub mod writer;
 
 pub use output::{NewRun, create};
@@ -84,6 +86,12 @@ pub enum StoreError {
     #[error("output `{}` exists", path.display())]
     Exists {
         /// What is in the way.
+        path: PathBuf,
+    },
+    /// Another process writes the run.
+    #[error("`{}` is being written by another process", path.display())]
+    Busy {
+        /// Which run.
         path: PathBuf,
     },
     /// The writer's thread is gone.

@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 use serde_json::json;
 
 use crate::features::features;
+use crate::lock::Lock;
 use crate::schema::RunSchema;
 use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
@@ -22,6 +23,7 @@ pub struct NewRun {
     pub(crate) schema: RunSchema,
     pub(crate) stream: StreamFile,
     pub(crate) durable: bool,
+    pub(crate) lock: Lock,
     /// The run that was there before, until this one has finished.
     pub(crate) aside: Option<PathBuf>,
 }
@@ -63,13 +65,19 @@ pub fn create(
             path: directory.to_owned(),
         });
     }
+    if Lock::is_held(directory) {
+        return Err(StoreError::Busy {
+            path: directory.to_owned(),
+        });
+    }
     let fingerprint = fresh_fingerprint();
     let made = sibling(directory, "new", &fingerprint);
     fs::create_dir_all(&made).map_err(StoreError::io("create", &made))?;
     let filled = fill(&made, &schema, &fingerprint, plan, summary, durable).and_then(|stream| {
-        move_into_place(&made, directory, existing).map(|aside| (stream, aside))
+        let lock = Lock::take(&made)?;
+        move_into_place(&made, directory, existing).map(|aside| (stream, lock, aside))
     });
-    let (stream, aside) = filled.inspect_err(|_| {
+    let (stream, lock, aside) = filled.inspect_err(|_| {
         // Best effort: what is left has a dot-name and harms nobody.
         let _ = fs::remove_dir_all(&made);
     })?;
@@ -78,6 +86,7 @@ pub fn create(
         schema,
         stream,
         durable,
+        lock,
         aside,
     })
 }

@@ -32,6 +32,47 @@ pub struct Overview {
     pub energy: EnergyTotals,
     /// Rows by verdict.
     pub verdicts: Verdicts,
+    /// Queries without an answer, by kind, the most frequent first.
+    pub failures: Vec<FailureKind>,
+}
+
+/// Queries that ended in the same way without an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailureKind {
+    /// The outcome that they share.
+    pub outcome: String,
+    /// How many.
+    pub rows: u64,
+    /// The first of them.
+    pub query_id: String,
+    /// What it said; for the screen only, as a service may quote prompt or reply.
+    #[serde(skip)]
+    pub error: Option<String>,
+}
+
+/// Outcomes of queries that were answered.
+const ANSWERED: [&str; 3] = ["complete", "truncated", "refused"];
+
+fn add_failures(failures: &mut Vec<FailureKind>, batch: &RecordBatch) -> Result<(), StoreError> {
+    let outcomes = column::<StringArray>(batch, "outcome")?;
+    let ids = column::<StringArray>(batch, "query_id")?;
+    let errors = column::<StringArray>(batch, "error")?;
+    for ((outcome, id), error) in outcomes.iter().zip(ids).zip(errors) {
+        let Some(outcome) = outcome.filter(|outcome| !ANSWERED.contains(outcome)) else {
+            continue;
+        };
+        if let Some(kind) = failures.iter_mut().find(|kind| kind.outcome == outcome) {
+            kind.rows += 1;
+        } else {
+            failures.push(FailureKind {
+                outcome: outcome.to_owned(),
+                rows: 1,
+                query_id: id.unwrap_or_default().to_owned(),
+                error: error.map(str::to_owned),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Rows by verdict.
@@ -221,6 +262,7 @@ impl Overview {
         let mut span: Option<(f64, f64)> = None;
         let mut energy = EnergySums::default();
         let mut verdicts = Verdicts::default();
+        let mut failures = Vec::new();
         for batch in run.batches() {
             let batch = batch?;
             rows += batch.num_rows() as u64;
@@ -247,6 +289,7 @@ impl Overview {
                     .map(|values| values.iter().flatten())
             };
             energy.add(run, &batch)?;
+            add_failures(&mut failures, &batch)?;
             verdicts.add(run.metric(&batch, "lm_correctness")?);
             first_token.extend(latency("time_to_first_token_seconds")?);
             total.extend(latency("total_query_seconds")?);
@@ -258,7 +301,9 @@ impl Overview {
                 span = Some((first.min(due), last.max(end)));
             }
         }
+        failures.sort_by_key(|kind: &FailureKind| std::cmp::Reverse(kind.rows));
         Ok(Self {
+            failures,
             rows,
             outcomes,
             tokens,
@@ -273,10 +318,9 @@ impl Overview {
 
     /// Rows without an answer: neither complete, nor cut, nor refused.
     pub fn unanswered(&self) -> u64 {
-        let answered = ["complete", "truncated", "refused"];
         self.outcomes
             .iter()
-            .filter(|(outcome, _)| !answered.contains(&outcome.as_str()))
+            .filter(|(outcome, _)| !ANSWERED.contains(&outcome.as_str()))
             .map(|(_, count)| count)
             .sum()
     }

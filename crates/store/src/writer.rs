@@ -16,8 +16,10 @@ use ipw_core::time::{Clock, Timestamp};
 use serde_json::Value;
 
 use crate::compact::compact;
+use crate::lock::Lock;
 use crate::output::NewRun;
-use crate::schema::Row;
+use crate::schema::{Row, RunSchema};
+use crate::stream::StreamFile;
 use crate::summary::{Status, Summary};
 use crate::{Overview, Run, StoreError};
 
@@ -59,6 +61,7 @@ pub struct RunWriter {
     directory: PathBuf,
     aside: Option<PathBuf>,
     durable: bool,
+    _lock: Lock,
 }
 
 /// What the thread leaves behind.
@@ -89,10 +92,19 @@ impl RunWriter {
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = sync_channel(QUEUE);
         let directory = run.directory.clone();
-        let (aside, durable) = (run.aside.clone(), run.durable);
+        let NewRun {
+            schema,
+            stream,
+            lock,
+            aside,
+            durable,
+            ..
+        } = run;
         let now = clock.now();
         let mut committer = Committer {
-            run,
+            directory: directory.clone(),
+            schema,
+            stream,
             summary,
             policy,
             clock,
@@ -116,6 +128,7 @@ impl RunWriter {
             directory,
             aside,
             durable,
+            _lock: lock,
         })
     }
 
@@ -146,6 +159,7 @@ impl RunWriter {
         summary.overview = Some(overview.clone());
         change(&mut summary, &overview);
         summary.write(&self.directory)?;
+        Lock::release(&self.directory);
         let kept_aside = match (self.aside, status) {
             (Some(aside), Status::Complete) => remove(aside, &mut warnings),
             (aside, _) => aside,
@@ -183,7 +197,9 @@ impl Sink for RunWriter {
 }
 
 struct Committer {
-    run: NewRun,
+    directory: PathBuf,
+    schema: RunSchema,
+    stream: StreamFile,
     summary: Summary,
     policy: CommitPolicy,
     clock: Arc<dyn Clock>,
@@ -236,13 +252,12 @@ impl Committer {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let directory = &self.run.directory;
+        let directory = &self.directory;
         let batch = self
-            .run
             .schema
             .batch(&self.pending)
             .map_err(StoreError::arrow("encode rows of", directory))?;
-        self.run.stream.append(&batch)?;
+        self.stream.append(&batch)?;
         self.summary.total_queries += self.pending.len() as u64;
         self.pending.clear();
         self.pending_bytes = 0;

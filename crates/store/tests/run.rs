@@ -15,7 +15,9 @@ use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::query::Query;
 use ipw_core::record::Record;
-use ipw_core::reply::{Exchange, Failure, Outcome, Reply, Timing, TokenCounts, TokenSource};
+use ipw_core::reply::{
+    Exchange, Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource,
+};
 use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
 use ipw_core::time::{Clock, Timestamp};
@@ -74,6 +76,7 @@ fn record(index: u64, outcome: Outcome) -> Record {
             token_source: Some(TokenSource::Usage),
             timing,
             exchange: Exchange::default(),
+            service_timing: ServiceTiming::default(),
             compute: None,
         },
         energy: QueryEnergy::unknown(Reason::NoSource),

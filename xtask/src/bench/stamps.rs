@@ -240,6 +240,8 @@ async fn ask_once(client: &dyn Client, prompt: String) -> anyhow::Result<Seen> {
         system: None,
         parameters: &Map::new(),
         timeout: LIMIT,
+        first_token_timeout: None,
+        idle_timeout: None,
         cancel,
     };
     let timing = client.send(request).await.timing;

@@ -12,7 +12,9 @@ use ipw_core::slug::{model_label, run_directory};
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::Dataset;
-use ipw_runner::{Ended, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock};
+use ipw_runner::{
+    Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
+};
 use ipw_store::events::EventLog;
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
@@ -25,9 +27,6 @@ use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
 use crate::{clients, grading, next, quality, screen, settings, signals, summary};
-
-/// More than this share of failed rows is a failed run.
-const MOST_FAILED: f64 = 0.1;
 
 pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -99,6 +98,9 @@ impl Profile {
         for message in warnings {
             notices.send(Event::Warning { message });
         }
+        for message in self.dataset.notes() {
+            notices.send(Event::Warning { message });
+        }
         for message in hardware.notes() {
             notices.send(Event::Note { message });
         }
@@ -163,6 +165,9 @@ impl Profile {
         let durable = self.plan.output.durable;
         ipw_store::create(directory, schema, existing, &self.plan_text, about, durable).map_err(
             |error| match error {
+                StoreError::Busy { .. } => CliError::new(Exit::Exists, error).help(
+                    "wait until it has finished, or choose another place with `--output-dir DIR`",
+                ),
                 StoreError::Exists { .. } => CliError::new(Exit::Exists, error).help(
                     "`--overwrite` replaces it when the new run has finished; `--output-dir DIR` leaves it alone",
                 ),
@@ -209,6 +214,9 @@ impl Profile {
             summary.reason = match went {
                 Err(error) => Some(with_causes(error)),
                 Ok(Ended::Interrupted) => Some("stopped by a signal".to_owned()),
+                Ok(Ended::Failing { failed, sent }) => Some(format!(
+                    "{failed} of {sent} queries failed, more than `--max-error-rate` allows"
+                )),
                 Ok(Ended::Complete) if overview.rows == 0 => {
                     Some("the dataset has no rows".to_owned())
                 }
@@ -263,7 +271,7 @@ impl Profile {
                 .context("the run stopped early")
                 .into());
         }
-        verdict(status, &finished)
+        verdict(status, &finished, &self.plan.failures)
     }
 
     fn show(&self, directory: &Path, status: Status, finished: &Finished) {
@@ -320,11 +328,11 @@ fn status_of(went: &Went) -> Status {
     match went {
         Ok(Ended::Complete) => Status::Complete,
         Ok(Ended::Interrupted) => Status::Interrupted,
-        Err(_) => Status::Failed,
+        Ok(Ended::Failing { .. }) | Err(_) => Status::Failed,
     }
 }
 
-fn verdict(status: Status, finished: &Finished) -> Result<Exit, CliError> {
+fn verdict(status: Status, finished: &Finished, failures: &Failures) -> Result<Exit, CliError> {
     let overview = &finished.overview;
     if status == Status::Interrupted {
         return Ok(Exit::Interrupted);
@@ -336,9 +344,12 @@ fn verdict(status: Status, finished: &Finished) -> Result<Exit, CliError> {
         )
         .help("look at the dataset, and at its `offset`, `limit` and `path`"));
     }
-    #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
-    let share = overview.failed() as f64 / overview.rows as f64;
-    if share > MOST_FAILED {
+    let stopped = status == Status::Failed;
+    if stopped
+        || failures
+            .max_failed
+            .is_exceeded(overview.failed(), overview.rows)
+    {
         let message = format!("{} of {} queries failed", overview.failed(), overview.rows);
         return Err(CliError::new(Exit::Failed, anyhow::anyhow!(message))
             .help("the column `error` says why, row by row"));

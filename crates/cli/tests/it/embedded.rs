@@ -111,6 +111,10 @@ fn a_file_runs_and_every_row_has_what_the_engine_knows() {
                 && at("sent_seconds") <= at("first_token_seconds")
         );
         assert!(at("first_token_seconds") <= at("end_seconds"));
+        let own = &row["service_timing"];
+        let own = |name: &str| own[name].as_f64().unwrap();
+        assert!(own("prompt_seconds") > 0.0 && own("decode_seconds") > 0.0);
+        assert!(own("total_seconds") <= at("end_seconds") - at("sent_seconds"));
         assert!(timing["connected_seconds"].is_null() && timing["first_byte_seconds"].is_null());
     }
     let summary = summary(&run);
@@ -290,6 +294,34 @@ fn a_second_signal_ends_a_reply_between_tokens() {
             .unwrap()
             .is_empty()
     );
+}
+
+#[test]
+fn a_limit_that_passes_is_an_outcome_and_the_next_query_is_answered() {
+    let model = TinyModel {
+        context: 1 << 17,
+        ..TinyModel::default()
+    };
+    let place = Place::with(&model);
+    let dataset = place.dataset(&[question("Hello", 100_000), question("Hello", 5)]);
+    let args = [
+        "--dataset",
+        dataset.to_str().unwrap(),
+        "--param",
+        "ignore_eos=true",
+        "--warmup",
+        "0",
+        "--request-timeout",
+        "500ms",
+        "--max-failed",
+        "1",
+    ];
+    let said = said(&mut place.profile(&place.model(), &args));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let rows = rows(&place.run());
+    assert_eq!(rows[0]["outcome"], "timed_out");
+    assert!(rows[0]["error"].as_str().unwrap().contains("within 500ms"));
+    assert_eq!(rows[1]["outcome"], "truncated");
 }
 
 /// What the README promises: nothing but the binary, then a model, a run, a summary; and the

@@ -7,9 +7,12 @@
 )]
 
 mod common;
+mod datasets;
 #[cfg(feature = "engine")]
 mod embedded;
 mod energy;
+mod failing;
+mod faults;
 mod grading;
 mod kill;
 mod llama;

@@ -21,7 +21,7 @@ fn finished(child: Child) -> Said {
 
 #[test]
 fn one_signal_drains_and_saves() {
-    for kind in [Signal::INT, Signal::TERM] {
+    for kind in [Signal::INT, Signal::TERM, Signal::HUP] {
         let place = Place::new(|_| Script {
             first_token: Duration::from_millis(60),
             ..Script::words(3)

@@ -72,6 +72,17 @@ impl BaseUrl {
         self
     }
 
+    /// This URL without the first of `endings` that its path ends in.
+    #[must_use]
+    pub fn without(mut self, endings: &[&str]) -> Self {
+        let path = self.url.path().trim_end_matches('/');
+        let path = endings.iter().find_map(|ending| path.strip_suffix(ending));
+        if let Some(path) = path.map(str::to_owned) {
+            self.url.set_path(&path);
+        }
+        self
+    }
+
     /// The host: a name or an address, without brackets.
     pub fn host(&self) -> &str {
         &self.host
@@ -140,6 +151,21 @@ mod tests {
             .with_v1();
         assert_eq!(url.path_of("/models"), "/proxy/openai/v1/models");
         assert_eq!(url.as_str(), "https://example.com/proxy/openai/v1");
+    }
+
+    #[test]
+    fn an_api_s_own_path_is_taken_off() {
+        for (text, expected) in [
+            ("http://h:1", "/api/chat"),
+            ("http://h:1/api/", "/api/chat"),
+            ("http://h:1/v1", "/api/chat"),
+            ("http://h:1/front/api/chat", "/front/api/chat"),
+            ("http://h:1/front", "/front/api/chat"),
+        ] {
+            let url = BaseUrl::parse(text).unwrap();
+            let url = url.without(&["/api/chat", "/api", "/v1"]);
+            assert_eq!(url.path_of("/api/chat"), expected, "{text}");
+        }
     }
 
     #[test]

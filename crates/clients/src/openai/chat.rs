@@ -3,21 +3,21 @@
 //! Pure: events and instants go in, a finished reply comes out. A reply counts as answered only if
 //! the service said that it was over (a finish reason or `[DONE]`).
 
-use ipw_core::reply::{Failure, Outcome, TokenCounts, TokenSource};
+use std::time::Duration;
+
+use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 
-use super::wire::{Choice, Chunk, Delta, Timings, Usage, error_text};
+use super::wire::{Choice, Chunk, Delta, Timings, ToolCall, Usage};
+use crate::service::error_text;
+use crate::sse::Splitter;
+use crate::stream::{self, Piece, Transcript, some_text};
 
 /// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
-    pub(super) answer: String,
-    pub(super) reasoning: String,
-    pub(super) finish_reason: Option<String>,
-    pub(super) first_token: Option<Timestamp>,
-    pub(super) first_answer_token: Option<Timestamp>,
-    pub(super) chunks: Vec<Timestamp>,
+    transcript: Transcript,
     usage: Option<Usage>,
     timings: Option<Timings>,
     saw_choice: bool,
@@ -27,29 +27,6 @@ pub(super) struct Chat {
 }
 
 impl Chat {
-    /// Takes the data of one event that came at `at`.
-    pub(super) fn event(&mut self, data: &[u8], at: Timestamp) {
-        if self.done || self.fault.is_some() {
-            return;
-        }
-        if data.trim_ascii() == b"[DONE]" {
-            self.done = true;
-            return;
-        }
-        // serde_json does not look into strings that it skips: an event is UTF-8 as a whole or not.
-        let parsed = std::str::from_utf8(data)
-            .map_err(|error| error.to_string())
-            .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
-        match parsed {
-            Ok(chunk) => self.chunk(chunk, at),
-            Err(error) => {
-                let shown = excerpt(&String::from_utf8_lossy(data), 80);
-                let text = format!("an event is not a chat completion chunk ({error}): {shown}");
-                self.fault = Some((Failure::BadEvent, text));
-            }
-        }
-    }
-
     fn chunk(&mut self, chunk: Chunk, at: Timestamp) {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             let text = error_text(&error).unwrap_or_else(|| "no message".to_owned());
@@ -71,52 +48,75 @@ impl Chat {
         if let Some(delta) = choice.delta {
             self.delta(delta, at);
         }
-        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            self.finish_reason = Some(reason);
+        if let Some(reason) = some_text(choice.finish_reason) {
+            self.transcript.finish_reason = Some(reason);
         }
     }
 
     fn delta(&mut self, delta: Delta, at: Timestamp) {
-        let text = |part: Option<String>| part.filter(|part| !part.is_empty());
-        let reasoning = text(delta.reasoning_content).or_else(|| text(delta.reasoning));
-        let refusal = text(delta.refusal);
-        let content = text(delta.content);
-        let calls = delta
-            .tool_calls
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|call| {
-                let function = call.function?;
-                text(function.arguments).or_else(|| text(function.name))
-            });
-        let has_call = calls.count() > 0;
+        let refusal = some_text(delta.refusal);
         self.refused |= refusal.is_some();
-        let has_answer = content.is_some() || refusal.is_some();
-        if !has_answer && reasoning.is_none() && !has_call {
+        let answer = match (some_text(delta.content), refusal) {
+            (Some(content), Some(refusal)) => Some(content + &refusal),
+            (content, refusal) => content.or(refusal),
+        };
+        let piece = Piece {
+            reasoning: some_text(delta.reasoning_content).or(delta.reasoning),
+            answer,
+            has_call: delta
+                .tool_calls
+                .unwrap_or_default()
+                .into_iter()
+                .any(says_something),
+        };
+        self.transcript.take(piece, at);
+    }
+}
+
+fn says_something(call: ToolCall) -> bool {
+    call.function.is_some_and(|function| {
+        some_text(function.arguments)
+            .or(some_text(function.name))
+            .is_some()
+    })
+}
+
+impl stream::Chat for Chat {
+    type Splitter = Splitter;
+    const ACCEPT: &'static str = "text/event-stream";
+    const STREAM: &'static str = "an event stream";
+
+    fn event(&mut self, data: &[u8], at: Timestamp) {
+        if self.done || self.fault.is_some() {
             return;
         }
-        self.chunks.push(at);
-        self.first_token.get_or_insert(at);
-        if has_answer {
-            self.first_answer_token.get_or_insert(at);
+        if data.trim_ascii() == b"[DONE]" {
+            self.done = true;
+            return;
         }
-        self.reasoning.extend(reasoning);
-        self.answer.extend(content);
-        self.answer.extend(refusal);
+        // serde_json does not look into strings that it skips: an event is UTF-8 as a whole or not.
+        let parsed = std::str::from_utf8(data)
+            .map_err(|error| error.to_string())
+            .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
+        match parsed {
+            Ok(chunk) => self.chunk(chunk, at),
+            Err(error) => {
+                let shown = excerpt(&String::from_utf8_lossy(data), 80);
+                let text = format!("an event is not a chat completion chunk ({error}): {shown}");
+                self.fault = Some((Failure::BadEvent, text));
+            }
+        }
     }
 
-    /// Whether `[DONE]` came: nothing that follows belongs to the reply.
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether reading on is of no use.
-    pub(super) fn is_broken(&self) -> bool {
+    fn is_broken(&self) -> bool {
         self.fault.is_some()
     }
 
-    /// How the reply ended, now that nothing more will come.
-    pub(super) fn outcome(&self) -> (Outcome, Option<String>) {
+    fn outcome(&self) -> (Outcome, Option<String>) {
         if let Some((failure, text)) = &self.fault {
             return (Outcome::Failed(*failure), Some(text.clone()));
         }
@@ -131,7 +131,7 @@ impl Chat {
                 failed(Failure::Closed, "the stream ended before a reply came")
             };
         }
-        match self.finish_reason.as_deref() {
+        match self.transcript.finish_reason.as_deref() {
             Some("length") => (Outcome::Truncated, None),
             Some("content_filter") => (Outcome::Refused, None),
             _ if self.refused => (Outcome::Refused, None),
@@ -144,8 +144,7 @@ impl Chat {
         }
     }
 
-    /// Token counts and who counted: the service's usage, its timings, else our count of chunks.
-    pub(super) fn tokens(&self) -> (TokenCounts, Option<TokenSource>) {
+    fn tokens(&self) -> (TokenCounts, Option<TokenSource>) {
         if let Some(usage) = self.usage.filter(|usage| usage.completion_tokens.is_some()) {
             let counts = TokenCounts {
                 input: usage.prompt_tokens,
@@ -169,7 +168,7 @@ impl Chat {
             return (counts, Some(TokenSource::Timings));
         }
         if self.saw_choice {
-            let output = Some(self.chunks.len() as u64);
+            let output = Some(self.transcript.chunks.len() as u64);
             return (
                 TokenCounts {
                     output,
@@ -179,6 +178,25 @@ impl Chat {
             );
         }
         (TokenCounts::default(), None)
+    }
+
+    fn service_timing(&self) -> ServiceTiming {
+        let span = |milliseconds: Option<f64>| {
+            milliseconds.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok())
+        };
+        ServiceTiming {
+            prompt: self.timings.and_then(|timings| span(timings.prompt_ms)),
+            decode: self.timings.and_then(|timings| span(timings.predicted_ms)),
+            ..ServiceTiming::default()
+        }
+    }
+
+    fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    fn into_transcript(self) -> Transcript {
+        self.transcript
     }
 }
 

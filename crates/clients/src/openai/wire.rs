@@ -77,9 +77,8 @@ pub(super) struct CompletionDetails {
     pub(super) reasoning_tokens: Option<u64>,
 }
 
-/// llama.cpp's own counts.
+/// llama.cpp's own counts and milliseconds.
 #[derive(Debug, Clone, Copy, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the names on the wire")]
 pub(super) struct Timings {
     #[serde(default)]
     pub(super) cache_n: Option<u64>,
@@ -87,6 +86,10 @@ pub(super) struct Timings {
     pub(super) prompt_n: Option<u64>,
     #[serde(default)]
     pub(super) predicted_n: Option<u64>,
+    #[serde(default)]
+    pub(super) prompt_ms: Option<f64>,
+    #[serde(default)]
+    pub(super) predicted_ms: Option<f64>,
 }
 
 /// `GET /v1/models`.
@@ -98,18 +101,4 @@ pub(super) struct ModelList {
 #[derive(Debug, Deserialize)]
 pub(super) struct Model {
     pub(super) id: String,
-}
-
-/// The words in an error body, whatever its shape.
-pub(super) fn error_text(body: &Value) -> Option<String> {
-    let error = body.get("error").unwrap_or(body);
-    let text = error
-        .get("message")
-        .or_else(|| body.get("detail"))
-        .unwrap_or(error);
-    match text {
-        Value::String(text) => Some(text.clone()),
-        Value::Null => None,
-        other => Some(other.to_string()),
-    }
 }

@@ -16,15 +16,10 @@ fn columns(pairs: Pairs<'_>) -> Columns {
 }
 
 fn row(pairs: Pairs<'_>, value: &Value) -> Result<Row, String> {
+    let object = value.as_object().cloned().unwrap_or_default();
     columns(pairs)
-        .row(value.to_string().as_bytes())
-        .map_err(|fault| {
-            Fault {
-                excerpt: String::new(),
-                ..fault
-            }
-            .to_string()
-        })
+        .row(object)
+        .map_err(|fault| fault.to_string())
 }
 
 #[test]

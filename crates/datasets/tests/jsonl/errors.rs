@@ -63,7 +63,7 @@ fn parameters_are_checked_before_the_file_is_opened() {
         (
             &[("anser", "x")],
             "unknown parameter `anser` for `jsonl`; did you mean `answer`? \
-             (known: path, problem, answer, subject, id, limit, offset, shuffle, seed)",
+             (known: path, problem, answer, subject, id, limit, offset, shuffle, seed, on_error)",
         ),
     ] {
         let error = open_path("/no/such/file.jsonl", pairs).err().unwrap();
@@ -87,11 +87,11 @@ fn a_path_that_leads_nowhere_says_what_is_near() {
         ),
         (
             "zzz.jsonl",
-            "does not exist; give the path of a file with one JSON object on each line",
+            "does not exist; expected the file, with one JSON object on each line",
         ),
         (
             "no/my set.jsonl",
-            "does not exist; give the path of a file with one JSON object on each line",
+            "does not exist; expected the file, with one JSON object on each line",
         ),
     ] {
         let path = directory.join(name);
@@ -108,7 +108,8 @@ fn what_is_no_file_is_refused() {
     let error = open_path(directory, &[]).err().unwrap().to_string();
     assert_eq!(
         error.replace(directory, "…"),
-        "`…` is a directory; give the path of a regular file, which can be read more than once"
+        "`…` holds no dataset: looked for `state.json` or `dataset_dict.json` of `save_to_disk`, \
+         and files below it that end in `.parquet` or `.arrow`"
     );
     #[cfg(unix)]
     {

@@ -178,6 +178,8 @@ mod tests {
                 flops: 0.0,
                 bytes: 0.0,
             },
+            begun: Timestamp::ZERO,
+            first_token: None,
             at: Timestamp::ZERO,
         })
     }

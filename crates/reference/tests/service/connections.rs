@@ -104,6 +104,20 @@ fn a_long_body_is_invited() {
 }
 
 #[test]
+fn what_is_no_chat_can_be_refused_while_chats_are_not() {
+    let options = Options {
+        question_status: Some(401),
+        ..Options::default()
+    };
+    let service = Service::start_with(options, clock(), |_| Script::default()).unwrap();
+    let mut client = Client::connect(&service);
+    for path in ["/v1/models", "/api/version"] {
+        assert_eq!(client.get(path).status, 401, "{path}");
+    }
+    assert_eq!(client.ask(&json!({})).status, 200);
+}
+
+#[test]
 fn what_is_no_chat_is_answered_and_noted() {
     let options = Options {
         models: vec!["a".to_owned(), "b".to_owned()],

@@ -1,7 +1,10 @@
 //! The columns behind the original's six.
 
+use std::time::Duration;
+
 use arrow::datatypes::DataType;
 use ipw_core::energy::Share;
+use ipw_core::reply::ServiceTiming;
 use ipw_core::units::{Joules, Watts};
 
 use super::{Row, count, seconds};
@@ -57,6 +60,7 @@ pub(super) fn columns() -> Vec<Column<Row>> {
         planned_latency(),
         http(),
         headline(),
+        service_timing(),
     ]
 }
 
@@ -227,6 +231,27 @@ fn headline() -> Column<Row> {
         ],
     )
     .says("the energy that reports quote", "never")
+}
+
+fn service_timing() -> Column<Row> {
+    let span = |name: &'static str, get: fn(&ServiceTiming) -> Option<Duration>| {
+        Column::float(name, move |row: &Row| {
+            get(&row.record.reply.service_timing).map(|span| span.as_secs_f64())
+        })
+        .unit("s")
+    };
+    let null = "the service did not say";
+    Column::group(
+        "service_timing",
+        vec![
+            span("load_seconds", |timing| timing.load).says("loading the model", null),
+            span("prompt_seconds", |timing| timing.prompt).says("reading the prompt", null),
+            span("decode_seconds", |timing| timing.decode).says("generating the reply", null),
+            span("total_seconds", |timing| timing.total)
+                .says("the whole, as the service counts it", null),
+        ],
+    )
+    .says("durations by the service's own clock", "never")
 }
 
 fn http() -> Column<Row> {

@@ -12,7 +12,7 @@ use ipw_core::energy::QueryEnergy;
 use ipw_core::hardware::SystemInfo;
 use ipw_core::query::Query;
 use ipw_core::record::Record;
-use ipw_core::reply::{Exchange, Outcome, Reply, Timing, TokenCounts, TokenSource};
+use ipw_core::reply::{Exchange, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource};
 use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
 use ipw_core::time::{Clock, Timestamp};
@@ -249,6 +249,7 @@ fn record() -> Record {
             token_source: Some(TokenSource::Usage),
             timing,
             exchange: Exchange::default(),
+            service_timing: ServiceTiming::default(),
             compute: None,
         },
         energy: QueryEnergy::default(),

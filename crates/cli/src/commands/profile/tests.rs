@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ipw_clients::{BoxFuture, CloseError, Request};
 use ipw_core::params::Params;
-use ipw_core::reply::{Exchange, Outcome, Reply, Timing, TokenCounts};
+use ipw_core::reply::{Exchange, Outcome, Reply, ServiceTiming, Timing, TokenCounts};
 use ipw_core::time::Timestamp;
 use ipw_datasets::DatasetSpec;
 use serde_json::Value;
@@ -79,6 +79,7 @@ impl Client for Noted {
             token_source: None,
             timing: Timing::begun(Timestamp::ZERO),
             exchange: Exchange::default(),
+            service_timing: ServiceTiming::default(),
             compute: None,
         };
         Box::pin(async { reply })

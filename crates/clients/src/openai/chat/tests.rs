@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Chat;
 use crate::sse::Splitter;
+use crate::stream::Chat as _;
 
 /// What real servers send: llama.cpp's opening and closing, reasoning, a tool call, an emoji.
 const STREAMS: [&str; 4] = [
@@ -112,14 +113,20 @@ fn a_cut_at_any_byte_never_looks_like_success() {
             let chat = read(&[bytes]);
             if chat.outcome().0.is_answered() {
                 assert!(plain_reading(bytes).is_some(), "cut at {cut} of {stream:?}");
-                assert_eq!(chat.answer, whole.answer, "cut at {cut} of {stream:?}");
+                assert_eq!(
+                    chat.transcript.answer, whole.transcript.answer,
+                    "cut at {cut} of {stream:?}"
+                );
             }
             let (left, right) = stream.as_bytes().split_at(cut);
             let joined = read(&[left, right]);
             assert_eq!(joined.outcome(), whole.outcome(), "split at {cut}");
             assert_eq!(
-                (joined.answer, joined.reasoning),
-                (whole.answer.clone(), whole.reasoning.clone())
+                (joined.transcript.answer, joined.transcript.reasoning),
+                (
+                    whole.transcript.answer.clone(),
+                    whole.transcript.reasoning.clone()
+                )
             );
         }
     }
@@ -134,10 +141,10 @@ fn the_streams_read_as_they_should() {
         ["complete", "truncated", "complete", "failed:service"]
     );
     let chat = read(&[STREAMS[0].as_bytes()]);
-    assert_eq!(chat.answer, "Grüße 😀");
+    assert_eq!(chat.transcript.answer, "Grüße 😀");
     assert_eq!(chat.tokens().0.output, Some(3));
     assert_eq!(
-        read(&[STREAMS[2].as_bytes()]).chunks.len(),
+        read(&[STREAMS[2].as_bytes()]).transcript.chunks.len(),
         1,
         "tool-call arguments are tokens"
     );
@@ -196,7 +203,7 @@ fn mutate_and_check(random: &mut Random) {
         let shown = String::from_utf8_lossy(&bytes);
         assert_eq!(
             plain_reading(&bytes).as_deref(),
-            Some(chat.answer.as_str()),
+            Some(chat.transcript.answer.as_str()),
             "{shown}"
         );
     } else {

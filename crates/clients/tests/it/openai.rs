@@ -1,115 +1,20 @@
 //! The client `openai` against the reference service: what it sends, what it reads, when.
 
-#![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipw_clients::{Canceller, Client, ClientSpec, KeySource, Request, connect};
-use ipw_core::params::Params;
-use ipw_core::query::Query;
-use ipw_core::reply::{Failure, Outcome, Reply, TokenSource};
+use ipw_clients::{ClientSpec, connect};
+use ipw_core::reply::{Outcome, TokenSource};
 use ipw_core::time::Clock;
-use ipw_reference::{Fault, LineEnding, RoleChunk, Script, SendKind, Service, words};
+use ipw_reference::{Fault, LineEnding, RoleChunk, Script, SendKind, words};
 use ipw_runner::SystemClock;
 use serde_json::{Map, Value, json};
 
-const PROMPT: &str = "three little words";
-
-struct Bench {
-    service: Service,
-    client: Box<dyn Client>,
-    runtime: tokio::runtime::Runtime,
-}
-
-impl Bench {
-    fn new(script: impl Fn(u64) -> Script + Send + Sync + 'static) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-        let service =
-            Service::start(Arc::clone(&clock), move |received| script(received.number)).unwrap();
-        let client = connect(&spec(&service.url()), clock).unwrap();
-        Self {
-            service,
-            client,
-            runtime: runtime(),
-        }
-    }
-
-    fn ask(&self) -> Reply {
-        self.ask_with(&Map::new(), Duration::from_secs(20), None)
-    }
-
-    fn ask_with(
-        &self,
-        parameters: &Map<String, Value>,
-        timeout: Duration,
-        cancel_after: Option<Duration>,
-    ) -> Reply {
-        let (canceller, cancel) = Canceller::new();
-        let query = query();
-        self.runtime.block_on(async {
-            let request = Request {
-                query: &query,
-                model: "reference",
-                system: None,
-                parameters,
-                timeout,
-                cancel,
-            };
-            let send = self.client.send(request);
-            let Some(after) = cancel_after else {
-                return send.await;
-            };
-            let stop = async {
-                tokio::time::sleep(after).await;
-                canceller.cancel();
-                std::future::pending::<()>().await;
-            };
-            tokio::select! {
-                reply = send => reply,
-                () = stop => unreachable!("it waits for ever"),
-            }
-        })
-    }
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-}
-
-fn spec(url: &str) -> ClientSpec {
-    ClientSpec {
-        id: "openai".to_owned(),
-        base_url: Some(url.to_owned()),
-        params: Params::default(),
-        key: KeySource::Default,
-        insecure_key: false,
-        connect_timeout_seconds: 5.0,
-    }
-}
-
-fn query() -> Query {
-    Query {
-        index: 0,
-        id: "0".to_owned(),
-        problem: PROMPT.to_owned(),
-        answer: None,
-        subject: None,
-        metadata: Map::new(),
-        parameters: Map::new(),
-    }
-}
-
-fn text(count: usize) -> String {
-    words(count).concat()
-}
+use crate::bench::{Bench, PROMPT, spec, text};
 
 #[test]
 fn a_reply_comes_whole_with_the_services_own_counts() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         extra_output_tokens: 1,
         cached_tokens: 2,
         ..Script::words(16)
@@ -129,7 +34,7 @@ fn a_reply_comes_whole_with_the_services_own_counts() {
 
 #[test]
 fn the_request_holds_what_was_asked_for_and_nothing_else() {
-    let bench = Bench::new(|_| Script::default());
+    let bench = Bench::openai(|_| Script::default());
     bench.ask();
     let body = &bench.service.log()[0].received.body;
     let expected = json!({
@@ -146,7 +51,7 @@ fn the_request_holds_what_was_asked_for_and_nothing_else() {
 
 #[test]
 fn parameters_go_along_but_cannot_change_the_request_itself() {
-    let bench = Bench::new(|_| Script::default());
+    let bench = Bench::openai(|_| Script::default());
     let Value::Object(parameters) = json!({"temperature": 0, "stop": ["x"], "stream": false})
     else {
         unreachable!()
@@ -161,7 +66,7 @@ fn parameters_go_along_but_cannot_change_the_request_itself() {
 
 #[test]
 fn stamps_come_in_order_and_never_before_the_service_sent() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         first_token: Duration::from_millis(20),
         gap: Duration::from_millis(3),
         ..Script::words(10)
@@ -199,7 +104,7 @@ fn chunks_that_hold_nothing_are_no_tokens() {
         RoleChunk::ContentNull,
         RoleChunk::EmptyContent,
     ] {
-        let bench = Bench::new(move |_| Script {
+        let bench = Bench::openai(move |_| Script {
             role_chunk,
             first_token: Duration::from_millis(15),
             ..Script::words(4)
@@ -214,7 +119,7 @@ fn chunks_that_hold_nothing_are_no_tokens() {
 
 #[test]
 fn without_usage_the_output_is_counted_and_the_input_is_unknown() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         usage: false,
         ..Script::words(7)
     });
@@ -225,7 +130,7 @@ fn without_usage_the_output_is_counted_and_the_input_is_unknown() {
 
 #[test]
 fn without_usage_the_services_timings_count() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         usage: false,
         timings: true,
         ..Script::words(7)
@@ -236,11 +141,14 @@ fn without_usage_the_services_timings_count() {
         (Some(3), Some(7))
     );
     assert_eq!(reply.token_source, Some(TokenSource::Timings));
+    let decode = reply.service_timing.decode.unwrap();
+    assert_eq!(decode, Duration::ZERO, "as scripted");
+    assert!(reply.service_timing.prompt.is_some() && reply.service_timing.load.is_none());
 }
 
 #[test]
 fn several_tokens_in_a_chunk_are_not_one_token() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         tokens_per_chunk: 4,
         ..Script::words(12)
     });
@@ -251,7 +159,7 @@ fn several_tokens_in_a_chunk_are_not_one_token() {
 
 #[test]
 fn reasoning_is_kept_apart_and_has_its_own_first_token() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         reasoning: words(3),
         gap: Duration::from_millis(5),
         ..Script::words(2)
@@ -265,7 +173,7 @@ fn reasoning_is_kept_apart_and_has_its_own_first_token() {
 
 #[test]
 fn carriage_returns_and_comments_change_nothing() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         line_ending: LineEnding::CrLf,
         comments: true,
         ..Script::words(5)
@@ -276,7 +184,7 @@ fn carriage_returns_and_comments_change_nothing() {
 
 #[test]
 fn a_stream_cut_into_single_bytes_changes_nothing() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         fault: Some(Fault::Trickle(Duration::ZERO)),
         ..Script::words(3)
     });
@@ -286,7 +194,7 @@ fn a_stream_cut_into_single_bytes_changes_nothing() {
 
 #[test]
 fn a_reply_that_ends_with_the_connection_is_whole() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         chunked: false,
         ..Script::words(5)
     });
@@ -298,7 +206,7 @@ fn a_reply_that_ends_with_the_connection_is_whole() {
 
 #[test]
 fn a_length_limit_is_a_truncated_reply() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         finish_reason: "length",
         ..Script::default()
     });
@@ -307,7 +215,7 @@ fn a_length_limit_is_a_truncated_reply() {
 
 #[test]
 fn a_content_filter_is_a_refusal() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         finish_reason: "content_filter",
         ..Script::default()
     });
@@ -316,7 +224,7 @@ fn a_content_filter_is_a_refusal() {
 
 #[test]
 fn no_tokens_is_a_reply_without_a_first_token() {
-    let bench = Bench::new(|_| Script::words(0));
+    let bench = Bench::openai(|_| Script::words(0));
     let reply = bench.ask();
     assert_eq!(reply.outcome, Outcome::Complete);
     assert_eq!(reply.tokens.output, Some(0));
@@ -328,7 +236,7 @@ fn no_tokens_is_a_reply_without_a_first_token() {
 
 #[test]
 fn a_connection_is_used_again() {
-    let bench = Bench::new(|_| Script::default());
+    let bench = Bench::openai(|_| Script::default());
     let first = bench.ask();
     let second = bench.ask();
     assert_eq!(first.exchange.connection_reused, Some(false));
@@ -340,7 +248,7 @@ fn a_connection_is_used_again() {
 
 #[test]
 fn a_connection_that_was_closed_in_spite_of_keep_alive_costs_nothing() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         close_after: true,
         ..Script::default()
     });
@@ -352,7 +260,7 @@ fn a_connection_that_was_closed_in_spite_of_keep_alive_costs_nothing() {
 
 #[test]
 fn a_reused_connection_that_died_is_replaced_once_and_counted() {
-    let bench = Bench::new(|number| Script {
+    let bench = Bench::openai(|number| Script {
         fault: (number == 1).then_some(Fault::ResetBeforeHead),
         ..Script::default()
     });
@@ -366,118 +274,8 @@ fn a_reused_connection_that_died_is_replaced_once_and_counted() {
 }
 
 #[test]
-fn a_fresh_connection_that_dies_is_a_failure_and_no_second_try() {
-    let bench = Bench::new(|_| Script {
-        fault: Some(Fault::ResetBeforeHead),
-        ..Script::default()
-    });
-    let reply = bench.ask();
-    assert_eq!(reply.outcome, Outcome::Failed(Failure::Reset));
-    assert_eq!(bench.service.requests(), 1);
-}
-
-#[test]
-fn each_fault_is_an_outcome_with_words() {
-    let error = r#"{"error": {"message": "out of cheese"}}"#.to_owned();
-    for (fault, outcome, says) in [
-        (
-            Fault::Status(500, error.clone()),
-            Failure::Http(500),
-            "out of cheese",
-        ),
-        (
-            Fault::Status(429, "slow down".to_owned()),
-            Failure::Http(429),
-            "slow down",
-        ),
-        (Fault::CloseAfter(3), Failure::Closed, "mid-reply"),
-        (Fault::ResetAfter(3), Failure::Closed, "mid-reply"),
-        (
-            Fault::ErrorEventAfter(2, "boom".to_owned()),
-            Failure::Service,
-            "boom",
-        ),
-        (
-            Fault::Garbage,
-            Failure::BadEvent,
-            "not a chat completion chunk",
-        ),
-        (Fault::NotAStream, Failure::NotAStream, "application/json"),
-        (Fault::Empty, Failure::Empty, "without a reply"),
-        (
-            Fault::InvalidUtf8,
-            Failure::BadEvent,
-            "not a chat completion chunk",
-        ),
-    ] {
-        let shown = format!("{fault:?}");
-        let bench = Bench::new(move |number| Script {
-            fault: (number == 0).then(|| fault.clone()),
-            gap: Duration::from_millis(2),
-            ..Script::words(6)
-        });
-        let reply = bench.ask();
-        assert_eq!(
-            reply.outcome,
-            Outcome::Failed(outcome),
-            "{shown}: {:?}",
-            reply.error
-        );
-        let text = reply.error.unwrap();
-        assert!(text.contains(says), "{shown}: {text}");
-        assert!(reply.timing.end >= reply.timing.start);
-        assert_eq!(bench.ask().outcome, Outcome::Complete, "after {shown}");
-    }
-}
-
-#[test]
-fn what_came_before_the_fault_is_kept() {
-    let bench = Bench::new(|_| Script {
-        fault: Some(Fault::CloseAfter(3)),
-        gap: Duration::from_millis(2),
-        ..Script::words(6)
-    });
-    let reply = bench.ask();
-    assert_eq!(reply.answer, text(3));
-    assert_eq!(reply.timing.chunks.len(), 3);
-    assert!(reply.timing.first_token.is_some());
-}
-
-#[test]
-fn ten_megabytes_in_one_event_are_accepted() {
-    let bench = Bench::new(|_| Script {
-        fault: Some(Fault::HugeEvent(10 << 20)),
-        ..Script::default()
-    });
-    let reply = bench.ask();
-    assert_eq!(reply.outcome, Outcome::Complete, "{:?}", reply.error);
-    assert!(reply.answer.len() >= 10 << 20);
-}
-
-#[test]
-fn a_service_that_hangs_is_timed_out_with_what_came() {
-    for (fault, answer) in [
-        (Fault::HangBeforeHead, String::new()),
-        (Fault::HangAfter(2), text(2)),
-    ] {
-        let bench = Bench::new(move |_| Script {
-            fault: Some(fault.clone()),
-            ..Script::words(6)
-        });
-        let reply = bench.ask_with(&Map::new(), Duration::from_millis(300), None);
-        assert_eq!(reply.outcome, Outcome::TimedOut);
-        assert_eq!(reply.answer, answer);
-        assert!(reply.timing.end.since(reply.timing.start) >= Duration::from_millis(300));
-        assert!(
-            reply.timing.sent.is_some(),
-            "sent, though nothing came back"
-        );
-    }
-}
-
-#[test]
 fn a_cancelled_query_keeps_what_came() {
-    let bench = Bench::new(|_| Script {
+    let bench = Bench::openai(|_| Script {
         fault: Some(Fault::HangAfter(2)),
         ..Script::words(6)
     });
@@ -490,20 +288,8 @@ fn a_cancelled_query_keeps_what_came() {
 }
 
 #[test]
-fn a_service_that_is_not_there_says_so() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let client = connect(&spec(&url), clock).unwrap();
-    let error = runtime().block_on(client.health()).unwrap_err();
-    assert!(error.cause.contains("cannot connect"), "{error:?}");
-    assert!(error.help.unwrap().contains("--client-base-url"));
-}
-
-#[test]
 fn a_model_that_the_service_lacks_is_a_warning_with_near_names() {
-    let bench = Bench::new(|_| Script::default());
+    let bench = Bench::openai(|_| Script::default());
     bench.runtime.block_on(async {
         assert!(bench.client.prepare("reference").await.unwrap().is_empty());
         let warnings = bench.client.prepare("referense").await.unwrap();
@@ -517,7 +303,7 @@ fn unknown_ids_and_parameters_are_named() {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let unknown = ClientSpec {
         id: "opneai".to_owned(),
-        ..spec("http://x")
+        ..spec("openai", "http://x")
     };
     let error = connect(&unknown, Arc::clone(&clock))
         .err()
@@ -525,9 +311,9 @@ fn unknown_ids_and_parameters_are_named() {
         .to_string();
     assert_eq!(
         error,
-        "unknown client `opneai`; did you mean `openai`? (known: openai)"
+        "unknown client `opneai`; did you mean `openai`? (known: openai, ollama)"
     );
-    let mut odd = spec("http://x");
+    let mut odd = spec("openai", "http://x");
     odd.params.insert("include_usages", "true");
     let error = connect(&odd, clock).err().unwrap().to_string();
     assert!(

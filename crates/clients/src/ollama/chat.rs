@@ -1,0 +1,167 @@
+//! One streamed reply of Ollama, put together line by line.
+//!
+//! Pure: lines and instants go in, a finished reply comes out. A reply counts as answered only if
+//! the service said `done`.
+
+use std::time::Duration;
+
+use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
+use ipw_core::text::excerpt;
+use ipw_core::time::Timestamp;
+
+use super::wire::{Counters, Line};
+use crate::ndjson::Splitter;
+use crate::service::error_text;
+use crate::stream::{self, Piece, Transcript, some_text};
+
+/// A reply that is being put together.
+#[derive(Debug, Default)]
+pub(super) struct Chat {
+    transcript: Transcript,
+    counters: Counters,
+    saw_message: bool,
+    done: bool,
+    fault: Option<(Failure, String)>,
+}
+
+impl Chat {
+    fn line(&mut self, line: Line, at: Timestamp) {
+        if let Some(error) = line.error.filter(|error| !error.is_null()) {
+            let text = error_text(&error).unwrap_or_else(|| "no message".to_owned());
+            let text = format!("the service sent an error: {text}");
+            self.fault = Some((Failure::Service, text));
+            return;
+        }
+        if let Some(message) = line.message {
+            self.saw_message = true;
+            let piece = Piece {
+                reasoning: message.thinking,
+                answer: message.content,
+                has_call: message.tool_calls.is_some_and(|calls| !calls.is_empty()),
+            };
+            self.transcript.take(piece, at);
+        }
+        if line.done == Some(true) {
+            self.done = true;
+            self.transcript.finish_reason = some_text(line.done_reason);
+            self.counters = line.counters;
+        }
+    }
+}
+
+/// Reads one line; an error says whether the line was cut off or is something else.
+fn parse(data: &[u8]) -> Result<Line, (Failure, String)> {
+    let wrong = |cut: bool, error: String| {
+        let shown = excerpt(&String::from_utf8_lossy(data), 80);
+        if cut {
+            let text = format!("the stream ended in the middle of a line: {shown}");
+            return (Failure::Closed, text);
+        }
+        let text = format!("a line is not part of a chat ({error}): {shown}");
+        (Failure::BadEvent, text)
+    };
+    // serde_json does not look into strings that it skips: a line is UTF-8 as a whole or not.
+    let text = std::str::from_utf8(data)
+        .map_err(|error| wrong(error.error_len().is_none(), error.to_string()))?;
+    let line: Line =
+        serde_json::from_str(text).map_err(|error| wrong(error.is_eof(), error.to_string()))?;
+    if line.done.is_none() && line.error.is_none() {
+        return Err(wrong(false, "it has no `done`".to_owned()));
+    }
+    Ok(line)
+}
+
+impl stream::Chat for Chat {
+    type Splitter = Splitter;
+    const ACCEPT: &'static str = "application/x-ndjson";
+    const STREAM: &'static str = "a stream of JSON lines";
+
+    fn event(&mut self, data: &[u8], at: Timestamp) {
+        if self.done || self.fault.is_some() {
+            return;
+        }
+        match parse(data) {
+            Ok(line) => self.line(line, at),
+            Err(fault) => self.fault = Some(fault),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_broken(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    fn outcome(&self) -> (Outcome, Option<String>) {
+        if let Some((failure, text)) = &self.fault {
+            return (Outcome::Failed(*failure), Some(text.clone()));
+        }
+        let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
+        if !self.done {
+            return if self.saw_message {
+                failed(
+                    Failure::Closed,
+                    "the stream ended in the middle of the reply",
+                )
+            } else {
+                failed(Failure::Closed, "the stream ended before a reply came")
+            };
+        }
+        let said_nothing = self.transcript.chunks.is_empty() && self.counters.eval_count.is_none();
+        match self.transcript.finish_reason.as_deref() {
+            // What it says when it only loaded or unloaded the model.
+            Some("load" | "unload") => failed(
+                Failure::Empty,
+                "the service loaded or unloaded the model and generated nothing",
+            ),
+            _ if said_nothing => failed(
+                Failure::Empty,
+                "the service ended the stream without a reply",
+            ),
+            Some("length") => (Outcome::Truncated, None),
+            _ => (Outcome::Complete, None),
+        }
+    }
+
+    /// The service's counts, else our count of chunks. Ollama leaves the prompt's count out when
+    /// all of it came from its cache (older versions): that is not zero tokens.
+    fn tokens(&self) -> (TokenCounts, Option<TokenSource>) {
+        let counts = |output| TokenCounts {
+            input: self.counters.prompt_eval_count,
+            output: Some(output),
+            cached: self.counters.prompt_eval_cached_count,
+            ..TokenCounts::default()
+        };
+        if let Some(output) = self.counters.eval_count {
+            return (counts(output), Some(TokenSource::Usage));
+        }
+        if self.saw_message {
+            let output = self.transcript.chunks.len() as u64;
+            return (counts(output), Some(TokenSource::Chunks));
+        }
+        (TokenCounts::default(), None)
+    }
+
+    fn service_timing(&self) -> ServiceTiming {
+        let span = |nanos: Option<u64>| nanos.map(Duration::from_nanos);
+        ServiceTiming {
+            load: span(self.counters.load_duration),
+            prompt: span(self.counters.prompt_eval_duration),
+            decode: span(self.counters.eval_duration),
+            total: span(self.counters.total_duration),
+        }
+    }
+
+    fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    fn into_transcript(self) -> Transcript {
+        self.transcript
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! What goes over the wire in Ollama's chat API: only the fields that we read.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One line of the stream. Counters and durations, in nanoseconds, are in the last one; Ollama
+/// leaves out those that are zero.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Line {
+    #[serde(default)]
+    pub(super) message: Option<Message>,
+    #[serde(default)]
+    pub(super) done: Option<bool>,
+    #[serde(default)]
+    pub(super) done_reason: Option<String>,
+    #[serde(default)]
+    pub(super) error: Option<Value>,
+    #[serde(flatten)]
+    pub(super) counters: Counters,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Message {
+    #[serde(default)]
+    pub(super) content: Option<String>,
+    #[serde(default)]
+    pub(super) thinking: Option<String>,
+    #[serde(default)]
+    pub(super) tool_calls: Option<Vec<Value>>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+pub(super) struct Counters {
+    #[serde(default)]
+    pub(super) prompt_eval_count: Option<u64>,
+    /// Only newer versions say it.
+    #[serde(default)]
+    pub(super) prompt_eval_cached_count: Option<u64>,
+    #[serde(default)]
+    pub(super) eval_count: Option<u64>,
+    #[serde(default)]
+    pub(super) total_duration: Option<u64>,
+    #[serde(default)]
+    pub(super) load_duration: Option<u64>,
+    #[serde(default)]
+    pub(super) prompt_eval_duration: Option<u64>,
+    #[serde(default)]
+    pub(super) eval_duration: Option<u64>,
+}
+
+/// `GET /api/tags`.
+#[derive(Debug, Deserialize)]
+pub(super) struct ModelList {
+    pub(super) models: Vec<Model>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Model {
+    pub(super) name: String,
+}
+
+/// `GET /api/version`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Version {
+    pub(super) version: String,
+}

@@ -1,0 +1,183 @@
+//! A service behind HTTP: where it is, our key for it, and questions that nobody times.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Method, StatusCode};
+use ipw_core::reply::{Exchange, Failure, Timing};
+use ipw_core::text::excerpt;
+use ipw_core::time::Clock;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::client::NotReady;
+use crate::http::{BaseUrl, Connector, HttpError, HttpRequest, Pool};
+use crate::key::{self, Key};
+use crate::{ClientError, ClientSpec};
+
+/// How long an untimed question (health, models) may take.
+const QUESTION_LIMIT: Duration = Duration::from_secs(10);
+/// How much of the answer to a question is read: model lists can be long.
+const ANSWER_BODY: usize = 16 << 20;
+
+/// What all clients over HTTP share.
+pub(crate) struct Service {
+    pub(crate) url: BaseUrl,
+    pub(crate) pool: Pool,
+    pub(crate) clock: Arc<dyn Clock>,
+    key: Option<Key>,
+}
+
+impl Service {
+    pub(crate) fn new(
+        spec: &ClientSpec,
+        url: BaseUrl,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ClientError> {
+        let key = key::resolve(&spec.key, &url, spec.insecure_key)?;
+        let limit = Duration::from_secs_f64(spec.connect_timeout_seconds);
+        let pool = Pool::new(Connector::new(url.clone(), limit), Arc::clone(&clock));
+        Ok(Self {
+            url,
+            pool,
+            clock,
+            key,
+        })
+    }
+
+    /// A request that posts `body` and wants `accept` back.
+    pub(crate) fn post(&self, endpoint: &str, accept: &str, body: Vec<u8>) -> HttpRequest {
+        let request = self
+            .request(Method::POST, endpoint)
+            .header("content-type", "application/json")
+            .header("accept", accept);
+        with_body(request, body)
+    }
+
+    fn request(&self, method: Method, endpoint: &str) -> hyper::http::request::Builder {
+        let mut request = hyper::Request::builder()
+            .method(method)
+            .uri(self.url.path_of(endpoint))
+            .header("host", self.url.authority())
+            .header("user-agent", concat!("ipw/", env!("CARGO_PKG_VERSION")));
+        if let Some(key) = &self.key {
+            request = request.header("authorization", key.bearer());
+        }
+        request
+    }
+
+    /// An untimed GET below the base URL.
+    pub(crate) async fn get(&self, endpoint: &str) -> Result<(StatusCode, Vec<u8>), HttpError> {
+        let mut timing = Timing::begun(self.clock.now());
+        let mut exchange = Exchange::default();
+        let request = with_body(self.request(Method::GET, endpoint), Vec::new());
+        let ask = async {
+            let mut answered = self.pool.send(request, &mut timing, &mut exchange).await?;
+            let body = answered.body.collect(ANSWER_BODY).await?;
+            let status = answered.response.status();
+            self.pool.give_back(answered.body);
+            Ok((status, body))
+        };
+        timeout(QUESTION_LIMIT, ask).await.unwrap_or_else(|_| {
+            let text = format!("no answer within {QUESTION_LIMIT:?}");
+            Err(HttpError::new(Failure::Reset, text))
+        })
+    }
+
+    /// Whether the service answers a GET of `endpoint`; the status, if it does not say that the
+    /// service is broken, not ready, or refuses our credentials.
+    pub(crate) async fn check(&self, endpoint: &str) -> Result<StatusCode, NotReady> {
+        let (status, body) = self.get(endpoint).await.map_err(|error| NotReady {
+            cause: error.text,
+            help: Some(format!(
+                "start the service, or name another with `--client-base-url` (now {})",
+                self.url.as_str()
+            )),
+        })?;
+        match status.as_u16() {
+            401 | 403 => Err(self.refused(status)),
+            503 => Err(NotReady {
+                cause: format!("the service is not ready ({status}){}", said(&body)),
+                help: Some("wait until the model is loaded, then try again".to_owned()),
+            }),
+            500.. => Err(NotReady {
+                cause: format!("the service is broken ({status}){}", said(&body)),
+                help: Some("look into the service's own log".to_owned()),
+            }),
+            _ => Ok(status),
+        }
+    }
+
+    fn refused(&self, status: StatusCode) -> NotReady {
+        let (cause, help) = if self.key.is_some() {
+            (
+                "refuses our key",
+                "check the key, and that it belongs to this service",
+            )
+        } else {
+            (
+                "asks for a key",
+                "give it by `--api-key-env NAME` or `--api-key-file PATH`",
+            )
+        };
+        NotReady {
+            cause: format!("the service {cause} ({status})"),
+            help: Some(help.to_owned()),
+        }
+    }
+
+    /// The answer to a GET of a list of models.
+    pub(crate) async fn list<T: serde::de::DeserializeOwned>(
+        &self,
+        endpoint: &str,
+    ) -> Result<T, NotReady> {
+        let not_listed = |cause: String| NotReady { cause, help: None };
+        let (status, body) = self
+            .get(endpoint)
+            .await
+            .map_err(|error| not_listed(error.text))?;
+        if !status.is_success() {
+            return Err(not_listed(format!(
+                "the service lists no models ({status})"
+            )));
+        }
+        serde_json::from_slice(&body)
+            .map_err(|error| not_listed(format!("the service's model list is odd: {error}")))
+    }
+}
+
+fn with_body(request: hyper::http::request::Builder, body: Vec<u8>) -> HttpRequest {
+    request
+        .body(Full::new(Bytes::from(body)))
+        .expect("a checked URL and key make valid headers")
+}
+
+/// What an error's body says, ready to stand behind its status.
+pub(crate) fn said(body: &[u8]) -> String {
+    let text = serde_json::from_slice::<Value>(body)
+        .ok()
+        .and_then(|body| error_text(&body))
+        .unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    let text = text.trim();
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", excerpt(text, 500))
+    }
+}
+
+/// The words in an error body, whatever its shape.
+pub(crate) fn error_text(body: &Value) -> Option<String> {
+    let error = body.get("error").unwrap_or(body);
+    let text = error
+        .get("message")
+        .or_else(|| body.get("detail"))
+        .unwrap_or(error);
+    match text {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        other => Some(other.to_string()),
+    }
+}

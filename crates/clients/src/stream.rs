@@ -1,0 +1,216 @@
+//! One streamed chat on the timed path, whatever the API: send, read, stop in time, make the reply.
+//!
+//! A client says how its stream is cut into events and what an event means ([`Chat`]); stamps,
+//! limits, cancelling and what a broken exchange becomes are the same for all.
+
+mod progress;
+mod transcript;
+
+pub(crate) use transcript::{Piece, Transcript, some_text};
+
+use std::time::Duration;
+
+use ipw_core::reply::{Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource};
+use ipw_core::text::excerpt;
+use ipw_core::time::Timestamp;
+use tokio::time::timeout;
+
+use crate::client::Request;
+use crate::http::{Answered, HttpError};
+use crate::service::{Service, said};
+use crate::sse::TooLarge;
+use crate::{ndjson, sse};
+use progress::{Ended, Patience, Progress};
+
+/// How long the end of the body may take after the last event before the connection is given up.
+const AFTERMATH: Duration = Duration::from_millis(100);
+/// How much of an error's body is read.
+const ERROR_BODY: usize = 64 << 10;
+
+/// Cuts bytes into events, wherever the reads cut them.
+pub(crate) trait Split: Default + Send {
+    /// Takes bytes and calls `each` with every event that they complete.
+    fn push(&mut self, bytes: &[u8], each: impl FnMut(&[u8])) -> Result<(), TooLarge>;
+
+    /// The stream is over: calls `each` with what was whole all the same.
+    fn finish(&mut self, each: impl FnMut(&[u8]));
+}
+
+/// A reply that is being put together, event by event.
+pub(crate) trait Chat: Default + Send {
+    /// How the stream is cut.
+    type Splitter: Split;
+    /// The media type that is asked for.
+    const ACCEPT: &'static str;
+    /// What such a stream is called in messages.
+    const STREAM: &'static str;
+
+    /// Takes one event that came at `at`.
+    fn event(&mut self, data: &[u8], at: Timestamp);
+
+    /// Whether the last event came: nothing that follows belongs to the reply.
+    fn is_done(&self) -> bool;
+
+    /// Whether reading on is of no use.
+    fn is_broken(&self) -> bool;
+
+    /// How the reply ended, now that nothing more will come.
+    fn outcome(&self) -> (Outcome, Option<String>);
+
+    /// Token counts and who counted.
+    fn tokens(&self) -> (TokenCounts, Option<TokenSource>);
+
+    /// What the service says of its own durations.
+    fn service_timing(&self) -> ServiceTiming;
+
+    /// What came so far.
+    fn transcript(&self) -> &Transcript;
+
+    /// What came.
+    fn into_transcript(self) -> Transcript;
+}
+
+impl Split for sse::Splitter {
+    fn push(&mut self, bytes: &[u8], each: impl FnMut(&[u8])) -> Result<(), TooLarge> {
+        self.push(bytes, each)
+    }
+
+    fn finish(&mut self, each: impl FnMut(&[u8])) {
+        self.finish(each);
+    }
+}
+
+impl Split for ndjson::Splitter {
+    fn push(&mut self, bytes: &[u8], each: impl FnMut(&[u8])) -> Result<(), TooLarge> {
+        self.push(bytes, each)
+    }
+
+    fn finish(&mut self, each: impl FnMut(&[u8])) {
+        self.finish(each);
+    }
+}
+
+impl Service {
+    /// Sends one query to `endpoint`; whatever happens becomes a reply. The body is made after the
+    /// start, so that its time is in the latency.
+    pub(crate) async fn chat<C: Chat>(
+        &self,
+        endpoint: &str,
+        mut request: Request<'_>,
+        body: impl FnOnce(&Request<'_>) -> Vec<u8> + Send,
+    ) -> Reply {
+        let start = self.clock.now();
+        let mut progress = Progress::<C>::begun(start);
+        let body = body(&request);
+        let patience = Patience {
+            clock: self.clock.as_ref(),
+            start,
+            first_token: request.first_token_timeout,
+            idle: request.idle_timeout,
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = self.exchange(endpoint, body, &patience, &mut progress) => {
+                ended.err().unwrap_or(Ended::ByItself)
+            }
+            () = request.cancel.cancelled() => Ended::Cancelled,
+            () = tokio::time::sleep(request.timeout) => {
+                Ended::TimedOut(format!("the reply was not over within {:?}", request.timeout))
+            }
+        };
+        progress.reply(ended, self.clock.now())
+    }
+
+    async fn exchange<C: Chat>(
+        &self,
+        endpoint: &str,
+        body: Vec<u8>,
+        patience: &Patience<'_>,
+        progress: &mut Progress<C>,
+    ) -> Result<(), Ended> {
+        let Progress {
+            chat,
+            timing,
+            exchange,
+        } = progress;
+        let request = self.post(endpoint, C::ACCEPT, body);
+        let mut answered = patience
+            .wait(None, self.pool.send(request, timing, exchange))
+            .await?;
+        timing.end = timing.first_byte.unwrap_or(timing.end);
+        if !answered.response.status().is_success() {
+            return Err(http_failure(&mut answered, timing).await.into());
+        }
+        if let Some(kind) = not_a_stream(&answered) {
+            let body = answered.body.collect(ERROR_BODY).await?;
+            let shown = excerpt(&String::from_utf8_lossy(&body), 200);
+            let text = format!("the reply is `{kind}`, not {}: {shown}", C::STREAM);
+            return Err(HttpError::new(Failure::NotAStream, text).into());
+        }
+        read(&mut answered, chat, patience, timing).await?;
+        if !chat.is_broken() {
+            // The connection is free for the next query once the body has ended.
+            while let Ok(Ok(Some(_))) = timeout(AFTERMATH, answered.body.next()).await {}
+            self.pool.give_back(answered.body);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the stream into `chat`; an error is the splitter's or transport's fault, or a limit.
+async fn read<C: Chat>(
+    answered: &mut Answered,
+    chat: &mut C,
+    patience: &Patience<'_>,
+    timing: &mut Timing,
+) -> Result<(), Ended> {
+    let mut splitter = C::Splitter::default();
+    let mut last_event = None;
+    while !chat.is_done() && !chat.is_broken() {
+        let quiet_since = chat.transcript().first_token.and(last_event);
+        let next = patience.wait(quiet_since, answered.body.next()).await?;
+        let Some((bytes, at)) = next else {
+            splitter.finish(|data| chat.event(data, timing.end));
+            return Ok(());
+        };
+        timing.end = at;
+        let each = |data: &[u8]| {
+            chat.event(data, at);
+            last_event = Some(at);
+        };
+        splitter
+            .push(&bytes, each)
+            .map_err(|error| HttpError::new(Failure::TooLarge, error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The content type, if it says that this is no stream.
+fn not_a_stream(answered: &Answered) -> Option<String> {
+    let kind = answered
+        .response
+        .headers()
+        .get("content-type")?
+        .to_str()
+        .ok()?;
+    let is_other = ["application/json", "text/html"]
+        .iter()
+        .any(|other| kind.starts_with(other));
+    is_other.then(|| kind.to_owned())
+}
+
+async fn http_failure(answered: &mut Answered, timing: &mut Timing) -> HttpError {
+    let status = answered.response.status();
+    let mut body = Vec::new();
+    while body.len() < ERROR_BODY {
+        let Ok(Some((bytes, at))) = answered.body.next().await else {
+            break;
+        };
+        timing.end = at;
+        body.extend_from_slice(&bytes);
+    }
+    HttpError::new(
+        Failure::Http(status.as_u16()),
+        format!("{status}{}", said(&body)),
+    )
+}

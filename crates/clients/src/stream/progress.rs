@@ -1,0 +1,113 @@
+//! What is known of a reply at any moment, how long to wait for more, and the row it becomes.
+
+use std::time::Duration;
+
+use ipw_core::reply::{Exchange, Outcome, Reply, Timing};
+use ipw_core::time::{Clock, Timestamp};
+use tokio::time::timeout;
+
+use super::Chat;
+use crate::http::HttpError;
+
+/// What is known of a reply at any moment.
+pub(super) struct Progress<C> {
+    pub(super) chat: C,
+    pub(super) timing: Timing,
+    pub(super) exchange: Exchange,
+}
+
+/// Why nothing more is read.
+pub(super) enum Ended {
+    ByItself,
+    Broken(HttpError),
+    Cancelled,
+    /// With what did not happen in time.
+    TimedOut(String),
+}
+
+impl From<HttpError> for Ended {
+    fn from(error: HttpError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl<C: Chat> Progress<C> {
+    pub(super) fn begun(start: Timestamp) -> Self {
+        Self {
+            chat: C::default(),
+            timing: Timing::begun(start),
+            exchange: Exchange::default(),
+        }
+    }
+
+    pub(super) fn reply(self, ended: Ended, now: Timestamp) -> Reply {
+        let Self {
+            chat,
+            mut timing,
+            exchange,
+        } = self;
+        let (outcome, error) = match ended {
+            Ended::ByItself => chat.outcome(),
+            Ended::Broken(error) => (Outcome::Failed(error.failure), Some(error.text)),
+            Ended::Cancelled => (Outcome::Cancelled, Some("cancelled".to_owned())),
+            Ended::TimedOut(text) => (Outcome::TimedOut, Some(text)),
+        };
+        if !outcome.is_answered() {
+            timing.end = now;
+        }
+        let (tokens, token_source) = chat.tokens();
+        let service_timing = chat.service_timing();
+        let came = chat.into_transcript();
+        timing.first_token = came.first_token;
+        timing.first_answer_token = came.first_answer_token;
+        timing.chunks = came.chunks;
+        Reply {
+            outcome,
+            error,
+            answer: came.answer,
+            reasoning: Some(came.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            finish_reason: came.finish_reason,
+            tokens,
+            token_source,
+            timing,
+            exchange,
+            service_timing,
+            compute: None,
+        }
+    }
+}
+
+/// How long the service may keep us waiting within one query.
+pub(super) struct Patience<'a> {
+    pub(super) clock: &'a dyn Clock,
+    pub(super) start: Timestamp,
+    /// For the first token, from the start.
+    pub(super) first_token: Option<Duration>,
+    /// For every event after it, from the one before.
+    pub(super) idle: Option<Duration>,
+}
+
+impl Patience<'_> {
+    /// Waits for `step`. `quiet_since` is the last event, once the first token has come.
+    pub(super) async fn wait<T>(
+        &self,
+        quiet_since: Option<Timestamp>,
+        step: impl Future<Output = Result<T, HttpError>>,
+    ) -> Result<T, Ended> {
+        let (limit, since) = match quiet_since {
+            None => (self.first_token, self.start),
+            Some(last_event) => (self.idle, last_event),
+        };
+        let Some(limit) = limit else {
+            return Ok(step.await?);
+        };
+        let left = limit.saturating_sub(self.clock.now().since(since));
+        match timeout(left, step).await {
+            Ok(stepped) => Ok(stepped?),
+            Err(_) if quiet_since.is_some() => Err(Ended::TimedOut(format!(
+                "nothing came for {limit:?} in the middle of the reply"
+            ))),
+            Err(_) => Err(Ended::TimedOut(format!("no token came within {limit:?}"))),
+        }
+    }
+}

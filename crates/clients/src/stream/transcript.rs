@@ -1,0 +1,49 @@
+//! The texts of one reply and when their pieces came.
+
+use ipw_core::time::Timestamp;
+
+/// What came of a reply so far.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    pub(crate) answer: String,
+    pub(crate) reasoning: String,
+    pub(crate) finish_reason: Option<String>,
+    pub(crate) first_token: Option<Timestamp>,
+    pub(crate) first_answer_token: Option<Timestamp>,
+    pub(crate) chunks: Vec<Timestamp>,
+}
+
+/// What one event adds; an empty text is none.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
+    pub(crate) reasoning: Option<String>,
+    pub(crate) answer: Option<String>,
+    pub(crate) has_call: bool,
+}
+
+impl Transcript {
+    /// Takes a piece that came at `at`. One without content is not a token (design D3).
+    pub(crate) fn take(&mut self, piece: Piece, at: Timestamp) {
+        let Piece {
+            reasoning,
+            answer,
+            has_call,
+        } = piece;
+        let (reasoning, answer) = (some_text(reasoning), some_text(answer));
+        if answer.is_none() && reasoning.is_none() && !has_call {
+            return;
+        }
+        self.chunks.push(at);
+        self.first_token.get_or_insert(at);
+        if answer.is_some() {
+            self.first_answer_token.get_or_insert(at);
+        }
+        self.reasoning.extend(reasoning);
+        self.answer.extend(answer);
+    }
+}
+
+/// The text, if there is any.
+pub(crate) fn some_text(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}

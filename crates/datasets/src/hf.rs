@@ -1,0 +1,218 @@
+//! What Hugging Face's tools leave on disk: a `save_to_disk` directory, also one of our runs; a
+//! snapshot or a cache folder with Parquet or Arrow files inside.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ipw_core::nearest::nearest;
+use ipw_core::params::Params;
+use serde_json::Value;
+
+use crate::Known;
+use crate::columns;
+use crate::error::DatasetError;
+use crate::files;
+use crate::options::{self, Options};
+use crate::order;
+use crate::rows::Rows;
+use crate::splits::{self, Split};
+use crate::tables::{Format, Tables};
+
+/// The id in the registry.
+pub(crate) const ID: &str = "hf";
+
+/// The parameter `path` and its meaning.
+const PATH: (&str, &str) = (
+    "path",
+    "the directory of a Hugging Face dataset: `save_to_disk`, a snapshot or a run of ours",
+);
+/// The parameter `split` and its meaning.
+const SPLIT: (&str, &str) = ("split", "which split, where there is more than one");
+
+/// What can be said of it without opening it.
+pub(crate) const KNOWN: Known = Known {
+    id: ID,
+    summary: "a Hugging Face dataset on disk, or a run of ours; naming its directory is enough",
+    params: &[
+        PATH,
+        SPLIT,
+        columns::PROBLEM,
+        columns::ANSWER,
+        columns::SUBJECT,
+        columns::ID,
+        order::LIMIT,
+        order::OFFSET,
+        order::SHUFFLE,
+        order::SEED,
+        options::ON_ERROR,
+    ],
+};
+
+const LOOKED_FOR: &str = "`state.json` or `dataset_dict.json` of `save_to_disk`, \
+                          and files below it that end in `.parquet` or `.arrow`";
+
+/// Opens and checks what `params` name.
+pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
+    let mut reader = params.reader(ID);
+    let path = reader.required(PATH.0, PATH.1);
+    let split = reader.text(SPLIT.0);
+    let options = Options::read(&mut reader, ID)?;
+    reader.finish()?;
+    let path = PathBuf::from(path?);
+    let split = split.as_deref();
+    let name = name(&path, split);
+    let tables = if files::exists(&path, PATH.1)?.is_dir() {
+        directory(&path, split)?
+    } else {
+        files::check(&path, PATH.1)?;
+        saved(&path, vec![path.clone()])
+    };
+    Rows::open(ID, name, Box::new(tables), options)
+}
+
+fn saved(path: &Path, files: Vec<PathBuf>) -> Tables {
+    Tables {
+        path: path.to_owned(),
+        format: Format::Arrow,
+        files,
+    }
+}
+
+fn directory(path: &Path, wanted: Option<&str>) -> Result<Tables, DatasetError> {
+    if path.join("state.json").is_file() {
+        if let (Some(wanted), Some(own)) = (wanted, own_split(path)) {
+            choose(path, vec![own], Some(wanted), String::as_str)?;
+        }
+        return Ok(saved(path, ipw_store::tables::data_files(path)?));
+    }
+    if path.join("dataset_dict.json").is_file() {
+        let names = splits_of_dict(path)?;
+        let name = choose(path, names, wanted, String::as_str)?;
+        let inner = path.join(name);
+        return Ok(saved(&inner, ipw_store::tables::data_files(&inner)?));
+    }
+    let root = snapshot(path)?;
+    for (ending, format) in [("parquet", Format::Parquet), ("arrow", Format::Arrow)] {
+        let found = splits::below(&root, ending)?;
+        if !found.is_empty() {
+            let split = choose(path, found, wanted, |split: &Split| &split.name)?;
+            return Ok(Tables {
+                path: path.to_owned(),
+                format,
+                files: split.files,
+            });
+        }
+    }
+    Err(DatasetError::NoDataset {
+        path: path.to_owned(),
+        looked_for: LOOKED_FOR,
+    })
+}
+
+/// The split that a `save_to_disk` directory says it is.
+fn own_split(path: &Path) -> Option<String> {
+    let state: Value = serde_json::from_slice(&fs::read(path.join("state.json")).ok()?).ok()?;
+    state["_split"].as_str().map(str::to_owned)
+}
+
+/// Only names of directories that are there: a list of splits leads nowhere else.
+fn splits_of_dict(path: &Path) -> Result<Vec<String>, DatasetError> {
+    let file = path.join("dataset_dict.json");
+    let text = fs::read(&file).map_err(|source| DatasetError::Read {
+        path: file.clone(),
+        source,
+    })?;
+    let listed: Value = serde_json::from_slice(&text).map_err(|source| DatasetError::Read {
+        path: file,
+        source: source.into(),
+    })?;
+    let names = listed["splits"].as_array().map_or(&[][..], Vec::as_slice);
+    Ok(names
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|name| Path::new(name).file_name() == Some(name.as_ref()))
+        .filter(|name| path.join(name).is_dir())
+        .map(str::to_owned)
+        .collect())
+}
+
+/// In the folder of one dataset in the hub's cache, the newest snapshot that it knows of.
+fn snapshot(path: &Path) -> Result<PathBuf, DatasetError> {
+    let snapshots = path.join("snapshots");
+    if !snapshots.is_dir() {
+        return Ok(path.to_owned());
+    }
+    if let Ok(commit) = fs::read_to_string(path.join("refs").join("main")) {
+        let inner = snapshots.join(commit.trim());
+        if Path::new(commit.trim()).file_name() == Some(commit.trim().as_ref()) && inner.is_dir() {
+            return Ok(inner);
+        }
+    }
+    let mut found = splits::directories(&snapshots)?;
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        _ => Err(DatasetError::NoDataset {
+            path: path.to_owned(),
+            looked_for: "one snapshot, or `refs/main` that names one; give the path of a snapshot",
+        }),
+    }
+}
+
+/// The one that is wanted, or the only one.
+fn choose<T>(
+    path: &Path,
+    mut splits: Vec<T>,
+    wanted: Option<&str>,
+    name: impl Fn(&T) -> &str,
+) -> Result<T, DatasetError> {
+    let last = |split: &T| {
+        let name = name(split);
+        name.rsplit('/').next().map(str::to_owned)
+    };
+    let fits = |split: &T| match wanted {
+        None => true,
+        Some(wanted) => name(split) == wanted || last(split).as_deref() == Some(wanted),
+    };
+    // `train` is that one, and not also `other/train`.
+    let exact = splits.iter().position(|split| Some(name(split)) == wanted);
+    let fitting: Vec<_> = (0..splits.len()).filter(|at| fits(&splits[*at])).collect();
+    let only = (fitting.len() == 1).then(|| fitting[0]);
+    if let Some(place) = exact.or(only) {
+        return Ok(splits.swap_remove(place));
+    }
+    let known: Vec<_> = splits.iter().map(|split| name(split).to_owned()).collect();
+    let names = || known.iter().map(String::as_str);
+    Err(DatasetError::Split {
+        path: path.to_owned(),
+        wanted: wanted.map(str::to_owned),
+        nearest: wanted
+            .and_then(|wanted| nearest(wanted, names()))
+            .map(str::to_owned),
+        known,
+    })
+}
+
+/// What the hub calls the dataset, or the directory's name; with the split, if one was named.
+fn name(path: &Path, split: Option<&str>) -> String {
+    let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let hub = full
+        .iter()
+        .filter_map(|step| {
+            step.to_str()?
+                .strip_prefix("datasets--")?
+                .rsplit("--")
+                .next()
+        })
+        .next_back();
+    let name = match hub {
+        Some(name) => name.to_owned(),
+        None if full.is_dir() => full
+            .file_name()
+            .map_or_else(|| ID.to_owned(), |name| name.to_string_lossy().into_owned()),
+        None => files::name(&full, ID),
+    };
+    match split {
+        Some(split) => format!("{name}-{}", split.replace('/', "-")),
+        None => name,
+    }
+}

@@ -1,0 +1,62 @@
+//! What every kind with rows can be told: columns, selection, and what to do with bad rows.
+
+use std::str::FromStr;
+
+use ipw_core::params::ParamReader;
+
+use crate::columns::Columns;
+use crate::error::DatasetError;
+use crate::order::Selection;
+
+/// The parameter `on_error` and its meaning.
+pub(crate) const ON_ERROR: (&str, &str) = (
+    "on_error",
+    "`skip` to leave bad rows out, counted and listed (default `fail`)",
+);
+
+/// What becomes of a bad row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum OnError {
+    /// It is the dataset's error.
+    #[default]
+    Fail,
+    /// It is left out.
+    Skip,
+}
+
+impl FromStr for OnError {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "fail" => Ok(Self::Fail),
+            "skip" => Ok(Self::Skip),
+            _ => Err(()),
+        }
+    }
+}
+
+/// How rows are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Which columns hold what.
+    pub(crate) columns: Columns,
+    /// Which rows, in which order.
+    pub(crate) selection: Selection,
+    /// What becomes of bad ones.
+    pub(crate) on_error: OnError,
+}
+
+impl Options {
+    /// Takes the parameters on behalf of `owner`.
+    pub(crate) fn read(reader: &mut ParamReader<'_>, owner: &str) -> Result<Self, DatasetError> {
+        let columns = Columns::read(reader);
+        let selection = Selection::read(reader, owner)?;
+        let on_error = reader.parsed(ON_ERROR.0, "`fail` or `skip`")?;
+        Ok(Self {
+            columns,
+            selection,
+            on_error: on_error.unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! The first look at all rows.
+
+use std::path::Path;
+
+use ipw_core::shape::Shape;
+use ipw_core::text::printable;
+use serde_json::Value;
+
+use crate::error::DatasetError;
+use crate::fault::Fault;
+use crate::options::{OnError, Options};
+use crate::reader::{Raw, Supply, Written};
+use crate::rows::Place;
+use crate::spool::Spool;
+
+/// So many skipped rows are listed.
+const MOST_LISTED: usize = 5;
+
+/// What the rows so far have shown.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// The shape that holds the metadata of all of them.
+    pub(crate) joined: Shape,
+    /// Where they are, if they are to be shuffled.
+    pub(crate) places: Vec<Place>,
+    /// The rows themselves, if they are to be shuffled and their source cannot jump.
+    pub(crate) spool: Option<Spool>,
+    /// How many are good.
+    pub(crate) good: u64,
+    /// Those that were left out.
+    pub(crate) skipped: Skipped,
+}
+
+impl Seen {
+    pub(crate) fn new(supply: &dyn Supply, options: &Options) -> Result<Self, DatasetError> {
+        let is_spooled = options.selection.shuffle.is_some() && !supply.jumps()?;
+        Ok(Self {
+            joined: Shape::Unknown,
+            places: Vec::new(),
+            spool: is_spooled.then(Spool::new).transpose()?,
+            good: 0,
+            skipped: Skipped::default(),
+        })
+    }
+
+    /// Looks at one row.
+    pub(crate) fn look(&mut self, raw: Raw<'_>, options: &Options) -> Result<(), DatasetError> {
+        let row = self.good + self.skipped.count;
+        let mut offset = raw.offset;
+        let taken = raw.object.and_then(|object| {
+            // Cheap only because a spool is rare.
+            let kept = self.spool.as_ref().map(|_| object.clone());
+            options.columns.row(object).map(|row| (row, kept))
+        });
+        match taken {
+            Ok((taken, kept)) => {
+                if let (Some(spool), Some(kept)) = (&mut self.spool, kept) {
+                    offset = spool.push(raw.written, &kept)?;
+                }
+                let shape = Shape::of(&Value::Object(taken.rest));
+                self.joined = std::mem::replace(&mut self.joined, Shape::Unknown).join(shape);
+                if options.selection.shuffle.is_some() {
+                    self.places.push(Place { row, offset });
+                }
+                self.good += 1;
+                Ok(())
+            }
+            Err(fault) => {
+                let error = DatasetError::Row {
+                    path: raw.path.to_owned(),
+                    at: raw.at,
+                    fault: Box::new(shown(fault, raw.written)),
+                };
+                match options.on_error {
+                    OnError::Fail => Err(error),
+                    OnError::Skip => {
+                        self.skipped.push(&error);
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn shown(fault: Fault, written: Written<'_>) -> Fault {
+    match written {
+        Written::Json(text) | Written::Text(text) => fault.shown_in(text),
+        Written::Binary => fault,
+    }
+}
+
+/// Rows that were left out.
+#[derive(Debug, Default)]
+pub(crate) struct Skipped {
+    count: u64,
+    first: Vec<String>,
+}
+
+impl Skipped {
+    fn push(&mut self, error: &DatasetError) {
+        self.count += 1;
+        if self.first.len() < MOST_LISTED {
+            self.first.push(error.to_string());
+        }
+    }
+
+    /// How many there were, and the first of them.
+    pub(crate) fn notes(&self, path: &Path) -> Vec<String> {
+        if self.count == 0 {
+            return Vec::new();
+        }
+        let rows = if self.count == 1 { "row" } else { "rows" };
+        let path = printable(&path.display().to_string());
+        let head = format!("left {} bad {rows} of `{path}` out", self.count);
+        let more = self.count - self.first.len() as u64;
+        let rest = (more > 0).then(|| format!("and {more} more"));
+        [head]
+            .into_iter()
+            .chain(self.first.iter().cloned())
+            .chain(rest)
+            .collect()
+    }
+}

@@ -1,0 +1,46 @@
+//! One process at a time writes a run.
+//!
+//! The lock is the system's own on an open file: it goes with the process, however that ends, so
+//! there is no stale one to clean up.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use crate::StoreError;
+
+const FILE: &str = ".lock";
+
+/// A run that this process writes.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _held: File,
+}
+
+impl Lock {
+    /// Takes the lock of a run that was just made.
+    pub(crate) fn take(run: &Path) -> Result<Self, StoreError> {
+        let path = run.join(FILE);
+        let file = File::create(&path).map_err(StoreError::io("create", &path))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(StoreError::Busy {
+                path: run.to_owned(),
+            }),
+            // On a file system without locks nobody is kept out.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { _held: file }),
+        }
+    }
+
+    /// Whether some process writes this run now.
+    pub(crate) fn is_held(run: &Path) -> bool {
+        let Ok(file) = File::open(run.join(FILE)) else {
+            return false;
+        };
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    /// Lets go, and leaves nothing behind.
+    pub(crate) fn release(run: &Path) {
+        // It is empty and nobody's: if it stays, nothing is wrong.
+        let _ = std::fs::remove_file(run.join(FILE));
+    }
+}

@@ -88,7 +88,7 @@ pub(crate) fn advice(found: &[Found], run: &str) -> String {
 }
 
 /// A word for a shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+=,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

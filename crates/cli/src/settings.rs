@@ -42,6 +42,16 @@ pub(crate) fn resolve(
     args: &mut ProfileArgs,
     pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
 ) -> Result<Plan, CliError> {
+    if let Some(run) = &args.resume {
+        let plan = read_plan(&run.join("plan.toml"))?;
+        if plan.dataset.id == "stdin" {
+            return Err(CliError::usage(
+                "this run's questions came through a pipe, which cannot be read again",
+            )
+            .help("put them into a file, and run that"));
+        }
+        return Ok(plan);
+    }
     if let Some(path) = &args.plan {
         let mut plan = read_plan(path)?;
         if let Some(directory) = args.output_dir.take() {

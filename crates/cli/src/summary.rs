@@ -16,6 +16,7 @@ pub(crate) fn new(
     hardware: &Hardware,
     directory: &Path,
     client_info: Value,
+    earlier: &[Part],
 ) -> Summary {
     let Profile {
         plan,
@@ -24,6 +25,10 @@ pub(crate) fn new(
         ..
     } = profile;
     let anchor = clock.anchor();
+    let this = Part {
+        part: earlier.last().map_or(0, |last| last.part + 1),
+        anchor,
+    };
     Summary {
         model: model_label(&plan.model),
         profiler_config: profiler_config(plan),
@@ -40,7 +45,7 @@ pub(crate) fn new(
         format_version: Summary::format_version(),
         status: Status::Running,
         reason: None,
-        parts: vec![Part { part: 0, anchor }],
+        parts: earlier.iter().copied().chain([this]).collect(),
         telemetry: None,
         efficiency: None,
         overview: None,

@@ -14,7 +14,7 @@ use serde_json::Map;
 
 use crate::assemble::{Assembler, Grader, Landed};
 use crate::dispatch::Dispatch;
-use crate::{Interrupt, Notices, Plan};
+use crate::{Done, Interrupt, Notices, Plan};
 
 /// What a run is put together from.
 pub struct Parts<'a> {
@@ -30,6 +30,8 @@ pub struct Parts<'a> {
     pub clock: Arc<dyn Clock>,
     /// The number of this part.
     pub part: u32,
+    /// What earlier parts have done.
+    pub done: Done,
 }
 
 /// How a run ended.
@@ -113,12 +115,17 @@ async fn send_all<S: Sink + Send + 'static>(
     if let Some(Ok(first)) = queries.peek() {
         warm_up(dispatch, first, notices).await;
     }
-    let (mut sent, mut failed) = (0, 0);
+    // `sent` counts what earlier parts sent, too.
+    let (mut sent, mut tried, mut failed) = (0, 0, 0);
     let mut free = dispatch.now();
     while !interrupt.is_draining() && !plan.load.stop.is_reached(sent) {
         let Some(query) = queries.next().transpose()? else {
             break;
         };
+        if parts.done.contains(query.index) {
+            sent += 1;
+            continue;
+        }
         let due = plan.load.arrivals.due(free);
         let ticket = session.open(dispatch.now());
         let reply = dispatch.send(&query).await;
@@ -135,11 +142,15 @@ async fn send_all<S: Sink + Send + 'static>(
             break;
         }
         sent += 1;
+        tried += 1;
         failed += u64::from(is_failed);
-        if plan.failures.stop_after(failed, sent) {
-            let reason = format!("{failed} of {sent} queries failed");
+        if plan.failures.stop_after(failed, tried) {
+            let reason = format!("{failed} of {tried} queries failed");
             notices.send(Event::Stopping { reason });
-            return Ok(Ended::Failing { failed, sent });
+            return Ok(Ended::Failing {
+                failed,
+                sent: tried,
+            });
         }
         free = dispatch.now();
     }

@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{Array, RecordBatch};
-use arrow::compute::concat_batches;
+use arrow::array::{Array, BooleanArray, RecordBatch};
+use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
 
@@ -22,6 +22,20 @@ const BYTES_PER_FILE: usize = 500 << 20;
 
 /// Rewrites the data files of the run in `directory`. On an error the run is as it was.
 pub(crate) fn compact(directory: &Path, durable: bool) -> Result<(), StoreError> {
+    compact_where(directory, durable, &|batch| {
+        Ok(BooleanArray::from(vec![true; batch.num_rows()]))
+    })
+}
+
+/// Says which rows of a batch stay.
+type Keep<'a> = &'a dyn Fn(&RecordBatch) -> Result<BooleanArray, StoreError>;
+
+/// The same, with the rows that `keep` names.
+pub(crate) fn compact_where(
+    directory: &Path,
+    durable: bool,
+    keep: Keep<'_>,
+) -> Result<(), StoreError> {
     let old: Vec<PathBuf> = State::read(directory)?
         .files()
         .map(|name| directory.join(name))
@@ -32,7 +46,7 @@ pub(crate) fn compact(directory: &Path, durable: bool) -> Result<(), StoreError>
         fingerprint: &fingerprint,
         done: Vec::new(),
     };
-    let switched = rewrite(&old, &mut shards, durable).and_then(|()| {
+    let switched = rewrite(&old, &mut shards, durable, keep).and_then(|()| {
         let names = shards.named()?;
         State::new(fingerprint.clone(), names).write(directory, durable)
     });
@@ -114,7 +128,12 @@ impl Shard {
     }
 }
 
-fn rewrite(old: &[PathBuf], shards: &mut Shards<'_>, durable: bool) -> Result<(), StoreError> {
+fn rewrite(
+    old: &[PathBuf],
+    shards: &mut Shards<'_>,
+    durable: bool,
+    keep: Keep<'_>,
+) -> Result<(), StoreError> {
     let mut shard: Option<Shard> = None;
     let mut pending: Vec<RecordBatch> = Vec::new();
     let (mut rows, mut bytes) = (0, 0);
@@ -126,6 +145,11 @@ fn rewrite(old: &[PathBuf], shards: &mut Shards<'_>, durable: bool) -> Result<()
         }
         for batch in stream {
             let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
+            let batch = filter_record_batch(&batch, &keep(&batch)?)
+                .map_err(StoreError::arrow("choose rows of", path))?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
             let (more_rows, more_bytes) = (batch.num_rows(), size(&batch));
             if rows > 0
                 && (rows + more_rows > ROWS_PER_BATCH || bytes + more_bytes > BYTES_PER_BATCH)

@@ -23,7 +23,9 @@ impl EventLog {
     /// Opens the log of the run in `directory`.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("events.jsonl");
-        let file = File::create(&path).map_err(StoreError::io("create", &path))?;
+        // A resumed run goes on with the log that it has.
+        let file = File::options().create(true).append(true).open(&path);
+        let file = file.map_err(StoreError::io("create", &path))?;
         Ok(Self {
             file: BufWriter::new(file),
             flushed: Timestamp::ZERO,

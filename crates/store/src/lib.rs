@@ -13,6 +13,7 @@ pub mod output;
 pub mod overview;
 pub mod reader;
 pub mod readings;
+pub mod resume;
 pub mod schema;
 mod state;
 pub mod stream;
@@ -86,6 +87,12 @@ pub enum StoreError {
     #[error("output `{}` exists", path.display())]
     Exists {
         /// What is in the way.
+        path: PathBuf,
+    },
+    /// A run whose columns are not those that its plan would have now.
+    #[error("`{}` has other columns than its plan would have now: the dataset has changed, or this is another version of ipw", path.display())]
+    OtherColumns {
+        /// Which run.
         path: PathBuf,
     },
     /// Another process writes the run.

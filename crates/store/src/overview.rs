@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{
-    Array, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    Array, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    StructArray,
 };
 use ipw_core::stats::{mean, quantile};
 use serde::Serialize;
@@ -20,7 +21,7 @@ pub struct Overview {
     pub outcomes: BTreeMap<String, u64>,
     /// Token counts.
     pub tokens: TokenTotals,
-    /// From the first due to the last end, in seconds; `None` without rows.
+    /// From the first due to the last end, in seconds, over all parts; `None` without rows.
     pub elapsed_seconds: Option<f64>,
     /// Time to the first token, in seconds, over answered queries that had one.
     pub time_to_first_token_seconds: Option<Distribution>,
@@ -51,7 +52,7 @@ pub struct FailureKind {
 }
 
 /// Outcomes of queries that were answered.
-const ANSWERED: [&str; 3] = ["complete", "truncated", "refused"];
+pub(crate) const ANSWERED: [&str; 3] = ["complete", "truncated", "refused"];
 
 fn add_failures(failures: &mut Vec<FailureKind>, batch: &RecordBatch) -> Result<(), StoreError> {
     let outcomes = column::<StringArray>(batch, "outcome")?;
@@ -259,7 +260,8 @@ impl Overview {
         let mut tokens = TokenTotals::default();
         let mut rows = 0;
         let (mut first_token, mut total, mut throughput) = (Vec::new(), Vec::new(), Vec::new());
-        let mut span: Option<(f64, f64)> = None;
+        // Instants of different parts lie on different clocks.
+        let mut spans: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
         let mut energy = EnergySums::default();
         let mut verdicts = Verdicts::default();
         let mut failures = Vec::new();
@@ -296,9 +298,11 @@ impl Overview {
             throughput.extend(latency("throughput_tokens_per_sec")?);
             let due = column::<Float64Array>(&batch, "timing.due_seconds")?;
             let end = column::<Float64Array>(&batch, "timing.end_seconds")?;
-            for (due, end) in due.iter().flatten().zip(end.iter().flatten()) {
-                let (first, last) = span.unwrap_or((due, end));
-                span = Some((first.min(due), last.max(end)));
+            let part = column::<Int32Array>(&batch, "part")?;
+            let instants = due.iter().flatten().zip(end.iter().flatten());
+            for (part, (due, end)) in part.iter().flatten().zip(instants) {
+                let (first, last) = spans.entry(part).or_insert((due, end));
+                (*first, *last) = (first.min(due), last.max(end));
             }
         }
         failures.sort_by_key(|kind: &FailureKind| std::cmp::Reverse(kind.rows));
@@ -307,7 +311,8 @@ impl Overview {
             rows,
             outcomes,
             tokens,
-            elapsed_seconds: span.map(|(first, last)| last - first),
+            elapsed_seconds: (rows > 0)
+                .then(|| spans.values().map(|(first, last)| last - first).sum()),
             time_to_first_token_seconds: Distribution::of(first_token),
             total_query_seconds: Distribution::of(total),
             throughput_tokens_per_sec: Distribution::of(throughput),

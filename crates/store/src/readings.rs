@@ -29,6 +29,8 @@ const LIVE_FILE: &str = "data-part-00000.arrow";
 pub struct ReadingWriter {
     columns: Vec<Column<Reading>>,
     stream: StreamFile,
+    /// Where this part's sources begin in `sources.json`.
+    first: u16,
 }
 
 fn columns() -> Vec<Column<Reading>> {
@@ -112,6 +114,18 @@ fn add(batch: &RecordBatch, readings: &mut Vec<Reading>) -> Result<(), StoreErro
     Ok(())
 }
 
+/// The entries of `sources.json` so far; none if there is no such file.
+fn described(directory: &Path) -> Result<Vec<serde_json::Value>, StoreError> {
+    let path = directory.join("sources.json");
+    match std::fs::read(&path) {
+        Ok(text) => {
+            serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(StoreError::io("read", &path)(error)),
+    }
+}
+
 /// The columns of `readings/`, for the reference.
 pub fn entries() -> Vec<Entry> {
     let mut entries = Vec::new();
@@ -126,26 +140,50 @@ impl ReadingWriter {
     pub fn create<'a>(
         run: &Path,
         sources: impl Iterator<Item = &'a Source>,
+        part: u32,
         durable: bool,
     ) -> Result<Self, StoreError> {
         let directory = run.join(DIRECTORY);
-        std::fs::create_dir(&directory).map_err(StoreError::io("create", &directory))?;
+        std::fs::create_dir_all(&directory).map_err(StoreError::io("create", &directory))?;
+        // A part of a resumed run adds its own sources and a file of its own.
+        let mut about = described(&directory)?;
+        let first = u16::try_from(about.len()).unwrap_or(u16::MAX);
         let columns = columns();
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
         write_dataset_info(&directory, &schema, durable)?;
-        let about: Vec<_> = sources
-            .enumerate()
-            .map(|(index, source)| json!({ "source": index, "part": 0, "unit": source.unit(), "about": source }))
-            .collect();
+        about.extend((about.len()..).zip(sources).map(|(index, source)| {
+            json!({ "source": index, "part": part, "unit": source.unit(), "about": source })
+        }).collect::<Vec<_>>());
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
         file::replace(&directory.join("sources.json"), &about, durable)?;
-        let stream = StreamFile::create(&directory.join(LIVE_FILE), &schema, durable)?;
-        State::new(fresh_fingerprint(), [LIVE_FILE.to_owned()]).write(&directory, durable)?;
-        Ok(Self { columns, stream })
+        let fingerprint = fresh_fingerprint();
+        let live = if part == 0 {
+            LIVE_FILE.to_owned()
+        } else {
+            format!("data-part-{part:05}-{}.arrow", &fingerprint[..8])
+        };
+        let stream = StreamFile::create(&directory.join(&live), &schema, durable)?;
+        let earlier = State::read(&directory).ok();
+        let files = earlier.iter().flat_map(State::files).map(str::to_owned);
+        let files: Vec<_> = files.chain([live]).collect();
+        State::new(fingerprint, files).write(&directory, durable)?;
+        Ok(Self {
+            columns,
+            stream,
+            first,
+        })
     }
 
     fn write(&mut self, readings: &[Reading]) -> Result<(), StoreError> {
+        let placed: Vec<_> = readings
+            .iter()
+            .map(|reading| Reading {
+                source: SourceIndex(reading.source.0 + self.first),
+                ..*reading
+            })
+            .collect();
+        let readings = placed.as_slice();
         let arrays = self
             .columns
             .iter()

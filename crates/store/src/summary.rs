@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ipw_core::hardware::SystemInfo;
 use ipw_core::time::Anchor;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{FORMAT_VERSION, Overview, StoreError, file};
@@ -98,7 +98,7 @@ impl Versions {
 }
 
 /// A stretch of a run by one process.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Part {
     /// Its number, from 0.
     pub part: u32,

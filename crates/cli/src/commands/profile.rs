@@ -1,7 +1,7 @@
 //! `ipw profile`: puts the parts together, runs, and says what came out.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -13,13 +13,14 @@ use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::Dataset;
 use ipw_runner::{
-    Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
+    Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
 };
 use ipw_store::events::EventLog;
 use ipw_store::output::Existing;
+use ipw_store::resume::{self, Left};
 use ipw_store::schema::RunSchema;
 use ipw_store::writer::Finished;
-use ipw_store::{CommitPolicy, NewRun, ReadingWriter, RunWriter, Status, StoreError};
+use ipw_store::{CommitPolicy, NewRun, ReadingWriter, Run, RunWriter, Status, StoreError};
 use serde_json::json;
 
 use crate::args::ProfileArgs;
@@ -87,14 +88,17 @@ impl Profile {
             () = interrupt.draining() => return Ok(Exit::Interrupted),
         };
         let hardware = Hardware::start(&self.plan.telemetry, client, &self.clock)?;
-        let name = run_directory(&hardware.label, &self.plan.model, self.dataset.name());
-        let directory = self.plan.output.directory.join(name);
+        let directory = self.directory(&hardware);
+        let left = self.left()?;
         let client_info = client.describe().await;
-        let about = summary::new(self, &hardware, &directory, client_info);
+        let mut about = summary::new(self, &hardware, &directory, client_info, &left.parts);
+        about.total_queries = left.done.len() as u64;
+        let part = about.parts.last().map_or(0, |part| part.part);
+        let done: Done = left.done.into_iter().collect();
         let output = self.prepare_output(&directory, &about, &hardware.system)?;
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
-        notices.send(self.started(&directory));
+        notices.send(self.started(&directory, done.count()));
         for message in warnings {
             notices.send(Event::Warning { message });
         }
@@ -104,7 +108,7 @@ impl Profile {
         for message in hardware.notes() {
             notices.send(Event::Note { message });
         }
-        let recorder = self.record(&directory, &hardware)?;
+        let recorder = self.record(&directory, part, &hardware)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
         let writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
@@ -114,7 +118,8 @@ impl Profile {
             session: Arc::clone(&hardware.session),
             grader: grading::grader(),
             clock: Arc::clone(&self.clock),
-            part: 0,
+            part,
+            done,
         };
         let (writer, went) = ipw_runner::run(&self.plan, &parts, writer, &notices, &interrupt)
             .await
@@ -137,10 +142,40 @@ impl Profile {
         done
     }
 
+    /// Where rows go.
+    fn directory(&self, hardware: &Hardware) -> PathBuf {
+        if let Some(run) = &self.args.resume {
+            return run.clone();
+        }
+        let name = run_directory(&hardware.label, &self.plan.model, self.dataset.name());
+        self.plan.output.directory.join(name)
+    }
+
+    /// What earlier parts left; nothing for a new run.
+    fn left(&self) -> Result<Left, CliError> {
+        let Some(directory) = &self.args.resume else {
+            return Ok(Left::default());
+        };
+        let run = Run::open(directory).map_err(|error| CliError::new(Exit::Usage, error))?;
+        let left = resume::look(&run, self.args.retry_failed).context("looking at the rows")?;
+        if left.failed > 0 && !self.args.retry_failed && !self.args.quiet {
+            screen::talk(&format!(
+                "note: {} queries have no answer; `--retry-failed` sends them again",
+                left.failed
+            ));
+        }
+        Ok(left)
+    }
+
     /// Takes raw readings to disk from now on.
-    fn record(&self, directory: &Path, hardware: &Hardware) -> Result<Recorder, CliError> {
+    fn record(
+        &self,
+        directory: &Path,
+        part: u32,
+        hardware: &Hardware,
+    ) -> Result<Recorder, CliError> {
         let sources = hardware.session.sources();
-        let sink = ReadingWriter::create(directory, sources, self.plan.output.durable)
+        let sink = ReadingWriter::create(directory, sources, part, self.plan.output.durable)
             .context("preparing the output")?;
         let recorder = Recorder::start(Arc::clone(&hardware.session), Box::new(sink));
         Ok(recorder.context("starting the recorder")?)
@@ -153,6 +188,14 @@ impl Profile {
         about: &ipw_store::Summary,
         system: &SystemInfo,
     ) -> Result<NewRun, CliError> {
+        let model = model_label(&self.plan.model);
+        let schema = RunSchema::new(&model, self.dataset.metadata_shape(), system);
+        let durable = self.plan.output.durable;
+        if self.args.resume.is_some() {
+            let retry = self.args.retry_failed;
+            return resume::reopen(directory, schema, about, retry, durable)
+                .map_err(|error| CliError::new(Exit::Exists, error));
+        }
         let exists = directory.symlink_metadata().is_ok();
         let may_replace = self.args.overwrite || self.args.yes;
         let existing = if exists && (may_replace || ask_to_replace(directory)) {
@@ -160,9 +203,6 @@ impl Profile {
         } else {
             Existing::Keep
         };
-        let model = model_label(&self.plan.model);
-        let schema = RunSchema::new(&model, self.dataset.metadata_shape(), system);
-        let durable = self.plan.output.durable;
         ipw_store::create(directory, schema, existing, &self.plan_text, about, durable).map_err(
             |error| match error {
                 StoreError::Busy { .. } => CliError::new(Exit::Exists, error).help(
@@ -190,13 +230,18 @@ impl Profile {
         Ok(notices.context("starting the observers")?)
     }
 
-    fn started(&self, directory: &Path) -> Event {
+    fn started(&self, directory: &Path, done: u64) -> Event {
         Event::RunStarted {
             directory: directory.display().to_string(),
             model: model_label(&self.plan.model),
             client: self.plan.client.id.clone(),
             dataset: self.dataset.name().to_owned(),
-            queries: self.plan.load.stop.expected(self.dataset.size()),
+            queries: self
+                .plan
+                .load
+                .stop
+                .expected(self.dataset.size())
+                .map(|all| all.saturating_sub(done)),
         }
     }
 
@@ -266,6 +311,10 @@ impl Profile {
             ))
         })?;
         self.show(directory, status, &finished);
+        if status != Status::Complete && !self.args.quiet && !self.args.json {
+            let run = next::quoted(&ipw_core::text::printable(&directory.display().to_string()));
+            screen::talk(&format!("to go on: ipw profile --resume {run}"));
+        }
         if let Err(error) = went {
             return Err(anyhow::Error::from(error)
                 .context("the run stopped early")

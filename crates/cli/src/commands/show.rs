@@ -45,7 +45,8 @@ fn status(summary: &Value) -> String {
     let reason = summary.get("reason").and_then(Value::as_str);
     match (status, reason) {
         ("running", _) => {
-            "running, or its process was killed: these are the rows so far".to_owned()
+            "running, or its process was killed: these are the rows so far (`ipw profile --resume` goes on)"
+                .to_owned()
         }
         (status, Some(reason)) => format!("{status}: {reason}"),
         (status, None) => status.to_owned(),

@@ -18,6 +18,7 @@ mod kill;
 mod llama;
 #[cfg(feature = "engine")]
 mod models;
+mod resume;
 mod seed;
 #[cfg(feature = "engine")]
 mod serve;

@@ -1,0 +1,101 @@
+//! Going on with a run that has rows: a new part, beside the files that are there (design D10).
+
+use std::path::Path;
+
+use arrow::array::{BooleanArray, Int64Array, RecordBatch, StringArray};
+
+use crate::compact::compact_where;
+use crate::lock::Lock;
+use crate::output::NewRun;
+use crate::overview::ANSWERED;
+use crate::reader::column;
+use crate::schema::RunSchema;
+use crate::state::{State, fresh_fingerprint};
+use crate::stream::StreamFile;
+use crate::summary::{Part, Summary};
+use crate::{Run, StoreError};
+
+/// What earlier parts of a run left.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// The parts so far.
+    pub parts: Vec<Part>,
+    /// The queries that have a row.
+    pub done: Vec<u64>,
+    /// How many of them were not answered.
+    pub failed: u64,
+}
+
+/// Looks at what is there. `retry_failed`: queries that were not answered count as not done, and
+/// [`reopen`] takes their rows out.
+pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
+    let (mut done, mut failed) = (Vec::new(), 0);
+    for batch in run.batches() {
+        let batch = batch?;
+        let indices = column::<Int64Array>(&batch, "query_index")?;
+        for (index, answered) in indices.iter().zip(answered(&batch)?.iter()) {
+            let answered = answered.unwrap_or(false);
+            failed += u64::from(!answered);
+            if let (Some(Ok(index)), true) = (index.map(u64::try_from), answered || !retry_failed) {
+                done.push(index);
+            }
+        }
+    }
+    let parts = run.summary().get("parts").cloned().unwrap_or_default();
+    Ok(Left {
+        parts: serde_json::from_value(parts).unwrap_or_default(),
+        done,
+        failed,
+    })
+}
+
+/// Which rows of a batch were answered.
+fn answered(batch: &RecordBatch) -> Result<BooleanArray, StoreError> {
+    let outcomes = column::<StringArray>(batch, "outcome")?;
+    let is_answered = |outcome: Option<&str>| outcome.is_some_and(|text| ANSWERED.contains(&text));
+    Ok(outcomes
+        .iter()
+        .map(|outcome| Some(is_answered(outcome)))
+        .collect())
+}
+
+/// Opens the run for another part, of which `summary` already tells.
+pub fn reopen(
+    directory: &Path,
+    schema: RunSchema,
+    summary: &Summary,
+    retry_failed: bool,
+    durable: bool,
+) -> Result<NewRun, StoreError> {
+    if Lock::is_held(directory) {
+        return Err(StoreError::Busy {
+            path: directory.to_owned(),
+        });
+    }
+    let lock = Lock::take(directory)?;
+    if Run::open(directory)?.schema().fields() != schema.arrow().fields() {
+        return Err(StoreError::OtherColumns {
+            path: directory.to_owned(),
+        });
+    }
+    if retry_failed {
+        compact_where(directory, durable, &answered)?;
+    }
+    // A part that is told of and has no rows harms nobody; rows of an unknown part would.
+    summary.write(directory)?;
+    let fingerprint = fresh_fingerprint();
+    let part = summary.parts.last().map_or(0, |part| part.part);
+    let live = format!("data-part-{part:05}-{}.arrow", &fingerprint[..8]);
+    let stream = StreamFile::create(&directory.join(&live), &schema.arrow(), durable)?;
+    let state = State::read(directory)?;
+    let files = state.files().map(str::to_owned).chain([live]);
+    State::new(fingerprint, files).write(directory, durable)?;
+    Ok(NewRun {
+        directory: directory.to_owned(),
+        schema,
+        stream,
+        durable,
+        lock,
+        aside: None,
+    })
+}

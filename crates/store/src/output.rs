@@ -77,10 +77,11 @@ pub fn create(
         let lock = Lock::take(&made)?;
         move_into_place(&made, directory, existing).map(|aside| (stream, lock, aside))
     });
-    let (stream, lock, aside) = filled.inspect_err(|_| {
+    let (mut stream, lock, aside) = filled.inspect_err(|_| {
         // Best effort: what is left has a dot-name and harms nobody.
         let _ = fs::remove_dir_all(&made);
     })?;
+    stream.moved_to(directory.join(LIVE_FILE));
     Ok(NewRun {
         directory: directory.to_owned(),
         schema,

@@ -57,6 +57,11 @@ impl StreamFile {
         Ok(stream)
     }
 
+    /// Says under which name the file goes on, for messages.
+    pub(crate) fn moved_to(&mut self, path: PathBuf) {
+        self.path = path;
+    }
+
     /// Appends one batch; on an error the file is what it was before. Returns the bytes added.
     pub fn append(&mut self, batch: &RecordBatch) -> Result<u64, StoreError> {
         let buffers = self

@@ -305,8 +305,9 @@ impl Profile {
         });
         // The store's error comes first: it is why the sink's appends failed.
         let finished = finished.context("storing the rows").map_err(|error| {
+            let run = next::quoted(&directory.display().to_string());
             CliError::from(error).help(format!(
-                "what was committed is in `{}`",
+                "what was committed is in `{}`; when the cause is mended, `ipw profile --resume {run}` goes on",
                 directory.display()
             ))
         })?;

@@ -161,3 +161,62 @@ fn what_cannot_be_resumed_is_refused() {
     );
     assert_eq!(rows(&run).len(), 2);
 }
+
+/// A disk of 256 kB, in a user and mount namespace of its own: no privilege is needed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_the_run_with_what_is_saved_and_a_larger_one_goes_on() {
+    let place = Place::new(|_| Script {
+        first_token: Duration::from_millis(5),
+        ..Script::words(3)
+    });
+    let dataset = place.jsonl("d", questions(400));
+    let disk = place.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=256k tmpfs "$1" || exit 90
+        "$0" profile --client openai --client-base-url "$2" --model reference --dataset "$3" \
+            --warmup 0 --flush-every 10 --output-dir "$1" --quiet
+        first=$?
+        mount -o remount,size=64m "$1" || exit 91
+        run=$(echo "$1"/profile_*)
+        "$0" show "$run"
+        "$0" profile --quiet --resume "$run" || exit 92
+        "$0" show --json "$run" | grep -o '"rows": 400' || exit 93
+        exit $first
+    "#;
+    let ran = std::process::Command::new("unshare")
+        .args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_ipw")])
+        .arg(&disk)
+        .arg(place.service.url())
+        .arg(&dataset)
+        .env_remove("HOME")
+        .output();
+    let missing = |why: String| ipw_testkit::Missing {
+        what: "a small disk".to_owned(),
+        why,
+        how: "allow user namespaces and install `unshare` (util-linux)".to_owned(),
+    };
+    let ran = ran
+        .map_err(|error| missing(error.to_string()))
+        .map(crate::common::Said::from)
+        .and_then(|said| match said.code {
+            Some(90) => Err(missing(said.err)),
+            _ if said.err.contains("unshare") => Err(missing(said.err)),
+            _ => Ok(said),
+        });
+    let Some(said) = or_skip(ran) else { return };
+    assert_eq!(said.code, Some(1), "{}\n{}", said.out, said.err);
+    assert!(said.err.contains("No space left"), "{}", said.err);
+    assert!(said.err.contains("--resume"), "{}", said.err);
+    assert!(
+        !said.err.contains(".new-"),
+        "the name that people see: {}",
+        said.err
+    );
+    assert!(
+        said.out.contains("these are the rows so far"),
+        "{}",
+        said.out
+    );
+}

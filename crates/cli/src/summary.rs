@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ipw_core::slug::model_label;
 use ipw_runner::{Plan, Stop};
+use ipw_store::resume::Left;
 use ipw_store::summary::{Part, Versions};
 use ipw_store::{Status, Summary};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ pub(crate) fn new(
     hardware: &Hardware,
     directory: &Path,
     client_info: Value,
-    earlier: &[Part],
+    left: &Left,
 ) -> Summary {
     let Profile {
         plan,
@@ -26,7 +27,7 @@ pub(crate) fn new(
     } = profile;
     let anchor = clock.anchor();
     let this = Part {
-        part: earlier.last().map_or(0, |last| last.part + 1),
+        part: left.next_part,
         anchor,
     };
     Summary {
@@ -45,7 +46,7 @@ pub(crate) fn new(
         format_version: Summary::format_version(),
         status: Status::Running,
         reason: None,
-        parts: earlier.iter().copied().chain([this]).collect(),
+        parts: left.parts.iter().copied().chain([this]).collect(),
         telemetry: None,
         efficiency: None,
         overview: None,

@@ -1,7 +1,6 @@
 //! A loaded model on threads of its own.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -229,6 +228,12 @@ fn tokenizer<R: Read + Seek>(file: &mut Gguf<R>) -> Result<Tokenizer, LoadError>
         Ok(found.map(|id| u32::try_from(id).unwrap_or(u32::MAX)))
     };
     let missing = |name: &str| GgufError::Missing(key(name));
+    let merges = match file.take_texts(&key("merges"))? {
+        Some(merges) => merges,
+        // Without them every text would be spelt byte by byte, and the model quietly worse.
+        None if file.text(&key("model"))? == Some("gpt2") => return Err(missing("merges").into()),
+        None => Vec::new(),
+    };
     #[expect(clippy::cast_possible_truncation, reason = "as the file has them")]
     let vocabulary = Vocabulary {
         model: file
@@ -255,7 +260,7 @@ fn tokenizer<R: Read + Seek>(file: &mut Gguf<R>) -> Result<Tokenizer, LoadError>
             .map_or_else(Vec::new, |kinds| {
                 kinds.into_iter().map(|kind| kind as i32).collect()
             }),
-        merges: file.take_texts(&key("merges"))?.unwrap_or_default(),
+        merges,
     };
     Ok(Tokenizer::new(vocabulary)?)
 }
@@ -272,6 +277,3 @@ fn template<R: Read + Seek>(
         piece(tokenizer.eos()),
     )?)
 }
-
-/// A model file, opened.
-pub type ModelFile = Gguf<BufReader<File>>;

@@ -23,7 +23,7 @@ pub mod template;
 pub mod tokenizer;
 mod work;
 
-pub use engine::{About, Engine, Generation, ModelFile, Options};
+pub use engine::{About, Engine, Generation, Options};
 pub use error::LoadError;
 pub use generate::{Ended, Finish, Part, Prompt};
 pub use sampler::Sampling;

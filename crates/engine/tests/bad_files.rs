@@ -135,6 +135,7 @@ fn absurd_metadata_is_refused_before_it_is_used() {
         "general.architecture",
         "llama.block_count",
         "tokenizer.ggml.tokens",
+        "tokenizer.ggml.merges",
     ] {
         let error = refused(&with(|file| {
             file.remove(key);

@@ -147,7 +147,7 @@ impl ReadingWriter {
         std::fs::create_dir_all(&directory).map_err(StoreError::io("create", &directory))?;
         // A part of a resumed run adds its own sources and a file of its own.
         let mut about = described(&directory)?;
-        let first = u16::try_from(about.len()).unwrap_or(u16::MAX);
+        let first = about.len();
         let columns = columns();
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
@@ -155,16 +155,22 @@ impl ReadingWriter {
         about.extend((about.len()..).zip(sources).map(|(index, source)| {
             json!({ "source": index, "part": part, "unit": source.unit(), "about": source })
         }).collect::<Vec<_>>());
+        let too_many = |_| StoreError::NotARun {
+            path: directory.clone(),
+            reason: "it was resumed so often that its sources no longer have numbers".to_owned(),
+        };
+        u16::try_from(about.len()).map_err(too_many)?;
+        let first = u16::try_from(first).map_err(too_many)?;
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
         file::replace(&directory.join("sources.json"), &about, durable)?;
         let fingerprint = fresh_fingerprint();
-        let live = if part == 0 {
+        let earlier = State::read(&directory).ok();
+        let live = if earlier.is_none() {
             LIVE_FILE.to_owned()
         } else {
             format!("data-part-{part:05}-{}.arrow", &fingerprint[..8])
         };
         let stream = StreamFile::create(&directory.join(&live), &schema, durable)?;
-        let earlier = State::read(&directory).ok();
         let files = earlier.iter().flat_map(State::files).map(str::to_owned);
         let files: Vec<_> = files.chain([live]).collect();
         State::new(fingerprint, files).write(&directory, durable)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arrow::array::{BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 
 use crate::compact::compact_where;
 use crate::lock::Lock;
@@ -18,8 +18,10 @@ use crate::{Run, StoreError};
 /// What earlier parts of a run left.
 #[derive(Debug, Default)]
 pub struct Left {
-    /// The parts so far.
+    /// The parts so far, as far as `summary.json` tells.
     pub parts: Vec<Part>,
+    /// The number of the next one: above every part that has a row, whatever the summary says.
+    pub next_part: u32,
     /// The queries that have a row.
     pub done: Vec<u64>,
     /// How many of them were not answered.
@@ -29,10 +31,13 @@ pub struct Left {
 /// Looks at what is there. `retry_failed`: queries that were not answered count as not done, and
 /// [`reopen`] takes their rows out.
 pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
-    let (mut done, mut failed) = (Vec::new(), 0);
+    let (mut done, mut failed, mut next_part) = (Vec::new(), 0, 0);
     for batch in run.batches() {
         let batch = batch?;
         let indices = column::<Int64Array>(&batch, "query_index")?;
+        for part in column::<Int32Array>(&batch, "part")?.iter().flatten() {
+            next_part = next_part.max(u32::try_from(part).unwrap_or(0) + 1);
+        }
         for (index, answered) in indices.iter().zip(answered(&batch)?.iter()) {
             let answered = answered.unwrap_or(false);
             failed += u64::from(!answered);
@@ -42,8 +47,11 @@ pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
         }
     }
     let parts = run.summary().get("parts").cloned().unwrap_or_default();
+    let parts: Vec<Part> = serde_json::from_value(parts).unwrap_or_default();
+    let told = parts.iter().map(|part| part.part + 1).max().unwrap_or(0);
     Ok(Left {
-        parts: serde_json::from_value(parts).unwrap_or_default(),
+        parts,
+        next_part: next_part.max(told),
         done,
         failed,
     })
@@ -67,11 +75,6 @@ pub fn reopen(
     retry_failed: bool,
     durable: bool,
 ) -> Result<NewRun, StoreError> {
-    if Lock::is_held(directory) {
-        return Err(StoreError::Busy {
-            path: directory.to_owned(),
-        });
-    }
     let lock = Lock::take(directory)?;
     if Run::open(directory)?.schema().fields() != schema.arrow().fields() {
         return Err(StoreError::OtherColumns {

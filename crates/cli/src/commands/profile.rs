@@ -91,9 +91,9 @@ impl Profile {
         let directory = self.directory(&hardware);
         let left = self.left()?;
         let client_info = client.describe().await;
-        let mut about = summary::new(self, &hardware, &directory, client_info, &left.parts);
+        let mut about = summary::new(self, &hardware, &directory, client_info, &left);
         about.total_queries = left.done.len() as u64;
-        let part = about.parts.last().map_or(0, |part| part.part);
+        let part = left.next_part;
         let done: Done = left.done.into_iter().collect();
         let output = self.prepare_output(&directory, &about, &hardware.system)?;
         let aside = output.aside().map(Path::to_owned);

@@ -125,6 +125,9 @@ pub(crate) struct DoctorArgs {
     /// Design power of this machine's CPUs in watts, for the estimate
     #[arg(long, value_name = "W", env = "IPW_CPU_TDP")]
     pub(crate) cpu_tdp: Option<f64>,
+    /// Only these GPUs, by index, UUID or PCI place
+    #[arg(long, value_name = "GPU", env = "IPW_GPU", value_delimiter = ',')]
+    pub(crate) gpu: Vec<String>,
 }
 
 /// Where the service runs.
@@ -289,6 +292,16 @@ pub(crate) struct ProfileArgs {
     /// Design power of this machine's CPUs in watts, for the estimate
     #[arg(long, value_name = "W", env = "IPW_CPU_TDP", help_heading = "Energy")]
     pub(crate) cpu_tdp: Option<f64>,
+    /// Only these GPUs, by index, UUID or PCI place [default: those that programs see]
+    #[arg(
+        long,
+        value_name = "GPU",
+        env = "IPW_GPU",
+        value_delimiter = ',',
+        help_heading = "Energy"
+    )]
+    #[serde(default)]
+    pub(crate) gpu: Vec<String>,
     /// Where the service runs, and so whether local joules are its own [default: auto]
     #[arg(
         long,

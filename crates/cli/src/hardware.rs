@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::Context;
 use ipw_clients::{BaseUrl, Client};
 use ipw_core::energy::Reason;
-use ipw_core::hardware::{SystemInfo, label};
+use ipw_core::hardware::{Device, SystemInfo, label};
 use ipw_core::time::Clock;
 use ipw_core::units::Watts;
 use ipw_runner::plan::{ServiceHost, Telemetry};
 use ipw_telemetry::collectors::host::system_info;
-use ipw_telemetry::{Absent, Detected, Options, Role, Session, Setup, detect};
+use ipw_telemetry::{Absent, Detected, Gpus, Options, Role, Session, Setup, detect};
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Exit};
@@ -31,16 +31,28 @@ pub(crate) struct Hardware {
 }
 
 /// Where to look: the system's own places, unless the environment names others.
-pub(crate) fn options(estimate: bool, cpu_tdp: Option<f64>) -> Options {
+pub(crate) fn options(estimate: bool, cpu_tdp: Option<f64>, gpus: &[String]) -> Options {
     // A binary with raised privileges does not let its caller choose what it reads.
     let trusted = !is_privileged();
-    let sysfs = std::env::var_os("IPW_SYSFS_ROOT").filter(|_| trusted);
+    let place = |name: &str| {
+        let place = std::env::var_os(name).filter(|_| trusted);
+        place.filter(|place| !place.is_empty()).map(PathBuf::from)
+    };
+    let visible = |name: &str| std::env::var(name).ok();
+    let standard = Options::default();
     Options {
-        sysfs: sysfs.map_or_else(|| PathBuf::from("/sys"), PathBuf::from),
-        proc: PathBuf::from("/proc"),
-        dev: PathBuf::from("/dev"),
+        sysfs: place("IPW_SYSFS_ROOT").unwrap_or(standard.sysfs),
         estimate,
         cpu_tdp: cpu_tdp.map(Watts::from_watts),
+        nvml: place("IPW_NVML_LIB"),
+        amdsmi: place("IPW_AMDSMI_LIB"),
+        gpus: Gpus {
+            named: gpus.to_vec(),
+            cuda_visible: visible("CUDA_VISIBLE_DEVICES"),
+            rocm_visible: visible("ROCR_VISIBLE_DEVICES")
+                .or_else(|| visible("HIP_VISIBLE_DEVICES")),
+        },
+        ..standard
     }
 }
 
@@ -72,7 +84,7 @@ impl Hardware {
         client: &dyn Client,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, CliError> {
-        let options = options(plan.estimate, plan.cpu_tdp_watts);
+        let options = options(plan.estimate, plan.cpu_tdp_watts, &plan.gpus);
         let system = system_info(&options);
         let detected = detect(&options);
         let role = if client.in_process() {
@@ -97,7 +109,10 @@ impl Hardware {
         };
         let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
         session.prime(PRIMING);
-        let label = label(&[], system.cpu_brand.as_deref());
+        let label = label(
+            &device_names(session.devices()),
+            system.cpu_brand.as_deref(),
+        );
         Ok(Self {
             session: Arc::new(session),
             system,
@@ -105,6 +120,18 @@ impl Hardware {
             absent,
             estimate,
         })
+    }
+
+    /// The original's description of the GPU: the first one.
+    pub(crate) fn gpu_info(&self) -> Option<Value> {
+        let first = self.session.devices().first()?;
+        Some(json!({
+            "name": first.name,
+            "vendor": first.vendor,
+            "device_id": first.index,
+            "device_type": first.device_type,
+            "backend": first.backend,
+        }))
     }
 
     /// What a person should know before trusting the joules.
@@ -135,7 +162,8 @@ impl Hardware {
             .session
             .accounts()
             .into_iter()
-            .map(|(source, account)| {
+            .zip(self.session.self_tests())
+            .map(|((source, account), tested)| {
                 let energy = source.domain().map(|_| account.energy.joules());
                 json!({
                     "about": source,
@@ -149,11 +177,14 @@ impl Hardware {
                     "covered_seconds": source.domain().map(|_| account.covered.as_secs_f64()),
                     "resets": account.resets,
                     "gaps": account.gaps,
+                    "values": account.values.filter(|_| source.domain().is_none()),
+                    "self_test": tested,
                 })
             })
             .collect();
         let own = self.session.own_cpu_time();
         json!({
+            "devices": self.session.devices(),
             "sources": sources,
             "absent": self.absent,
             "estimate": self.estimate,
@@ -162,6 +193,12 @@ impl Hardware {
             "sampler_cpu_share": share(own, elapsed),
         })
     }
+}
+
+/// What the devices call themselves, for the label.
+pub(crate) fn device_names(devices: &[Device]) -> Vec<&str> {
+    let names = devices.iter().filter_map(|device| device.name.as_deref());
+    names.collect()
 }
 
 fn share(own: Duration, elapsed: Duration) -> Option<f64> {

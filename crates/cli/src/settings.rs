@@ -188,6 +188,9 @@ impl ProfileArgs {
         ] {
             own.splice(0..0, weaker);
         }
+        if self.gpu.is_empty() {
+            self.gpu = weaker.gpu;
+        }
         self.insecure_key |= weaker.insecure_key;
         self.require_energy |= weaker.require_energy;
         self.no_estimate |= weaker.no_estimate;
@@ -219,6 +222,7 @@ fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         require_energy: args.require_energy,
         estimate: !args.no_estimate,
         cpu_tdp_watts: args.cpu_tdp,
+        gpus: args.gpu.clone(),
         service_host,
     })
 }

@@ -39,7 +39,7 @@ pub(crate) fn new(
         generated_at: anchor.unix_seconds(clock.now()),
         total_queries: 0,
         system_info: Some(hardware.system.clone()),
-        gpu_info: None,
+        gpu_info: hardware.gpu_info(),
         output_dir: directory.display().to_string(),
         versions: Versions::here(),
         client_info: Some(client_info),

@@ -4,10 +4,12 @@
 //! as constant, so an edge of the window that falls between them takes its share. A reset is a gap
 //! and a gap is never energy.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::counter::{Counter, Rollover, Step};
 use crate::reading::{Reading, Window};
+use crate::rollup::{Basis, Use};
 use crate::source::{Domain, Method};
 use crate::time::Timestamp;
 use crate::units::{Joules, Watts};
@@ -100,13 +102,41 @@ impl Spread {
             min: self.min + other.min,
         }
     }
+
+    /// The same quantity on several devices: the mean of the means and medians, the extremes of
+    /// any.
+    pub fn over(devices: &[Self]) -> Option<Self> {
+        let mean = |get: fn(&Self) -> f64| {
+            let (sum, count) = devices.iter().fold((0.0, 0.0), |(sum, count), device| {
+                (sum + get(device), count + 1.0)
+            });
+            sum / count
+        };
+        let largest = devices.iter().map(|spread| spread.max).reduce(f64::max)?;
+        let smallest = devices.iter().map(|spread| spread.min).reduce(f64::min)?;
+        Some(Self {
+            mean: mean(|spread| spread.mean),
+            max: largest,
+            median: mean(|spread| spread.median),
+            min: smallest,
+        })
+    }
+}
+
+/// What the readings of an energy source are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// Joules since some moment.
+    Counter(Rollover),
+    /// Watts, as a mean over this long before each reading.
+    Power(Duration),
 }
 
 /// How the readings of one energy source are to be taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Meter {
-    /// What a decrease of the counter means.
-    pub rollover: Rollover,
+    /// What its values are.
+    pub kind: Kind,
     /// How often the device updates it, as far as is known.
     pub period: Option<Duration>,
     /// Relative uncertainty of its scale.
@@ -151,10 +181,54 @@ struct Stretch {
 }
 
 impl Meter {
+    /// How far behind the time of a reading lies what it tells of: half the time over which a
+    /// power is averaged.
+    pub fn lag(&self) -> Duration {
+        match self.kind {
+            Kind::Counter(_) => Duration::ZERO,
+            Kind::Power(averaging) => averaging / 2,
+        }
+    }
+
     /// The energy of `window`. `readings` are those of one source in order, from the last one
-    /// before the window to the first one after it.
+    /// before the window to the first one after it, both later by [`Meter::lag`].
     pub fn energy(&self, readings: &[Reading], window: Window) -> WindowEnergy {
-        let mut counter = Counter::new(self.rollover);
+        match self.kind {
+            Kind::Counter(rollover) => self.differences(rollover, readings, window),
+            Kind::Power(_) => self.integrated(readings, window),
+        }
+    }
+
+    /// Each power holds until the next reading, with the time that really passed.
+    fn integrated(&self, readings: &[Reading], window: Window) -> WindowEnergy {
+        let mut tally = Tally::new(window);
+        let lag = self.lag();
+        for pair in readings.windows(2) {
+            let (start, end) = (pair[0].at.before(lag), pair[1].at.before(lag));
+            let watts = Watts::from_watts(pair[0].value);
+            let silence = pair[1].previous.map(|before| pair[1].at.since(before));
+            if silence.is_none_or(|silence| silence > self.longest_silence) {
+                tally.lose(start, end, Reason::Gap);
+            } else if watts.is_finite() && watts >= Watts::ZERO {
+                tally.add(&Stretch {
+                    start,
+                    end,
+                    energy: watts * end.since(start),
+                });
+            } else {
+                tally.lose(start, end, Reason::CounterReset);
+            }
+        }
+        tally.finish(self)
+    }
+
+    fn differences(
+        &self,
+        rollover: Rollover,
+        readings: &[Reading],
+        window: Window,
+    ) -> WindowEnergy {
+        let mut counter = Counter::new(rollover);
         let mut edge: Option<(Timestamp, Timestamp)> = None;
         let mut tally = Tally::new(window);
         for reading in readings {
@@ -277,9 +351,12 @@ impl Tally {
     /// own period adds the same; the scale's uncertainty goes with the whole.
     fn sigma(&self, meter: &Meter) -> Joules {
         let mean = (self.energy / self.covered).watts();
-        let own = meter
-            .period
-            .map_or(0.0, |period| mean * period.as_secs_f64());
+        let averaging = match meter.kind {
+            Kind::Counter(_) => Duration::ZERO,
+            Kind::Power(averaging) => averaging,
+        };
+        let blur = meter.period.unwrap_or_default().max(averaging);
+        let own = mean * blur.as_secs_f64();
         let ends = self
             .ends
             .iter()
@@ -319,30 +396,12 @@ pub struct Share {
     pub domain: Domain,
     /// How its numbers come about.
     pub method: Method,
+    /// The collector that read it.
+    pub collector: Cow<'static, str>,
+    /// What it goes into.
+    pub used: Use,
     /// What it says of the query's window.
     pub energy: WindowEnergy,
-}
-
-/// What a roll-up is made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// CPU packages.
-    Cpu,
-    /// CPU packages and memory.
-    CpuAndDram,
-    /// A model of the CPU; not a measurement.
-    CpuEstimated,
-}
-
-impl Basis {
-    /// The basis as columns spell it.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::CpuAndDram => "cpu+dram",
-            Self::CpuEstimated => "cpu_estimated",
-        }
-    }
 }
 
 /// Energy of one query over all sources.
@@ -356,6 +415,23 @@ pub struct QueryEnergy {
     pub memory: Option<Spread>,
     /// Temperature of the CPU, in °C.
     pub temperature: Option<Spread>,
+    /// The state of the GPUs, over all boards.
+    pub gpu: GpuState,
+}
+
+/// The state of all GPUs over a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct GpuState {
+    /// Memory in use, in MiB: the sum.
+    pub memory: Option<Spread>,
+    /// Temperature, in °C: the mean, and the extremes of any board.
+    pub temperature: Option<Spread>,
+    /// Share of time with work, in percent, likewise.
+    pub compute: Option<Spread>,
+    /// Share of time in which memory was read or written, in percent, likewise.
+    pub memory_bus: Option<Spread>,
+    /// Share of time in which the matrix units had work, in percent, likewise.
+    pub tensor: Option<Spread>,
 }
 
 impl QueryEnergy {
@@ -367,87 +443,77 @@ impl QueryEnergy {
         }
     }
 
-    /// What the headline figures are made from: measured if anything is, else the estimate.
+    /// What the headline figures are made from.
     pub fn basis(&self) -> Option<Basis> {
-        let has = |domain, method| {
-            self.shares
-                .iter()
-                .any(|share| share.domain == domain && share.method == method)
-        };
-        if has(Domain::CpuPackage, Method::Counter) {
-            let with_dram = has(Domain::Dram, Method::Counter);
-            Some(if with_dram {
-                Basis::CpuAndDram
-            } else {
-                Basis::Cpu
-            })
-        } else if has(Domain::CpuPackage, Method::Estimated) {
-            Some(Basis::CpuEstimated)
-        } else {
-            None
-        }
+        Basis::of(
+            self.in_headline()
+                .map(|share| (share.domain, share.method, &*share.collector)),
+        )
     }
 
-    /// The energy of the CPU packages, all of them or nothing.
-    pub fn cpu(&self) -> Option<Joules> {
-        sum(self.of(Domain::CpuPackage)?)
+    /// The energy of one domain over the machine, all of it or nothing.
+    pub fn of(&self, domain: Domain) -> Option<Joules> {
+        sum(self.rolled_up(domain))
     }
 
-    /// The power of the CPU packages.
-    pub fn cpu_power(&self) -> Option<Spread> {
-        let powers: Option<Vec<_>> = self
-            .of(Domain::CpuPackage)?
-            .map(|share| share.energy.power)
-            .collect();
-        powers?.into_iter().reduce(Spread::plus)
+    /// The power of one domain over the machine, all of it or nothing.
+    pub fn power_of(&self, domain: Domain) -> Option<Spread> {
+        power(self.rolled_up(domain))
+    }
+
+    /// The energy of the whole chip, where the basis is one.
+    pub fn soc(&self) -> Option<Joules> {
+        self.basis()?.is_soc().then(|| self.headline())?
+    }
+
+    /// The power of the whole chip, where the basis is one.
+    pub fn soc_power(&self) -> Option<Spread> {
+        let is_soc = self.basis()?.is_soc();
+        is_soc.then(|| power(self.in_headline()))?
     }
 
     /// The energy on the basis, all of it or nothing.
     pub fn headline(&self) -> Option<Joules> {
-        let cpu = self.cpu()?;
-        match self.basis()? {
-            Basis::CpuAndDram => Some(cpu + sum(self.of(Domain::Dram)?)?),
-            Basis::Cpu | Basis::CpuEstimated => Some(cpu),
-        }
+        sum(self.in_headline())
     }
 
     /// One standard deviation of the headline; independent sources add in squares.
     pub fn headline_sigma(&self) -> Option<Joules> {
         self.headline()?;
-        let method = self.method()?;
         let squares: f64 = self
-            .shares
-            .iter()
-            .filter(|share| share.method == method && !share.domain.is_nested())
+            .in_headline()
             .filter_map(|share| share.energy.sigma)
             .map(|sigma| sigma.joules().powi(2))
             .sum();
         Some(Joules::from_joules(squares.sqrt()))
     }
 
-    /// The method of the basis: an estimate is never added to a measured value.
-    fn method(&self) -> Option<Method> {
-        Some(match self.basis()? {
-            Basis::Cpu | Basis::CpuAndDram => Method::Counter,
-            Basis::CpuEstimated => Method::Estimated,
-        })
+    fn in_headline(&self) -> impl Iterator<Item = &Share> {
+        self.shares
+            .iter()
+            .filter(|share| share.used == Use::Headline)
     }
 
-    fn of(&self, domain: Domain) -> Option<impl Iterator<Item = &Share>> {
-        let method = self.method()?;
-        Some(
-            self.shares
-                .iter()
-                .filter(move |share| share.domain == domain && share.method == method),
-        )
+    fn rolled_up(&self, domain: Domain) -> impl Iterator<Item = &Share> {
+        self.shares
+            .iter()
+            .filter(move |share| share.domain == domain && share.used != Use::Shown)
     }
 }
 
-/// All of them or nothing.
+/// All of them or nothing, and nothing of none.
 fn sum<'a>(shares: impl Iterator<Item = &'a Share>) -> Option<Joules> {
-    shares
-        .map(|share| share.energy.energy)
-        .sum::<Option<Joules>>()
+    let mut sum = None;
+    for share in shares {
+        let energy = share.energy.energy?;
+        sum = Some(sum.map_or(energy, |sum: Joules| sum + energy));
+    }
+    sum
+}
+
+fn power<'a>(shares: impl Iterator<Item = &'a Share>) -> Option<Spread> {
+    let powers: Option<Vec<_>> = shares.map(|share| share.energy.power).collect();
+    powers?.into_iter().reduce(Spread::plus)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! No event carries a prompt, a reply or a service's error text: `events.jsonl` can be sent to a
 //! stranger.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::time::Timestamp;
@@ -61,7 +63,7 @@ pub enum Event {
         /// Energy on the basis.
         joules: Option<f64>,
         /// What the energy was made from.
-        basis: Option<&'static str>,
+        basis: Option<Cow<'static, str>>,
         /// Whether the answer is right, if somebody could say.
         is_correct: Option<bool>,
     },

@@ -33,6 +33,39 @@ pub struct SystemInfo {
     pub cpu_brand: Option<String>,
 }
 
+/// A device that does the work: a board, or the GPU of a chip. `None` is not known.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Device {
+    /// What sources call it: `nvml/0`.
+    pub id: String,
+    /// What it calls itself: `NVIDIA H100 80GB HBM3`.
+    pub name: Option<String>,
+    /// Who made it.
+    pub vendor: Option<String>,
+    /// Its place in the driver's list.
+    pub index: Option<u32>,
+    /// `GPU`, `Integrated GPU`, `SoC`.
+    pub device_type: Option<String>,
+    /// What reported it: `nvml`.
+    pub backend: Option<String>,
+    /// Its serial identity, where the driver has one.
+    pub uuid: Option<String>,
+    /// Its place on the bus: `0000:3b:00.0`.
+    pub pci: Option<String>,
+    /// The driver's version.
+    pub driver_version: Option<String>,
+    /// All of its memory.
+    pub memory_total_mib: Option<f64>,
+    /// What it may draw, when it was found.
+    pub power_limit_watts: Option<f64>,
+    /// Whether it is divided into instances.
+    pub mig_enabled: Option<bool>,
+    /// Whether its memory corrects errors.
+    pub ecc_enabled: Option<bool>,
+    /// What a person should know of it.
+    pub notes: Vec<String>,
+}
+
 /// A short label of the hardware that does the work: the GPUs if any are recognised, else the CPU,
 /// else [`UNKNOWN`].
 ///

@@ -3,6 +3,7 @@
 //! Pure: nothing here opens a file, reads a clock or awaits. Whatever needs the world takes one of
 //! the traits ([`time::Clock`], [`sink::Sink`], [`event::Observer`]) and gets it from `cli`.
 
+pub mod account;
 pub mod counter;
 pub mod energy;
 pub mod event;
@@ -13,6 +14,7 @@ pub mod query;
 pub mod reading;
 pub mod record;
 pub mod reply;
+pub mod rollup;
 pub mod secret;
 pub mod shape;
 pub mod sink;

@@ -23,6 +23,10 @@ pub struct Source {
     pub name: String,
     /// The collector that reads it.
     pub collector: Cow<'static, str>,
+    /// The device that it belongs to, as [`crate::hardware::Device::id`] has it: several sources
+    /// may tell of one board. `None` where the source is the device.
+    #[serde(default)]
+    pub device: Option<String>,
     /// What it reports.
     pub quantity: Quantity,
     /// How its numbers come about.
@@ -48,6 +52,14 @@ pub enum Quantity {
         #[serde(rename = "wraps_at_joules", with = "wraps_at")]
         rollover: Rollover,
     },
+    /// Watts, as a mean over the time before each reading: its integral is energy.
+    Power {
+        /// Whose power.
+        domain: Domain,
+        /// How long the device averages; zero when it shows the moment.
+        #[serde(rename = "averaging_seconds", with = "span")]
+        averaging: Duration,
+    },
     /// A value at an instant: a gauge.
     Gauge {
         /// Of what.
@@ -67,15 +79,30 @@ pub enum Domain {
     CpuUncore,
     /// Memory, outside the package on servers.
     Dram,
-    /// The whole platform: around the packages.
+    /// The whole platform: around the packages, the boards, all of it.
     Platform,
+    /// A whole GPU board.
+    Gpu,
+    /// The memory of a board: inside it.
+    GpuMemory,
+    /// A module of GPU, CPU and memory together: around them.
+    Module,
+    /// A neural engine.
+    Ane,
+    /// A whole system on a chip, or the board that is one: around everything on it.
+    Soc,
+    /// Some rail: inside something else.
+    Rail,
 }
 
 impl Domain {
     /// Whether its energy is part of what another domain counts, or counts others: such domains
     /// are shown and never added.
     pub const fn is_nested(self) -> bool {
-        matches!(self, Self::CpuCore | Self::CpuUncore | Self::Platform)
+        matches!(
+            self,
+            Self::CpuCore | Self::CpuUncore | Self::Platform | Self::GpuMemory | Self::Rail
+        )
     }
 }
 
@@ -91,16 +118,39 @@ pub enum Gauge {
     MemoryUsed,
     /// Temperature of the CPU, in °C.
     CpuTemperature,
+    /// Share of time in which the GPU had work, in percent.
+    GpuUse,
+    /// Share of time in which the GPU's memory was read or written, in percent.
+    GpuMemoryUse,
+    /// Share of time in which the GPU's matrix units had work, in percent.
+    GpuTensorUse,
+    /// Memory of the GPU in use, in MiB.
+    GpuMemoryUsed,
+    /// Temperature of the GPU, in °C.
+    GpuTemperature,
+    /// Clock of the GPU's cores, in megahertz.
+    GpuClock,
+    /// Clock of the GPU's memory, in megahertz.
+    GpuMemoryClock,
+    /// What the board may draw, in watts.
+    PowerLimit,
+    /// Why the board is held back: bits, 0 for not at all. A bit is set only for reasons that slow
+    /// the work down (heat, power, hardware), not for being idle.
+    Throttle,
+    /// Processes that use the board.
+    Processes,
 }
 
 impl Gauge {
     /// The unit of its values.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::CpuUse => "%",
-            Self::CpuFrequency => "MHz",
-            Self::MemoryUsed => "MiB",
-            Self::CpuTemperature => "°C",
+            Self::CpuUse | Self::GpuUse | Self::GpuMemoryUse | Self::GpuTensorUse => "%",
+            Self::CpuFrequency | Self::GpuClock | Self::GpuMemoryClock => "MHz",
+            Self::MemoryUsed | Self::GpuMemoryUsed => "MiB",
+            Self::CpuTemperature | Self::GpuTemperature => "°C",
+            Self::PowerLimit => "W",
+            Self::Throttle | Self::Processes => "",
         }
     }
 }
@@ -111,6 +161,8 @@ impl Gauge {
 pub enum Method {
     /// Differences of a hardware counter.
     Counter,
+    /// Power readings, integrated over time.
+    Integrated,
     /// A model; never shown as measured.
     Estimated,
     /// Read as it is.
@@ -122,6 +174,7 @@ impl Method {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Counter => "counter",
+            Self::Integrated => "integrated",
             Self::Estimated => "estimated",
             Self::Direct => "direct",
         }
@@ -129,23 +182,24 @@ impl Method {
 }
 
 impl Source {
-    /// The domain, if it reports energy.
+    /// The domain, if it reports energy, or power that can be integrated.
     pub const fn domain(&self) -> Option<Domain> {
         match self.quantity {
-            Quantity::Energy { domain, .. } => Some(domain),
+            Quantity::Energy { domain, .. } | Quantity::Power { domain, .. } => Some(domain),
             Quantity::Gauge { .. } => None,
         }
     }
 
     /// Whether it measures energy, as opposed to estimating it.
     pub fn is_measured_energy(&self) -> bool {
-        self.domain().is_some() && self.method == Method::Counter
+        self.domain().is_some() && self.method != Method::Estimated
     }
 
     /// The unit of its values.
     pub const fn unit(&self) -> &'static str {
         match self.quantity {
             Quantity::Energy { .. } => "J",
+            Quantity::Power { .. } => "W",
             Quantity::Gauge { gauge } => gauge.unit(),
         }
     }
@@ -172,6 +226,25 @@ mod seconds {
         seconds
             .map(Duration::try_from_secs_f64)
             .transpose()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// A span as seconds.
+mod span {
+    use super::{Deserialize, Deserializer, Duration, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        span: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(span.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(deserializer)?)
             .map_err(serde::de::Error::custom)
     }
 }
@@ -217,6 +290,7 @@ mod tests {
             let source = Source {
                 name: "rapl/package-0".to_owned(),
                 collector: "rapl".into(),
+                device: None,
                 quantity: Quantity::Energy {
                     domain: Domain::CpuPackage,
                     rollover,

@@ -44,6 +44,15 @@ impl Timestamp {
                 .saturating_add(u64::try_from(later.as_nanos()).unwrap_or(u64::MAX)),
         )
     }
+
+    /// The instant `earlier` before this one; the reference itself if that would lie before it.
+    #[must_use]
+    pub fn before(self, earlier: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX)),
+        )
+    }
 }
 
 /// Where the reference of a part lies on the clocks of the machine.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use ipw_core::energy::{Basis, QueryEnergy};
+use ipw_core::energy::QueryEnergy;
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::reading::Window;
 use ipw_core::record::Record;
 use ipw_core::reply::Reply;
+use ipw_core::rollup::Basis;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Joules;

@@ -80,6 +80,9 @@ pub struct Telemetry {
     /// The CPU's design power, if the user says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_tdp_watts: Option<f64>,
+    /// The GPUs that are meant, by index, UUID or place on the bus; empty for all that are visible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<String>,
     /// Where the service runs.
     pub service_host: ServiceHost,
 }

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
-use ipw_core::hardware::SystemInfo;
+use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::record::{Latency, Record};
 use ipw_core::shape::Shape;
 use ipw_core::time::Timestamp;
@@ -45,8 +45,8 @@ pub struct RunSchema {
 
 impl RunSchema {
     /// The columns for one model, one dataset's metadata and one machine.
-    pub fn new(model: &str, metadata: &Shape, system: &SystemInfo) -> Self {
-        let columns = columns(model, metadata, system);
+    pub fn new(model: &str, metadata: &Shape, system: &SystemInfo, gpus: &[Device]) -> Self {
+        let columns = columns(model, metadata, system, gpus);
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
         Self { columns, schema }
@@ -76,7 +76,12 @@ impl RunSchema {
     }
 }
 
-fn columns(model: &str, metadata: &Shape, system: &SystemInfo) -> Vec<Column<Row>> {
+fn columns(
+    model: &str,
+    metadata: &Shape,
+    system: &SystemInfo,
+    gpus: &[Device],
+) -> Vec<Column<Row>> {
     let mut columns = vec![
         Column::text("problem", |row: &Row| Some(&row.record.query.problem))
             .says("the prompt, as sent", "never"),
@@ -95,7 +100,7 @@ fn columns(model: &str, metadata: &Shape, system: &SystemInfo) -> Vec<Column<Row
             ],
         )
         .says("answers by model", "never"),
-        Column::group("model_metrics", vec![model::column(model, system)])
+        Column::group("model_metrics", vec![model::column(model, system, gpus)])
             .says("metrics by model", "never"),
     ];
     columns.extend(ours::columns());

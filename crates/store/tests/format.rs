@@ -24,7 +24,7 @@ const TABLES: [(&str, &str); 2] = [
 
 fn schema() -> RunSchema {
     let metadata = Shape::Struct(vec![("row".to_owned(), Shape::Int)]);
-    RunSchema::new("<model>", &metadata, &SystemInfo::default())
+    RunSchema::new("<model>", &metadata, &SystemInfo::default(), &[])
 }
 
 fn generated(entries: &[Entry]) -> String {

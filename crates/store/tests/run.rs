@@ -112,7 +112,7 @@ fn summary(directory: &Path) -> Summary {
 }
 
 fn create(directory: &Path, existing: Existing) -> Result<NewRun, StoreError> {
-    let schema = RunSchema::new("m/1.5:b", &metadata(), &SystemInfo::default());
+    let schema = RunSchema::new("m/1.5:b", &metadata(), &SystemInfo::default(), &[]);
     ipw_store::create(
         directory,
         schema,

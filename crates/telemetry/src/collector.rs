@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipw_core::hardware::Device;
 use ipw_core::source::Source;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Watts;
@@ -14,6 +15,11 @@ pub trait Collector: Send {
 
     /// What it reports; the same for as long as it lives.
     fn sources(&self) -> &[Source];
+
+    /// The devices that its sources belong to, as they were found.
+    fn devices(&self) -> &[Device] {
+        &[]
+    }
 
     /// How often it wants to be polled when the user asked for `wanted`: never faster than makes
     /// sense for the device.
@@ -53,6 +59,39 @@ pub struct Options {
     pub estimate: bool,
     /// The CPU's design power, if the user says it.
     pub cpu_tdp: Option<Watts>,
+    /// What stands for NVIDIA's management library (`IPW_NVML_LIB`).
+    pub nvml: Option<PathBuf>,
+    /// What stands for AMD's management library (`IPW_AMDSMI_LIB`).
+    pub amdsmi: Option<PathBuf>,
+    /// Which GPUs are meant.
+    pub gpus: Gpus,
+}
+
+/// The system's own places, and an estimate where nothing measures.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sysfs: "/sys".into(),
+            proc: "/proc".into(),
+            dev: "/dev".into(),
+            estimate: true,
+            cpu_tdp: None,
+            nvml: None,
+            amdsmi: None,
+            gpus: Gpus::default(),
+        }
+    }
+}
+
+/// Which GPUs are meant: what the user says, else what the environment shows to programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gpus {
+    /// `--gpu`: indices, UUIDs or places on the bus; empty for all.
+    pub named: Vec<String>,
+    /// `CUDA_VISIBLE_DEVICES`, where it is set.
+    pub cuda_visible: Option<String>,
+    /// `ROCR_VISIBLE_DEVICES` or `HIP_VISIBLE_DEVICES`, where one is set.
+    pub rocm_visible: Option<String>,
 }
 
 /// A collector that is not there, and what would change that.
@@ -60,6 +99,8 @@ pub struct Options {
 pub struct Absent {
     /// Its id.
     pub collector: &'static str,
+    /// Whether the hardware seems to be here, so that something could be done about it.
+    pub is_here: bool,
     /// Why.
     pub reason: String,
     /// The exact command that would enable it, if there is one.

@@ -1,6 +1,7 @@
 //! Which collectors there are on this machine, and why the others are not.
 
 use ipw_core::energy::Reason;
+use ipw_core::hardware::Device;
 use ipw_core::source::Source;
 
 use crate::collectors::{estimate, host, rapl};
@@ -49,10 +50,21 @@ pub fn detect(options: &Options) -> Detected {
 
 impl Detected {
     fn add(&mut self, found: Result<Box<dyn Collector>, Absent>) {
+        self.add_all(found.map(|collector| vec![collector]));
+    }
+
+    fn add_all(&mut self, found: Result<Vec<Box<dyn Collector>>, Absent>) {
         match found {
-            Ok(collector) => self.collectors.push(collector),
+            Ok(collectors) => self.collectors.extend(collectors),
             Err(absent) => self.absent.push(absent),
         }
+    }
+
+    /// All devices that were found.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.collectors
+            .iter()
+            .flat_map(|collector| collector.devices())
     }
 
     /// All sources that were found.

@@ -12,9 +12,8 @@ mod self_test;
 mod series;
 mod session;
 
-pub use collector::{Absent, Collector, Options, PollError};
+pub use collector::{Absent, Collector, Gpus, Options, PollError};
 pub use detect::{Detected, detect};
 pub use sampler::Poller;
-pub use self_test::{SelfTest, self_test};
-pub use series::Account;
+pub use self_test::SelfTest;
 pub use session::{Role, Session, Setup, Ticket};

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use ipw_core::account::Account;
 use ipw_core::counter::{Counter, Step};
+use ipw_core::energy::Meter;
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Quantity, Source, SourceIndex};
 use ipw_core::time::Timestamp;
-use ipw_core::units::Joules;
+use ipw_core::units::{Joules, Watts};
 
 /// What a source has reported.
 pub(crate) struct Series {
@@ -15,52 +17,62 @@ pub(crate) struct Series {
     readings: VecDeque<Reading>,
     /// The last poll that brought a value, whether it had changed or not.
     polled: Option<Timestamp>,
+    /// The first poll that brought a value.
+    began: Option<Timestamp>,
     last: Option<f64>,
-    counter: Option<Counter>,
+    kind: Option<Following>,
+    meter: Meter,
     account: Account,
-    longest_silence: Duration,
+    /// Time between the latest changes.
+    intervals: VecDeque<Duration>,
+    changed: Option<Timestamp>,
 }
 
-/// What a source has counted since the session began.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Account {
-    /// Energy, for energy sources: what was seen, without gaps.
-    pub energy: Joules,
-    /// Time that the energy covers.
-    pub covered: Duration,
-    /// How often the counter started anew or said nonsense.
-    pub resets: u64,
-    /// How often readings were missing for longer than they may.
-    pub gaps: u64,
-    /// Readings kept.
-    pub readings: u64,
+/// How an energy source is followed.
+enum Following {
+    Counter(Counter),
+    Power,
 }
+
+/// A counter that has not moved for this long from its first reading on does not move.
+const STUCK: Duration = Duration::from_secs(2);
+
+/// Changes whose distance in time is remembered, for the usual one.
+const INTERVALS: usize = 63;
 
 impl Series {
-    pub(crate) fn new(source: SourceIndex, about: &Source, longest_silence: Duration) -> Self {
-        let counter = match about.quantity {
-            Quantity::Energy { rollover, .. } => Some(Counter::new(rollover)),
+    pub(crate) fn new(source: SourceIndex, about: &Source, meter: Meter) -> Self {
+        let kind = match about.quantity {
+            Quantity::Energy { rollover, .. } => Some(Following::Counter(Counter::new(rollover))),
+            Quantity::Power { .. } => Some(Following::Power),
             Quantity::Gauge { .. } => None,
         };
         Self {
             source,
             readings: VecDeque::new(),
             polled: None,
+            began: None,
             last: None,
-            counter,
+            kind,
+            meter,
             account: Account::default(),
-            longest_silence,
+            intervals: VecDeque::new(),
+            changed: None,
         }
     }
 
     /// Takes a value; what comes back is to be kept, `None` when a counter did not move.
     pub(crate) fn take(&mut self, at: Timestamp, value: f64) -> Option<Reading> {
         let previous = self.polled.replace(at);
+        self.began.get_or_insert(at);
         let same = self
             .last
             .is_some_and(|last| last.to_bits() == value.to_bits());
-        if same && self.counter.is_some() {
+        if same && matches!(self.kind, Some(Following::Counter(_))) {
             return None;
+        }
+        if !same {
+            self.note_change(at);
         }
         self.last = Some(value);
         let reading = Reading {
@@ -79,31 +91,49 @@ impl Series {
     pub(crate) fn interrupt(&mut self) {
         self.polled = None;
         self.last = None;
-        if let Some(counter) = &mut self.counter {
+        self.changed = None;
+        if let Some(Following::Counter(counter)) = &mut self.kind {
             counter.forget();
+        }
+        if self.kind.is_some() {
             self.account.gaps += 1;
         }
     }
 
+    fn note_change(&mut self, at: Timestamp) {
+        if let Some(last) = self.changed.replace(at) {
+            if self.intervals.len() == INTERVALS {
+                self.intervals.pop_front();
+            }
+            self.intervals.push_back(at.since(last));
+        }
+    }
+
     fn count(&mut self, reading: &Reading) {
-        self.account.readings += 1;
-        let Some(counter) = &mut self.counter else {
-            return;
-        };
-        let since = self
-            .readings
-            .back()
-            .map_or(Duration::ZERO, |last| reading.at.since(last.at));
-        let silence = reading
+        self.account.saw(reading.value);
+        let last = self.readings.back();
+        let since = last.map_or(Duration::ZERO, |last| reading.at.since(last.at));
+        let is_connected = reading
             .previous
-            .map_or(Duration::ZERO, |before| reading.at.since(before));
-        let step = counter.update(Joules::from_joules(reading.value), since);
+            .is_some_and(|before| reading.at.since(before) <= self.meter.longest_silence);
+        let step = match &mut self.kind {
+            None => return,
+            Some(Following::Counter(counter)) => {
+                counter.update(Joules::from_joules(reading.value), since)
+            }
+            // What was drawn since the last reading is what that one said.
+            Some(Following::Power) => match last {
+                None => Step::First,
+                Some(last) if last.value.is_finite() && last.value >= 0.0 => {
+                    Step::Advanced(Watts::from_watts(last.value) * since)
+                }
+                Some(_) => Step::Reset,
+            },
+        };
         match step {
             Step::First => {}
             Step::Reset => self.account.resets += 1,
-            Step::Advanced(_) | Step::Wrapped(_) if silence > self.longest_silence => {
-                self.account.gaps += 1;
-            }
+            Step::Advanced(_) | Step::Wrapped(_) if !is_connected => self.account.gaps += 1,
             Step::Advanced(energy) | Step::Wrapped(energy) => {
                 self.account.energy = self.account.energy + energy;
                 self.account.covered += since;
@@ -112,14 +142,12 @@ impl Series {
     }
 
     /// The readings that say something of `window`: from the last one before it to the first one
-    /// after it. Two binary searches and a copy of what is inside.
+    /// after it, as late as the source is. Two binary searches and a copy of what is inside.
     pub(crate) fn window(&self, window: Window) -> Vec<Reading> {
-        let after_start = self
-            .readings
-            .partition_point(|reading| reading.at <= window.start());
-        let after_end = self
-            .readings
-            .partition_point(|reading| reading.at < window.end());
+        let lag = self.meter.lag();
+        let (start, end) = (window.start().after(lag), window.end().after(lag));
+        let after_start = self.readings.partition_point(|reading| reading.at <= start);
+        let after_end = self.readings.partition_point(|reading| reading.at < end);
         let first = after_start.saturating_sub(1);
         let last = (after_end + 1).min(self.readings.len());
         self.readings
@@ -142,23 +170,37 @@ impl Series {
     }
 
     pub(crate) fn account(&self) -> Account {
-        self.account
+        let mut intervals: Vec<Duration> = self.intervals.iter().copied().collect();
+        intervals.sort_unstable();
+        Account {
+            change_interval: intervals.get(intervals.len() / 2).copied(),
+            ..self.account
+        }
     }
 
-    /// Whether it counts energy.
-    pub(crate) fn is_counter(&self) -> bool {
-        self.counter.is_some()
+    /// Whether it tells of energy.
+    pub(crate) fn is_energy(&self) -> bool {
+        self.kind.is_some()
+    }
+
+    /// Whether it is a counter that stands still.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let polled = self.began.zip(self.polled);
+        matches!(self.kind, Some(Following::Counter(_)))
+            && self.account.readings == 1
+            && polled.is_some_and(|(began, now)| now.since(began) >= STUCK)
     }
 
     /// Whether a value came recently enough at `now`.
     pub(crate) fn is_alive(&self, now: Timestamp) -> bool {
         self.polled
-            .is_some_and(|polled| now.since(polled) <= self.longest_silence)
+            .is_some_and(|polled| now.since(polled) <= self.meter.longest_silence)
     }
 
-    /// Whether it has said enough for a window that ends at `end`: a change after it.
+    /// Whether it has said enough for a window that ends at `end`: something after it.
     pub(crate) fn reaches(&self, end: Timestamp) -> bool {
-        self.latest().is_some_and(|reading| reading.at >= end)
+        let needed = end.after(self.meter.lag());
+        self.latest().is_some_and(|reading| reading.at >= needed)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -169,6 +211,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use ipw_core::counter::Rollover;
+    use ipw_core::energy::Kind;
     use ipw_core::source::{Domain, Method};
 
     use super::*;
@@ -177,6 +220,7 @@ mod tests {
         let about = Source {
             name: "test".to_owned(),
             collector: "test".into(),
+            device: None,
             quantity: Quantity::Energy {
                 domain: Domain::CpuPackage,
                 rollover: Rollover::Resets,
@@ -186,7 +230,13 @@ mod tests {
             privilege: "none".into(),
             relative_sigma: None,
         };
-        Series::new(SourceIndex(0), &about, Duration::from_millis(500))
+        let meter = Meter {
+            kind: Kind::Counter(Rollover::Resets),
+            period: None,
+            relative_sigma: None,
+            longest_silence: Duration::from_millis(500),
+        };
+        Series::new(SourceIndex(0), &about, meter)
     }
 
     fn at(milliseconds: u64) -> Timestamp {

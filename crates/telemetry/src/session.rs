@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ipw_core::energy::{Meter, QueryEnergy, Reason, Share, gauge_spread};
+use ipw_core::account::Account;
+use ipw_core::energy::{GpuState, Kind, Meter, QueryEnergy, Reason, Share, Spread, gauge_spread};
+use ipw_core::hardware::Device;
 use ipw_core::reading::{Reading, Window};
+use ipw_core::rollup::{Use, uses};
 use ipw_core::source::{Gauge, Quantity, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
 use crate::sampler::{Poller, Sampler};
-use crate::series::{Account, Series};
+use crate::self_test::{SelfTest, self_tests};
+use crate::series::Series;
 use crate::{Collector, PollError};
 
 /// A shorter silence is a busy machine, not a gap.
@@ -47,6 +51,55 @@ struct State {
     open: BTreeMap<Ticket, Open>,
     next_ticket: u64,
     faults: Vec<String>,
+    uses: Uses,
+}
+
+/// What each source goes into, and which counters stood still when that was worked out.
+struct Uses {
+    stuck: Vec<bool>,
+    uses: Arc<[Use]>,
+}
+
+impl Uses {
+    fn of(kept: &[Kept], stuck: Vec<bool>) -> Self {
+        let sources: Vec<&Source> = kept.iter().map(|kept| &kept.about).collect();
+        let uses = uses(&sources, |place| stuck[place]).into();
+        Self { stuck, uses }
+    }
+}
+
+/// The gauges of all boards over a window.
+#[derive(Default)]
+struct Boards {
+    memory: Vec<Spread>,
+    temperature: Vec<Spread>,
+    compute: Vec<Spread>,
+    memory_bus: Vec<Spread>,
+    tensor: Vec<Spread>,
+}
+
+impl Boards {
+    fn take(&mut self, gauge: Gauge, spread: Option<Spread>) {
+        let place = match gauge {
+            Gauge::GpuMemoryUsed => &mut self.memory,
+            Gauge::GpuTemperature => &mut self.temperature,
+            Gauge::GpuUse => &mut self.compute,
+            Gauge::GpuMemoryUse => &mut self.memory_bus,
+            Gauge::GpuTensorUse => &mut self.tensor,
+            _ => return,
+        };
+        place.extend(spread);
+    }
+
+    fn state(self) -> GpuState {
+        GpuState {
+            memory: self.memory.into_iter().reduce(Spread::plus),
+            temperature: Spread::over(&self.temperature),
+            compute: Spread::over(&self.compute),
+            memory_bus: Spread::over(&self.memory_bus),
+            tensor: Spread::over(&self.tensor),
+        }
+    }
 }
 
 struct Open {
@@ -66,6 +119,7 @@ pub struct Session {
     shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
     kept: Vec<Kept>,
+    devices: Vec<Device>,
     samplers: Mutex<Vec<Sampler>>,
     role: Role,
     /// Why there is no energy, where that is known from the start.
@@ -103,15 +157,17 @@ impl Session {
         let mut series = Vec::new();
         let mut planned = Vec::new();
         let mut longest_wait = Duration::ZERO;
+        let mut devices = Vec::new();
         for collector in setup.collectors {
+            devices.extend_from_slice(collector.devices());
             let interval = collector.interval(setup.interval);
             let first = kept.len();
             for about in collector.sources() {
                 let index = SourceIndex(u16::try_from(kept.len()).unwrap_or(u16::MAX));
                 let meter = meter(about, interval);
-                series.push(Series::new(index, about, meter.longest_silence));
+                series.push(Series::new(index, about, meter));
                 if about.domain().is_some() {
-                    longest_wait = longest_wait.max(wait(about, interval));
+                    longest_wait = longest_wait.max(wait(about, interval, meter.lag()));
                 }
                 kept.push(Kept {
                     about: about.clone(),
@@ -120,7 +176,8 @@ impl Session {
             }
             planned.push((collector, interval, first));
         }
-        let shared = Arc::new(Shared::new(series));
+        let uses = Uses::of(&kept, vec![false; kept.len()]);
+        let shared = Arc::new(Shared::new(series, uses));
         let pollers = planned
             .into_iter()
             .map(|(collector, interval, first)| {
@@ -140,6 +197,7 @@ impl Session {
                 shared,
                 clock,
                 kept,
+                devices,
                 samplers,
                 role,
                 absent,
@@ -154,6 +212,11 @@ impl Session {
         self.kept.iter().map(|kept| &kept.about)
     }
 
+    /// The devices that the sources belong to, as they were found.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
     /// Where the service runs.
     pub fn role(&self) -> Role {
         self.role
@@ -162,8 +225,8 @@ impl Session {
     /// Waits until every energy source has spoken, at most `limit`; at once when there is none.
     pub fn prime(&self, limit: Duration) {
         self.wait(limit, |state| {
-            let mut counters = state.series.iter().filter(|series| series.is_counter());
-            counters.all(|series| series.latest().is_some())
+            let mut energies = state.series.iter().filter(|series| series.is_energy());
+            energies.all(|series| series.latest().is_some())
         });
     }
 
@@ -201,30 +264,30 @@ impl Session {
         self.wait_for_readings(window.end());
         let mut state = self.shared.lock();
         let shared = state.open.remove(&ticket).is_none_or(|open| open.shared);
-        let traces: Vec<_> = state
-            .series
-            .iter()
-            .map(|series| series.window(window))
-            .collect();
+        let traces = state.traces(window);
+        let uses = state.uses(&self.kept);
         state.forget();
         drop(state);
-        self.energy(&traces, window, shared)
+        self.energy(&traces, &uses, window, shared)
     }
 
     /// The energy of any window whose readings are still in memory, as if nobody else had been in
     /// flight.
     pub fn window_energy(&self, window: Window) -> QueryEnergy {
-        let state = self.shared.lock();
-        let traces: Vec<_> = state
-            .series
-            .iter()
-            .map(|series| series.window(window))
-            .collect();
+        let mut state = self.shared.lock();
+        let traces = state.traces(window);
+        let uses = state.uses(&self.kept);
         drop(state);
-        self.energy(&traces, window, false)
+        self.energy(&traces, &uses, window, false)
     }
 
-    fn energy(&self, traces: &[Vec<Reading>], window: Window, shared: bool) -> QueryEnergy {
+    fn energy(
+        &self,
+        traces: &[Vec<Reading>],
+        uses: &[Use],
+        window: Window,
+        shared: bool,
+    ) -> QueryEnergy {
         let why_not = match self.role {
             Role::Client => Some(Reason::RemoteService),
             Role::Service if shared => Some(Reason::Shared),
@@ -234,30 +297,33 @@ impl Session {
             reason: why_not,
             ..QueryEnergy::default()
         };
-        for (kept, trace) in self.kept.iter().zip(traces) {
-            let silence = kept.meter.longest_silence;
+        let mut boards = Boards::default();
+        for ((kept, trace), used) in self.kept.iter().zip(traces).zip(uses) {
             match kept.about.quantity {
-                Quantity::Energy { domain, .. } if why_not.is_none() => {
-                    energy.shares.push(Share {
-                        name: kept.about.name.clone(),
-                        domain,
-                        method: kept.about.method,
-                        energy: kept.meter.energy(trace, window),
-                    });
+                Quantity::Energy { domain, .. } | Quantity::Power { domain, .. } => {
+                    if why_not.is_none() {
+                        energy.shares.push(Share {
+                            name: kept.about.name.clone(),
+                            domain,
+                            method: kept.about.method,
+                            collector: kept.about.collector.clone(),
+                            used: *used,
+                            energy: kept.meter.energy(trace, window),
+                        });
+                    }
                 }
-                Quantity::Gauge {
-                    gauge: Gauge::MemoryUsed,
-                } if self.role == Role::Service => {
-                    energy.memory = gauge_spread(trace, window, silence);
+                Quantity::Gauge { gauge } if self.role == Role::Service => {
+                    let spread = gauge_spread(trace, window, kept.meter.longest_silence);
+                    match gauge {
+                        Gauge::MemoryUsed => energy.memory = spread,
+                        Gauge::CpuTemperature => energy.temperature = spread,
+                        _ => boards.take(gauge, spread),
+                    }
                 }
-                Quantity::Gauge {
-                    gauge: Gauge::CpuTemperature,
-                } if self.role == Role::Service => {
-                    energy.temperature = gauge_spread(trace, window, silence);
-                }
-                _ => {}
+                Quantity::Gauge { .. } => {}
             }
         }
+        energy.gpu = boards.state();
         if energy.reason.is_none() && energy.headline().is_none() {
             let why = energy.shares.iter().find_map(|share| share.energy.reason);
             energy.reason = Some(why.unwrap_or(Reason::NoSource));
@@ -276,7 +342,7 @@ impl Session {
             state
                 .series
                 .iter()
-                .all(|series| !series.is_counter() || series.reaches(end) || !series.is_alive(now))
+                .all(|series| !series.is_energy() || series.reaches(end) || !series.is_alive(now))
         });
     }
 
@@ -319,6 +385,26 @@ impl Session {
             .collect()
     }
 
+    /// What each source's behaviour so far shows, in their order.
+    pub fn self_tests(&self) -> Vec<SelfTest> {
+        self_tests(&self.accounts())
+    }
+
+    /// Sources of the headline that have fallen silent, by name.
+    pub fn lost(&self) -> Vec<String> {
+        let now = self.clock.now();
+        let mut state = self.shared.lock();
+        let uses = state.uses(&self.kept);
+        let lost = |place: &usize| {
+            uses[*place] == Use::Headline
+                && (!state.series[*place].is_alive(now) || state.series[*place].is_stuck())
+        };
+        (0..self.kept.len())
+            .filter(lost)
+            .map(|place| self.kept[place].about.name.clone())
+            .collect()
+    }
+
     /// Readings that are held in memory.
     pub fn in_memory(&self) -> usize {
         self.shared.lock().series.iter().map(Series::len).sum()
@@ -353,9 +439,10 @@ impl Drop for Session {
 }
 
 impl Shared {
-    fn new(series: Vec<Series>) -> Self {
+    fn new(series: Vec<Series>, uses: Uses) -> Self {
         let state = State {
             series,
+            uses,
             unsaved: Vec::new(),
             saved: Timestamp::ZERO,
             open: BTreeMap::new(),
@@ -404,6 +491,22 @@ impl Shared {
 }
 
 impl State {
+    fn traces(&self, window: Window) -> Vec<Vec<Reading>> {
+        let traces = self.series.iter().map(|series| series.window(window));
+        traces.collect()
+    }
+
+    /// What each source goes into, worked out again only when a counter turned out to stand still
+    /// or began to move.
+    fn uses(&mut self, kept: &[Kept]) -> Arc<[Use]> {
+        let is_known = self.series.iter().map(Series::is_stuck);
+        if !is_known.eq(self.uses.stuck.iter().copied()) {
+            let stuck = self.series.iter().map(Series::is_stuck).collect();
+            self.uses = Uses::of(kept, stuck);
+        }
+        Arc::clone(&self.uses.uses)
+    }
+
     /// Forgets what is on disk and what no open query can need.
     fn forget(&mut self) {
         let oldest = self.open.values().map(|open| open.start).min();
@@ -416,21 +519,23 @@ impl State {
 
 /// How the readings of `about` are to be taken when it is polled every `interval`.
 fn meter(about: &Source, interval: Duration) -> Meter {
-    let rollover = match about.quantity {
-        Quantity::Energy { rollover, .. } => rollover,
-        Quantity::Gauge { .. } => ipw_core::counter::Rollover::Resets,
+    let kind = match about.quantity {
+        Quantity::Energy { rollover, .. } => Kind::Counter(rollover),
+        Quantity::Power { averaging, .. } => Kind::Power(averaging),
+        Quantity::Gauge { .. } => Kind::Power(Duration::ZERO),
     };
     let usual = interval.max(about.period.unwrap_or(Duration::ZERO));
     Meter {
-        rollover,
+        kind,
         period: about.period,
         relative_sigma: about.relative_sigma,
         longest_silence: (usual * 10).max(LEAST_SILENCE),
     }
 }
 
-/// How long a row waits for a later reading of this source: two of its periods, at most a second.
-fn wait(about: &Source, interval: Duration) -> Duration {
+/// How long a row waits for a later reading of this source: two of its periods and what it lags, at
+/// most a second.
+fn wait(about: &Source, interval: Duration, lag: Duration) -> Duration {
     let period = about.period.unwrap_or(interval).max(interval);
-    (period * 2).clamp(Duration::from_millis(50), Duration::from_secs(1))
+    (period * 2 + lag).clamp(Duration::from_millis(50), Duration::from_secs(1))
 }

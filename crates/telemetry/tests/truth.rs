@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::reading::Window;
+use ipw_core::source::Domain;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_telemetry::collectors::rapl;
 use ipw_telemetry::{Options, Poller, Role, Session, Setup};
@@ -46,6 +47,7 @@ impl Bench {
             dev: PathBuf::from("/dev"),
             estimate: false,
             cpu_tdp: None,
+            ..Options::default()
         };
         let collectors = vec![
             rapl::detect(&options)
@@ -111,7 +113,7 @@ fn square() -> PowerTrace {
 
 fn joules(energy: &QueryEnergy) -> f64 {
     energy
-        .cpu()
+        .of(Domain::CpuPackage)
         .unwrap_or_else(|| panic!("no energy: {energy:?}"))
         .joules()
 }
@@ -222,7 +224,10 @@ fn a_reset_costs_one_query_and_nothing_else() {
     let hit = bench.query(4.5, 5.5);
     let after = bench.query(6.5, 8.5);
     assert!((joules(&before) / bench.truth(1.0, 3.0) - 1.0).abs() < 0.01);
-    assert_eq!((hit.cpu(), hit.reason), (None, Some(Reason::CounterReset)));
+    assert_eq!(
+        (hit.of(Domain::CpuPackage), hit.reason),
+        (None, Some(Reason::CounterReset))
+    );
     assert!((joules(&after) / bench.truth(6.5, 8.5) - 1.0).abs() < 0.01);
     let (_, account) = &bench.session.accounts()[0];
     assert_eq!(account.resets, 1);
@@ -325,7 +330,10 @@ fn a_counter_that_never_moves_is_no_energy_rather_than_none_used() {
         },
     );
     let energy = bench.query(1.0, 3.0);
-    assert_eq!((energy.cpu(), energy.headline()), (None, None));
+    assert_eq!(
+        (energy.of(Domain::CpuPackage), energy.headline()),
+        (None, None)
+    );
     assert_eq!(energy.reason, Some(Reason::NoReading));
 }
 
@@ -339,7 +347,7 @@ fn a_counter_that_starts_late_is_partial_until_it_counts() {
         },
     );
     let early = bench.query(1.0, 1.5);
-    assert_eq!(early.cpu(), None);
+    assert_eq!(early.of(Domain::CpuPackage), None);
     let later = bench.query(3.0, 5.0);
     assert!((joules(&later) / bench.truth(3.0, 5.0) - 1.0).abs() < 0.01);
 }
@@ -360,7 +368,10 @@ fn two_queries_in_flight_share_and_get_none() {
         let energy = bench
             .session
             .close(ticket, Window::new(at(start), at(end)).unwrap());
-        assert_eq!((energy.cpu(), energy.reason), (None, Some(Reason::Shared)));
+        assert_eq!(
+            (energy.of(Domain::CpuPackage), energy.reason),
+            (None, Some(Reason::Shared))
+        );
     }
     let alone = bench.query(5.0, 6.0);
     assert_eq!(alone.reason, None);

@@ -84,6 +84,7 @@ fn sample(length: Duration, busy: usize) -> anyhow::Result<Sampled> {
         dev: PathBuf::from("/dev"),
         estimate: false,
         cpu_tdp: None,
+        ..Options::default()
     })
     .map_err(|absent| anyhow!(absent.reason))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -187,6 +188,7 @@ fn fast_source() -> Source {
     Source {
         name: "fast".to_owned(),
         collector: "fast".into(),
+        device: None,
         quantity: Quantity::Energy {
             domain: Domain::CpuPackage,
             rollover: Rollover::Resets,

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use ipw_core::hardware::{SystemInfo, label};
-use ipw_core::reading::Reading;
+use ipw_core::hardware::{Device, SystemInfo, label};
 use ipw_core::source::{Method, Source};
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
 use ipw_runner::SystemClock;
 use ipw_telemetry::collectors::host::system_info;
-use ipw_telemetry::{Absent, Role, SelfTest, Session, Setup, detect, self_test};
+use ipw_telemetry::{Absent, Role, SelfTest, Session, Setup, detect};
 use serde_json::json;
 
 use crate::args::DoctorArgs;
@@ -27,6 +26,7 @@ const WIDTH: usize = 78;
 /// What was found out.
 struct Findings {
     system: SystemInfo,
+    devices: Vec<Device>,
     sources: Vec<(Source, SelfTest)>,
     absent: Vec<Absent>,
     estimate: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
 }
 
 fn look(args: &DoctorArgs) -> Result<Findings, CliError> {
-    let options = hardware::options(true, args.cpu_tdp);
+    let options = hardware::options(true, args.cpu_tdp, &args.gpu);
     let detected = detect(&options);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let setup = Setup {
@@ -57,23 +57,11 @@ fn look(args: &DoctorArgs) -> Result<Findings, CliError> {
     let session = Session::start(setup, clock).context("starting the samplers")?;
     std::thread::sleep(LOOK);
     session.stop();
-    let readings = session.take_unsaved();
-    let sources = session
-        .accounts()
-        .into_iter()
-        .enumerate()
-        .map(|(index, (source, account))| {
-            let own: Vec<Reading> = readings
-                .iter()
-                .filter(|reading| usize::from(reading.source.0) == index)
-                .copied()
-                .collect();
-            let tested = self_test(&source, account, &own);
-            (source, tested)
-        })
-        .collect();
+    let sources = session.sources().cloned().zip(session.self_tests());
+    let sources = sources.collect();
     Ok(Findings {
         system: system_info(&options),
+        devices: session.devices().to_vec(),
         sources,
         absent: detected.absent,
         estimate: detected.estimate,
@@ -91,6 +79,7 @@ impl Findings {
         let shown = json!({
             "hardware_label": self.label(),
             "system_info": self.system,
+            "devices": self.devices,
             "sources": sources,
             "absent": self.absent,
             "estimate": self.estimate,
@@ -102,7 +91,8 @@ impl Findings {
     }
 
     fn label(&self) -> String {
-        label(&[], self.system.cpu_brand.as_deref())
+        let devices = hardware::device_names(&self.devices);
+        label(&devices, self.system.cpu_brand.as_deref())
     }
 
     fn has_measured(&self) -> bool {
@@ -192,6 +182,7 @@ fn describe(source: &Source, tested: &SelfTest) -> String {
     let mut parts = Vec::new();
     match source.method {
         Method::Counter => parts.push("counter".to_owned()),
+        Method::Integrated => parts.push("power, integrated".to_owned()),
         Method::Estimated => parts.push("estimated".to_owned()),
         Method::Direct => {}
     }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use anyhow::Context;
 use ipw_clients::{Client, ClientSpec, NotReady};
 use ipw_core::event::{Event, Observer};
-use ipw_core::hardware::SystemInfo;
 use ipw_core::slug::{model_label, run_directory};
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
@@ -95,7 +94,7 @@ impl Profile {
         about.total_queries = left.done.len() as u64;
         let part = left.next_part;
         let done: Done = left.done.into_iter().collect();
-        let output = self.prepare_output(&directory, &about, &hardware.system)?;
+        let output = self.prepare_output(&directory, &about, &hardware)?;
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, done.count()));
@@ -186,10 +185,15 @@ impl Profile {
         &self,
         directory: &Path,
         about: &ipw_store::Summary,
-        system: &SystemInfo,
+        hardware: &Hardware,
     ) -> Result<NewRun, CliError> {
         let model = model_label(&self.plan.model);
-        let schema = RunSchema::new(&model, self.dataset.metadata_shape(), system);
+        let schema = RunSchema::new(
+            &model,
+            self.dataset.metadata_shape(),
+            &hardware.system,
+            hardware.session.devices(),
+        );
         let durable = self.plan.output.durable;
         if self.args.resume.is_some() {
             let retry = self.args.retry_failed;

@@ -1,5 +1,6 @@
 //! The progress bar; without a terminal, a line for what matters.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
@@ -16,7 +17,7 @@ pub(crate) struct Progress {
     joules: f64,
     tokens: u64,
     seconds: f64,
-    basis: Option<&'static str>,
+    basis: Option<Cow<'static, str>>,
 }
 
 impl Progress {
@@ -54,7 +55,7 @@ impl Progress {
     /// What is known so far: joules, watts, joules per token, failures. An estimate says so.
     fn message(&self) -> String {
         let mut text = "profiling".to_owned();
-        if let Some(basis) = self.basis {
+        if let Some(basis) = &self.basis {
             let about = if basis.ends_with("estimated") {
                 "~"
             } else {
@@ -135,7 +136,7 @@ impl Observer for Progress {
                     self.joules += joules;
                     self.tokens += output_tokens.unwrap_or(0);
                     self.seconds += total_seconds.unwrap_or(0.0);
-                    self.basis = *basis;
+                    self.basis.clone_from(basis);
                 }
                 self.bar.set_message(self.message());
             }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::source::SourceIndex;
+use crate::rollup::uses;
+use crate::source::{Quantity, Source, SourceIndex};
 
 const MS: u64 = 1_000_000;
 
@@ -38,7 +39,7 @@ fn readings(poll: u64, values: impl IntoIterator<Item = f64>) -> Vec<Reading> {
 
 fn meter(rollover: Rollover) -> Meter {
     Meter {
-        rollover,
+        kind: Kind::Counter(rollover),
         period: None,
         relative_sigma: None,
         longest_silence: Duration::from_millis(500),
@@ -173,6 +174,40 @@ fn a_slow_staircase_is_dated_between_its_polls() {
 }
 
 #[test]
+fn power_is_held_and_dated_back_by_half_of_what_it_averages() {
+    let trace: Vec<Reading> = (0..40_u64)
+        .map(|index| Reading {
+            source: SourceIndex(0),
+            at: at(index * 50),
+            previous: index.checked_sub(1).map(|before| at(before * 50)),
+            value: if (10..20).contains(&index) {
+                300.0
+            } else {
+                100.0
+            },
+        })
+        .collect();
+    let power = |averaging| Meter {
+        kind: Kind::Power(Duration::from_millis(averaging)),
+        ..meter(Rollover::Resets)
+    };
+    // 300 W from 500 ms to 1 s, as an instant sensor shows it.
+    let energy = power(0).energy(&trace, window(400, 1100));
+    assert!((joules(energy) - (20.0 + 150.0)).abs() < 1e-9, "{energy:?}");
+    assert_eq!((energy.coverage, energy.reason), (1.0, None));
+    // A sensor that averages 200 ms tells of what was 100 ms ago.
+    let energy = power(200).energy(&trace, window(400, 900));
+    assert!((joules(energy) - 150.0).abs() < 1e-9, "{energy:?}");
+    let mut broken = trace.clone();
+    broken[12].value = f64::NAN;
+    let energy = power(0).energy(&broken, window(400, 1100));
+    assert_eq!(
+        (energy.energy, energy.reason),
+        (None, Some(Reason::CounterReset))
+    );
+}
+
+#[test]
 fn a_gauge_holds_until_the_next_reading_but_not_for_ever() {
     let reading = |ms, value| Reading {
         source: SourceIndex(0),
@@ -210,45 +245,84 @@ fn share(domain: Domain, method: Method, joules: Option<f64>) -> Share {
         name: format!("{domain:?}"),
         domain,
         method,
+        collector: "test".into(),
+        used: Use::Shown,
         energy,
     }
 }
 
+/// Shares used as the tree says.
+fn query_energy(mut shares: Vec<Share>) -> QueryEnergy {
+    let sources: Vec<_> = shares.iter().map(source).collect();
+    let used = uses(&sources.iter().collect::<Vec<_>>(), |_| false);
+    for (share, used) in shares.iter_mut().zip(used) {
+        share.used = used;
+    }
+    QueryEnergy {
+        shares,
+        ..QueryEnergy::default()
+    }
+}
+
+fn source(share: &Share) -> Source {
+    Source {
+        name: share.name.clone(),
+        collector: share.collector.clone(),
+        device: None,
+        quantity: Quantity::Energy {
+            domain: share.domain,
+            rollover: Rollover::Resets,
+        },
+        method: share.method,
+        period: None,
+        privilege: "none".into(),
+        relative_sigma: None,
+    }
+}
+
+fn basis(energy: &QueryEnergy) -> String {
+    energy
+        .basis()
+        .map(|basis| basis.label().into_owned())
+        .unwrap_or_default()
+}
+
 #[test]
 fn nested_domains_are_never_added() {
-    let energy = QueryEnergy {
-        shares: vec![
-            share(Domain::CpuPackage, Method::Counter, Some(10.0)),
-            share(Domain::CpuCore, Method::Counter, Some(7.0)),
-            share(Domain::CpuUncore, Method::Counter, Some(1.0)),
-            share(Domain::CpuPackage, Method::Counter, Some(20.0)),
-            share(Domain::Dram, Method::Counter, Some(3.0)),
-            share(Domain::Platform, Method::Counter, Some(50.0)),
-            share(Domain::CpuPackage, Method::Estimated, Some(99.0)),
-        ],
-        ..QueryEnergy::default()
-    };
-    assert_eq!(energy.basis(), Some(Basis::CpuAndDram));
-    assert_eq!(energy.cpu(), Some(Joules::from_joules(30.0)));
+    let energy = query_energy(vec![
+        share(Domain::CpuPackage, Method::Counter, Some(10.0)),
+        share(Domain::CpuCore, Method::Counter, Some(7.0)),
+        share(Domain::CpuUncore, Method::Counter, Some(1.0)),
+        share(Domain::CpuPackage, Method::Counter, Some(20.0)),
+        share(Domain::Dram, Method::Counter, Some(3.0)),
+        share(Domain::Platform, Method::Counter, Some(50.0)),
+        share(Domain::CpuPackage, Method::Estimated, Some(99.0)),
+    ]);
+    assert_eq!(basis(&energy), "cpu+dram");
+    assert_eq!(
+        energy.of(Domain::CpuPackage),
+        Some(Joules::from_joules(30.0))
+    );
     assert_eq!(energy.headline(), Some(Joules::from_joules(33.0)));
 }
 
 #[test]
 fn one_unknown_package_makes_the_sum_unknown_and_an_estimate_does_not_stand_in() {
-    let energy = QueryEnergy {
-        shares: vec![
-            share(Domain::CpuPackage, Method::Counter, Some(10.0)),
-            share(Domain::CpuPackage, Method::Counter, None),
-            share(Domain::CpuPackage, Method::Estimated, Some(5.0)),
-        ],
-        ..QueryEnergy::default()
-    };
-    assert_eq!((energy.cpu(), energy.headline()), (None, None));
-    let estimated = QueryEnergy {
-        shares: vec![share(Domain::CpuPackage, Method::Estimated, Some(5.0))],
-        ..QueryEnergy::default()
-    };
-    assert_eq!(estimated.basis(), Some(Basis::CpuEstimated));
+    let energy = query_energy(vec![
+        share(Domain::CpuPackage, Method::Counter, Some(10.0)),
+        share(Domain::CpuPackage, Method::Counter, None),
+        share(Domain::CpuPackage, Method::Estimated, Some(5.0)),
+    ]);
+    assert_eq!(
+        (energy.of(Domain::CpuPackage), energy.headline()),
+        (None, None)
+    );
+    let estimated = query_energy(vec![share(
+        Domain::CpuPackage,
+        Method::Estimated,
+        Some(5.0),
+    )]);
+    assert_eq!(basis(&estimated), "cpu_estimated");
     assert_eq!(estimated.headline(), Some(Joules::from_joules(5.0)));
 }
 
@@ -292,8 +366,8 @@ proptest! {
             share(ALL[*domain], method, Some(*joules))
         }).collect();
         let measured: f64 = domains.iter().filter(|(domain, measured, _)| *measured && matches!(ALL[*domain], Domain::CpuPackage | Domain::Dram)).map(|(_, _, joules)| joules).sum();
-        let energy = QueryEnergy { shares, ..QueryEnergy::default() };
-        if let Some(Basis::Cpu | Basis::CpuAndDram) = energy.basis() {
+        let energy = query_energy(shares);
+        if matches!(&*basis(&energy), "cpu" | "cpu+dram" | "dram") {
             prop_assert!((energy.headline().unwrap().joules() - measured).abs() < 1e-9);
         }
     }

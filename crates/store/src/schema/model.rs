@@ -3,9 +3,11 @@
 //! A field that nothing fills yet is typed and null, so that the schema is the same in every run.
 
 use arrow::datatypes::DataType;
-use ipw_core::energy::Spread;
-use ipw_core::hardware::SystemInfo;
+use ipw_core::energy::{GpuState, Spread};
+use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::record::Gaps;
+use ipw_core::rollup::Basis;
+use ipw_core::source::Domain;
 use ipw_core::units::Joules;
 use ipw_core::verdict::Grade;
 use serde_json::json;
@@ -15,7 +17,7 @@ use crate::column::Column;
 
 const NOT_YET: &str = "not measured";
 
-pub(super) fn column(model: &str, system: &SystemInfo) -> Column<Row> {
+pub(super) fn column(model: &str, system: &SystemInfo, gpus: &[Device]) -> Column<Row> {
     Column::group(
         model,
         vec![
@@ -26,20 +28,21 @@ pub(super) fn column(model: &str, system: &SystemInfo) -> Column<Row> {
                 "memory_metrics",
                 vec![
                     spread("cpu_mb", "MiB", |row| row.record.energy.memory),
-                    spread("gpu_mb", "MiB", |_| None),
+                    spread("gpu_mb", "MiB", |row| row.record.energy.gpu.memory),
                 ],
             )
             .says("memory in use over the window", "never"),
             power(),
             spread("temperature_metrics", "°C", |row| {
-                row.record.energy.temperature
+                let energy = &row.record.energy;
+                energy.gpu.temperature.or(energy.temperature)
             }),
             tokens(),
             phases(),
-            utilization(),
+            utilization(gpus),
             efficiency(),
             cost(),
-            gpu_info(),
+            gpu_info(gpus),
             system_info(system),
             Column::boolean("lm_correctness", |row: &Row| {
                 row.record.grade.verdict.is_correct()
@@ -190,13 +193,16 @@ fn energy() -> Column<Row> {
             .unit("J")
             .says(meaning, "see `energy.reason`")
     };
-    let cpu = |row: &Row| row.record.energy.cpu().map(Joules::joules);
+    let cpu = |row: &Row| joules_of(row, Domain::CpuPackage);
+    let gpu = |row: &Row| joules_of(row, Domain::Gpu);
+    let ane = |row: &Row| joules_of(row, Domain::Ane);
+    let soc = |row: &Row| row.record.energy.soc().map(Joules::joules);
     let again = "the same: the original's second name for it";
     Column::group(
         "energy_metrics",
         vec![
-            unfilled("per_query_joules", "GPU energy of the query"),
-            unfilled("total_joules", again),
+            filled("per_query_joules", "GPUs' energy of the query", gpu),
+            filled("total_joules", again, gpu),
             filled(
                 "cpu_per_query_joules",
                 "CPU packages' energy of the query",
@@ -207,13 +213,18 @@ fn energy() -> Column<Row> {
             unfilled("judge_cpu_joules", "CPU energy of the judge"),
             unfilled("total_task_gpu_joules", "GPU energy of query and judge"),
             unfilled("total_task_cpu_joules", "CPU energy of query and judge"),
-            unfilled(
+            filled(
                 "ane_per_query_joules",
                 "neural engine's energy of the query",
+                ane,
             ),
-            unfilled("ane_total_joules", again),
-            unfilled("soc_per_query_joules", "whole chip's energy of the query"),
-            unfilled("soc_total_joules", again),
+            filled("ane_total_joules", again, ane),
+            filled(
+                "soc_per_query_joules",
+                "whole chip's energy of the query",
+                soc,
+            ),
+            filled("soc_total_joules", again, soc),
             filled(
                 "energy_per_output_token_joules",
                 "energy on the basis per output token",
@@ -230,12 +241,16 @@ fn energy() -> Column<Row> {
     .says("energy of the query", "never")
 }
 
+fn joules_of(row: &Row, domain: Domain) -> Option<f64> {
+    row.record.energy.of(domain).map(Joules::joules)
+}
+
 fn basis() -> Column<Row> {
     Column::made_text("basis", |row: &Row| {
-        row.record.energy.basis().map(|basis| basis.label().into())
+        row.record.energy.basis().map(Basis::label)
     })
     .says(
-        "what the figures are made from; `cpu_estimated` is a model",
+        "what the figures are made from; see `energy.basis`",
         "there is no energy source",
     )
 }
@@ -315,10 +330,10 @@ fn power() -> Column<Row> {
     Column::group(
         "power_metrics",
         vec![
-            component("gpu", |_| None),
-            component("cpu", |row| row.record.energy.cpu_power()),
-            component("ane", |_| None),
-            component("soc", |_| None),
+            component("gpu", |row| row.record.energy.power_of(Domain::Gpu)),
+            component("cpu", |row| row.record.energy.power_of(Domain::CpuPackage)),
+            component("ane", |row| row.record.energy.power_of(Domain::Ane)),
+            component("soc", |row| row.record.energy.soc_power()),
             basis(),
         ],
     )
@@ -387,31 +402,50 @@ fn phases() -> Column<Row> {
     .says("energy, power and time by phase", "never")
 }
 
-fn utilization() -> Column<Row> {
+fn utilization(gpus: &[Device]) -> Column<Row> {
+    const NO_GPU: &str = "no GPU reports it";
     let column = |name, unit, meaning| unfilled(name, unit).says(meaning, NOT_YET);
+    let mean = |name, meaning, get: fn(&GpuState) -> Option<Spread>| {
+        Column::float(name, move |row: &Row| {
+            get(&row.record.energy.gpu).map(|spread| spread.mean)
+        })
+        .unit("%")
+        .says(meaning, NO_GPU)
+    };
+    let memory: Option<Vec<f64>> = gpus.iter().map(|gpu| gpu.memory_total_mib).collect();
+    let total = memory
+        .map(|boards| boards.iter().sum::<f64>() / 1024.0)
+        .filter(|total| *total > 0.0);
     Column::group(
         "hardware_utilization",
         vec![
             Column::group(
                 "gpu",
                 vec![
-                    column(
+                    mean(
                         "compute_utilization_pct",
-                        "%",
                         "mean use of the compute units",
+                        |gpu| gpu.compute,
                     ),
-                    column(
+                    mean(
                         "memory_bandwidth_utilization_pct",
-                        "%",
                         "mean use of the memory bus",
+                        |gpu| gpu.memory_bus,
                     ),
-                    column(
+                    mean(
                         "tensor_core_utilization_pct",
-                        "%",
                         "mean use of the tensor cores",
+                        |gpu| gpu.tensor,
                     ),
-                    column("memory_used_gb", "GiB", "largest memory in use"),
-                    column("memory_total_gb", "GiB", "memory of the device"),
+                    Column::float("memory_used_gb", |row: &Row| {
+                        let memory = row.record.energy.gpu.memory?;
+                        Some(memory.max / 1024.0)
+                    })
+                    .unit("GiB")
+                    .says("largest memory in use, over all boards", NO_GPU),
+                    Column::float("memory_total_gb", move |_: &Row| total)
+                        .unit("GiB")
+                        .says("memory of all boards", NO_GPU),
                 ],
             )
             .says("use of the GPU over the window", "never"),
@@ -444,19 +478,26 @@ fn utilization() -> Column<Row> {
     .says("use of the hardware", "never")
 }
 
-fn gpu_info() -> Column<Row> {
-    let text = |name, meaning| Column::unfilled(name, DataType::Utf8).says(meaning, NOT_YET);
+fn gpu_info(gpus: &[Device]) -> Column<Row> {
+    const NO_GPU: &str = "there is no GPU that says";
+    let first = gpus.first().cloned().unwrap_or_default();
+    let text = |name, value, meaning| Column::constant_text(name, value).says(meaning, NO_GPU);
+    let index = first.index.map(i64::from);
     Column::group(
         "gpu_info",
         vec![
-            text("name", "what the device calls itself"),
-            text("vendor", "who made it"),
-            Column::unfilled("device_id", DataType::Int64).says("index of the device", NOT_YET),
-            text("device_type", "what kind of device it is"),
-            text("backend", "what reported it"),
+            text("name", first.name, "what the device calls itself"),
+            text("vendor", first.vendor, "who made it"),
+            Column::int("device_id", move |_: &Row| index).says("index of the device", NO_GPU),
+            text(
+                "device_type",
+                first.device_type,
+                "what kind of device it is",
+            ),
+            text("backend", first.backend, "what reported it"),
         ],
     )
-    .says("the first GPU", "never")
+    .says("the first GPU; all of them are in `summary.json`", "never")
 }
 
 fn system_info(system: &SystemInfo) -> Column<Row> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use arrow::datatypes::DataType;
 use ipw_core::energy::Share;
 use ipw_core::reply::ServiceTiming;
+use ipw_core::rollup::Basis;
 use ipw_core::units::{Joules, Watts};
 
 use super::{Row, count, seconds};
@@ -144,14 +145,14 @@ fn energy() -> Column<Row> {
         "energy",
         vec![
             Column::list("shares", |row: &Row| &row.record.energy.shares, share).says(
-                "energy by source: joules, one standard deviation, `counter` or `estimated`, covered share of the window, and why it is null or partial",
+                "energy by source: joules, one standard deviation, `counter`, `integrated` or `estimated`, covered share of the window, and why it is null or partial",
                 "never; empty without a source",
             ),
             Column::made_text("basis", |row: &Row| {
-                row.record.energy.basis().map(|basis| basis.label().into())
+                row.record.energy.basis().map(Basis::label)
             })
             .says(
-                "what the headline figures are made from: `cpu`, `cpu+dram`, or `cpu_estimated`, which is a model",
+                "what the headline figures are made from: `gpu`, `cpu`, `dram` and `ane` joined by `+`, or `soc`, `module` or `system`, which contain them; `cpu_estimated` is a model",
                 "there is no energy source",
             ),
             Column::made_text("reason", |row: &Row| {

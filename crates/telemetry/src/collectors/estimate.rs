@@ -135,6 +135,7 @@ fn source(relative_sigma: f64) -> Source {
     Source {
         name: "estimate/cpu".to_owned(),
         collector: ID.into(),
+        device: None,
         quantity: Quantity::Energy {
             domain: Domain::CpuPackage,
             rollover: Rollover::Resets,
@@ -188,6 +189,7 @@ fn unknown(cpu: &CpuInfo) -> Absent {
 fn absent(reason: impl Into<String>, fix: Option<String>) -> Absent {
     Absent {
         collector: ID,
+        is_here: true,
         reason: reason.into(),
         fix,
         risk: None,

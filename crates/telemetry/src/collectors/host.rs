@@ -53,6 +53,7 @@ pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
     if CpuTimes::read(&mut reader, &stat).is_none() {
         return Err(Absent {
             collector: ID,
+            is_here: false,
             reason: format!("`{}` cannot be read or is not Linux's", stat.display()),
             fix: None,
             risk: None,
@@ -144,6 +145,7 @@ impl Probe {
         Source {
             name: name.to_owned(),
             collector: ID.into(),
+            device: None,
             quantity: Quantity::Gauge { gauge },
             method: Method::Direct,
             period,

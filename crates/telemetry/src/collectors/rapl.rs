@@ -77,6 +77,7 @@ fn absent(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Absent {
     let fix = fix(sysfs, perf, powercap);
     Absent {
         collector: ID,
+        is_here: !words.is_empty(),
         reason,
         risk: fix.is_some().then(|| RISK.to_owned()),
         fix,

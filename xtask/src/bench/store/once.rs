@@ -169,7 +169,7 @@ fn copy_data(directory: &Path, copy: &Path) -> anyhow::Result<()> {
 }
 
 fn create(directory: &Path, metadata: &Shape, clock: &SystemClock) -> anyhow::Result<NewRun> {
-    let schema = RunSchema::new(MODEL, metadata, &SystemInfo::default());
+    let schema = RunSchema::new(MODEL, metadata, &SystemInfo::default(), &[]);
     let about = summary(directory, clock);
     let run = ipw_store::create(directory, schema, Existing::Keep, "", &about, false)?;
     Ok(run)

@@ -45,6 +45,7 @@ impl Machine {
             dev: root.path().join("dev"),
             estimate: true,
             cpu_tdp: None,
+            ..Options::default()
         };
         let machine = Self { root, options };
         let cpu = |number: u32| {
@@ -242,6 +243,7 @@ fn this_machine_is_estimated_or_says_why_not() {
         dev: "/dev".into(),
         estimate: true,
         cpu_tdp: None,
+        ..Options::default()
     };
     match detect(&real) {
         Ok(estimate) => println!("{}", estimate.explanation()),

@@ -27,6 +27,7 @@ fn options(root: &Path) -> Options {
         dev: root.join("dev"),
         estimate: true,
         cpu_tdp: None,
+        ..Options::default()
     }
 }
 

@@ -148,6 +148,7 @@ pub(super) fn source(
     Source {
         name,
         collector: ID.into(),
+        device: None,
         quantity: Quantity::Energy { domain, rollover },
         method: Method::Counter,
         period: Some(PERIOD),
@@ -165,6 +166,6 @@ fn relative_sigma(domain: Domain) -> Option<f64> {
     match domain {
         Domain::CpuPackage | Domain::CpuCore | Domain::CpuUncore => Some(0.05),
         Domain::Dram => Some(0.1),
-        Domain::Platform => None,
+        _ => None,
     }
 }

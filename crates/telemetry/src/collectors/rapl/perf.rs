@@ -84,7 +84,7 @@ fn source_name(domain: Domain, place: usize) -> String {
         Domain::CpuUncore => format!("rapl/package-{place}/uncore"),
         Domain::Dram => format!("rapl/package-{place}/dram"),
         Domain::Platform if place == 0 => "rapl/psys".to_owned(),
-        Domain::Platform => format!("rapl/psys-{place}"),
+        _ => format!("rapl/psys-{place}"),
     }
 }
 

@@ -59,6 +59,7 @@ impl Tree {
             dev: "/nowhere".into(),
             estimate: false,
             cpu_tdp: None,
+            ..Options::default()
         })
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use ipw_core::energy::Meter;
+use ipw_core::energy::{Kind, Meter};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Quantity, Source, SourceIndex};
 
@@ -19,7 +19,7 @@ fn one_package(energy: &str) -> Tree {
 fn rollover(source: &Source) -> Rollover {
     match source.quantity {
         Quantity::Energy { rollover, .. } => rollover,
-        Quantity::Gauge { .. } => panic!("a gauge"),
+        Quantity::Power { .. } | Quantity::Gauge { .. } => panic!("a gauge"),
     }
 }
 
@@ -244,7 +244,7 @@ fn the_energy_is_right_across_a_wrap() {
     }
     let source = &collector.sources()[0];
     let meter = Meter {
-        rollover: rollover(source),
+        kind: Kind::Counter(rollover(source)),
         period: source.period,
         relative_sigma: source.relative_sigma,
         longest_silence: Duration::from_secs(1),

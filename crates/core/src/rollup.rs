@@ -1,0 +1,322 @@
+//! Which sources make up which figure, so that no joule is counted twice (docs/method.md §6.4).
+//!
+//! The tree is `platform ⊃ module ⊃ {gpu, cpu package ⊃ {core, uncore}, dram}`, and `soc` around
+//! everything of its collector. Where several sources tell of one thing, as a board's counter and
+//! its power, one of them stands for it.
+
+use std::borrow::Cow;
+
+use crate::source::{Domain, Method, Source};
+
+/// What a source's energy goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Use {
+    /// The headline, and the roll-up of its domain.
+    Headline,
+    /// The roll-up of its domain only: something around it is in the headline.
+    RollUp,
+    /// Nothing: it is shown.
+    Shown,
+}
+
+/// Systems on a chip whose parts are measured apart: together they are the chip.
+const CHIP: &str = "apple";
+/// Reads what stands on NVIDIA's modules beside the GPU.
+const MODULE: &str = "grace";
+
+/// What each source goes into. `is_stuck` says of a place that its counter never moves, so that
+/// another source of the same thing stands in.
+pub fn uses(sources: &[&Source], is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
+    let standing: Vec<Option<Domain>> = (0..sources.len())
+        .map(|place| standing(sources, place, &is_stuck))
+        .collect();
+    let stands = |domain: Domain, collector: Option<&str>| {
+        sources.iter().zip(&standing).any(|(source, stands)| {
+            *stands == Some(domain) && collector.is_none_or(|wanted| source.collector == wanted)
+        })
+    };
+    let module = sources
+        .iter()
+        .zip(&standing)
+        .find(|(_, stands)| **stands == Some(Domain::Module))
+        .map(|(source, _)| &*source.collector)
+        .filter(|_| !stands(Domain::Gpu, None));
+    let mut uses: Vec<Use> = sources
+        .iter()
+        .zip(&standing)
+        .map(|(source, stands_for)| match stands_for {
+            None | Some(Domain::Platform) => Use::Shown,
+            Some(Domain::Soc) => Use::Headline,
+            Some(_) if stands(Domain::Soc, Some(&source.collector)) => Use::RollUp,
+            Some(Domain::Module) if module == Some(&*source.collector) => Use::Headline,
+            Some(Domain::Module) => Use::Shown,
+            Some(_) if module.is_some() && source.collector == MODULE => Use::RollUp,
+            Some(domain) if domain.is_nested() => Use::Shown,
+            Some(_) => Use::Headline,
+        })
+        .collect();
+    if !uses.contains(&Use::Headline) {
+        for (used, stands) in uses.iter_mut().zip(&standing) {
+            if *stands == Some(Domain::Platform) {
+                *used = Use::Headline;
+            }
+        }
+    }
+    uses
+}
+
+/// The domain that the source at `place` stands for: it is the best of those that tell of the same
+/// thing, and no model where something is measured.
+fn standing(
+    sources: &[&Source],
+    place: usize,
+    is_stuck: &impl Fn(usize) -> bool,
+) -> Option<Domain> {
+    let source = sources[place];
+    let domain = source.domain()?;
+    let is_measured = sources.iter().any(|other| other.is_measured_energy());
+    if is_measured && source.method == Method::Estimated {
+        return None;
+    }
+    let rank = |place: usize| (is_stuck(place), sources[place].method, place);
+    let is_same = |other: &Source| {
+        source.device.is_some()
+            && other.device == source.device
+            && other.domain() == Some(domain)
+            && other.collector == source.collector
+    };
+    let best = (0..sources.len()).filter(|other| is_same(sources[*other]));
+    let best = best.map(rank).min().unwrap_or_else(|| rank(place));
+    (best == rank(place)).then_some(domain)
+}
+
+/// What the headline is made from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Basis {
+    /// A set of [`PARTS`], by place.
+    parts: u8,
+    is_estimated: bool,
+}
+
+/// What can be in a headline, in the order of the label.
+const PARTS: [(Domain, &str); 7] = [
+    (Domain::Soc, "soc"),
+    (Domain::Module, "module"),
+    (Domain::Gpu, "gpu"),
+    (Domain::CpuPackage, "cpu"),
+    (Domain::Dram, "dram"),
+    (Domain::Ane, "ane"),
+    (Domain::Platform, "system"),
+];
+
+impl Basis {
+    /// The basis of a headline made from these; `None` from nothing.
+    pub fn of<'a>(parts: impl Iterator<Item = (Domain, Method, &'a str)>) -> Option<Self> {
+        let mut basis = Self::default();
+        let mut is_chip = true;
+        for (domain, method, collector) in parts {
+            if let Some(place) = PARTS.iter().position(|(known, _)| *known == domain) {
+                basis.parts |= 1 << place;
+            }
+            basis.is_estimated |= method == Method::Estimated;
+            is_chip &= collector == CHIP && domain != Domain::Platform;
+        }
+        if basis.parts != 0 && is_chip {
+            basis.parts = 1;
+        }
+        (basis.parts != 0).then_some(basis)
+    }
+
+    /// Whether it is a model.
+    pub const fn is_estimated(self) -> bool {
+        self.is_estimated
+    }
+
+    /// Whether it is a whole chip.
+    pub const fn is_soc(self) -> bool {
+        self.parts == 1
+    }
+
+    /// The basis as columns spell it: `gpu+cpu+dram`, `soc`, `cpu_estimated`.
+    pub fn label(self) -> Cow<'static, str> {
+        let mut parts = PARTS
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| self.parts & (1 << place) != 0)
+            .map(|(_, (_, label))| *label);
+        let (first, rest) = (parts.next().unwrap_or_default(), parts.collect::<Vec<_>>());
+        if rest.is_empty() && !self.is_estimated {
+            return first.into();
+        }
+        let mut label = first.to_owned();
+        for part in rest {
+            label.push('+');
+            label.push_str(part);
+        }
+        if self.is_estimated {
+            label.push_str("_estimated");
+        }
+        label.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::counter::Rollover;
+    use crate::source::Quantity;
+
+    fn counter(name: &str, device: Option<&str>, domain: Domain) -> Source {
+        let (collector, _) = name.split_once('/').unwrap();
+        Source {
+            name: name.to_owned(),
+            collector: collector.to_owned().into(),
+            device: device.map(str::to_owned),
+            quantity: Quantity::Energy {
+                domain,
+                rollover: Rollover::Resets,
+            },
+            method: Method::Counter,
+            period: None,
+            privilege: "none".into(),
+            relative_sigma: None,
+        }
+    }
+
+    fn power(name: &str, device: Option<&str>, domain: Domain) -> Source {
+        Source {
+            quantity: Quantity::Power {
+                domain,
+                averaging: Duration::ZERO,
+            },
+            method: Method::Integrated,
+            ..counter(name, device, domain)
+        }
+    }
+
+    fn estimate() -> Source {
+        Source {
+            method: Method::Estimated,
+            ..counter("estimate/cpu", None, Domain::CpuPackage)
+        }
+    }
+
+    /// Names in the headline, names only rolled up, and the basis.
+    fn rolled(sources: &[Source], stuck: &[&str]) -> (Vec<String>, Vec<String>, String) {
+        let all: Vec<&Source> = sources.iter().collect();
+        let uses = uses(&all, |place| stuck.contains(&&*sources[place].name));
+        let named = |wanted: Use| -> Vec<String> {
+            let of_use = sources
+                .iter()
+                .zip(&uses)
+                .filter(|(_, used)| **used == wanted);
+            of_use.map(|(source, _)| source.name.clone()).collect()
+        };
+        let headline = sources.iter().zip(&uses);
+        let headline = headline.filter(|(_, used)| **used == Use::Headline);
+        let basis = Basis::of(
+            headline
+                .map(|(source, _)| (source.domain().unwrap(), source.method, &*source.collector)),
+        );
+        let basis = basis.map(|basis| basis.label().into_owned());
+        (
+            named(Use::Headline),
+            named(Use::RollUp),
+            basis.unwrap_or_default(),
+        )
+    }
+
+    #[test]
+    fn boards_packages_and_memory_are_added_and_what_is_inside_or_around_them_is_not() {
+        let sources = [
+            counter("nvml/0", Some("nvml/0"), Domain::Gpu),
+            power("nvml/0/power", Some("nvml/0"), Domain::Gpu),
+            power("nvml/0/memory_power", Some("nvml/0"), Domain::GpuMemory),
+            power("nvml/0/module_power", Some("nvml/0"), Domain::Module),
+            counter("nvml/1", Some("nvml/1"), Domain::Gpu),
+            counter("rapl/package-0", None, Domain::CpuPackage),
+            counter("rapl/package-0/core", None, Domain::CpuCore),
+            counter("rapl/package-0/dram", None, Domain::Dram),
+            counter("rapl/psys", None, Domain::Platform),
+            estimate(),
+        ];
+        let (headline, rolled_up, basis) = rolled(&sources, &[]);
+        assert_eq!(
+            headline,
+            ["nvml/0", "nvml/1", "rapl/package-0", "rapl/package-0/dram"]
+        );
+        assert!(rolled_up.is_empty(), "{rolled_up:?}");
+        assert_eq!(basis, "gpu+cpu+dram");
+    }
+
+    #[test]
+    fn a_counter_that_never_moves_leaves_its_place_to_the_power() {
+        let sources = [
+            counter("amd/0", Some("amd/0"), Domain::Gpu),
+            power("amd/0/power", Some("amd/0"), Domain::Gpu),
+        ];
+        assert_eq!(rolled(&sources, &[]).0, ["amd/0"]);
+        assert_eq!(rolled(&sources, &["amd/0"]).0, ["amd/0/power"]);
+    }
+
+    #[test]
+    fn the_input_of_a_board_stands_for_the_rails_behind_it() {
+        let sources = [
+            power("jetson/VDD_IN", None, Domain::Soc),
+            power("jetson/VDD_GPU_SOC", None, Domain::Gpu),
+            power("jetson/VDD_CPU_CV", None, Domain::CpuPackage),
+            power("jetson/VIN_SYS_5V0", None, Domain::Rail),
+        ];
+        let (headline, rolled_up, basis) = rolled(&sources, &[]);
+        assert_eq!(headline, ["jetson/VDD_IN"]);
+        assert_eq!(rolled_up[..2], ["jetson/VDD_GPU_SOC", "jetson/VDD_CPU_CV"]);
+        assert_eq!(basis, "soc");
+    }
+
+    #[test]
+    fn a_module_counts_only_where_its_gpu_does_not() {
+        let grace = [
+            power("grace/module-0", None, Domain::Module),
+            power("grace/grace-0", None, Domain::CpuPackage),
+        ];
+        let alone = rolled(&grace, &[]);
+        assert_eq!(
+            (&alone.0[..], &*alone.2),
+            (&["grace/module-0".to_owned()][..], "module")
+        );
+        assert_eq!(alone.1, ["grace/grace-0"]);
+        let [module, package] = grace;
+        let both = [
+            module,
+            package,
+            counter("nvml/0", Some("nvml/0"), Domain::Gpu),
+        ];
+        let (headline, _, basis) = rolled(&both, &[]);
+        assert_eq!(headline, ["grace/grace-0", "nvml/0"]);
+        assert_eq!(basis, "gpu+cpu");
+    }
+
+    #[test]
+    fn the_parts_of_a_chip_are_the_chip() {
+        let sources = [
+            power("apple/cpu", None, Domain::CpuPackage),
+            power("apple/gpu", None, Domain::Gpu),
+            power("apple/ane", None, Domain::Ane),
+            power("apple/dram", None, Domain::Dram),
+            power("apple/system", None, Domain::Platform),
+        ];
+        let (headline, _, basis) = rolled(&sources, &[]);
+        assert_eq!(headline.len(), 4, "{headline:?}");
+        assert_eq!(basis, "soc");
+    }
+
+    #[test]
+    fn the_whole_machine_or_a_model_stand_in_only_where_nothing_else_does() {
+        let battery = power("battery/BAT0", None, Domain::Platform);
+        assert_eq!(rolled(&[battery, estimate()], &[]).2, "system");
+        assert_eq!(rolled(&[estimate()], &[]).2, "cpu_estimated");
+        assert_eq!(rolled(&[], &[]).2, "");
+    }
+}

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod demo;
+mod endurance;
 
 /// What people run by hand.
 #[derive(Debug, Parser)]
@@ -22,12 +23,18 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Measure what the design's budgets are about, and print it as tables
     Bench(bench::BenchArgs),
+    /// Damage what is read a million times over, and see that nothing panics
+    Fuzz(endurance::FuzzArgs),
+    /// A night of queries with faults and kills, as fast as it goes
+    Night(endurance::NightArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Fuzz(args) => endurance::fuzz(&args),
+        Command::Night(args) => endurance::night(&args),
     };
     done.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));

@@ -21,6 +21,9 @@ use crate::error::{CliError, Exit};
 /// How long a source that exists may be silent before the run goes on without waiting.
 const PRIMING: Duration = Duration::from_secs(2);
 
+/// Faster than this, sampling itself would show in what it measures.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
 /// What is known of the machine before the first query.
 pub(crate) struct Hardware {
     pub(crate) session: Arc<Session>,
@@ -103,7 +106,7 @@ impl Hardware {
         } = detected;
         let setup = Setup {
             collectors,
-            interval: plan.sample_interval(),
+            interval: plan.sample_interval.max(SHORTEST_INTERVAL),
             role,
             absent: reason,
         };

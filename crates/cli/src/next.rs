@@ -44,7 +44,7 @@ async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<Found> {
             // Something that listens on a port is not to be trusted with a key.
             key: KeySource::Default,
             insecure_key: false,
-            connect_timeout_seconds: PATIENCE.as_secs_f64(),
+            connect_timeout: PATIENCE,
         };
         let Ok(client) = ipw_clients::connect(&spec, Arc::clone(clock)) else {
             continue;

@@ -21,8 +21,6 @@ use crate::error::{CliError, Exit};
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
-/// Faster than this, sampling itself would show in what it measures.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 const WARMUP: u32 = 3;
 /// Queries of a run that nobody said anything about.
 const FIRST_RUN: NonZeroU64 = NonZeroU64::new(160).expect("not zero");
@@ -64,6 +62,15 @@ pub(crate) fn resolve(
     }
     let client = client(args)?;
     let generation = generation(args, &client.id)?;
+    let directory = args.output_dir.clone();
+    let directory = directory.unwrap_or_else(|| PathBuf::from("runs"));
+    if directory.to_str().is_none() {
+        return Err(CliError::usage(format!(
+            "`--output-dir {}` is not UTF-8, and the plan of a run is a text that names it",
+            directory.display()
+        ))
+        .help("choose another place, or `cd` there and use `--output-dir .`"));
+    }
     let plan = Plan {
         dataset: dataset(args)?,
         model: model(args, &client, pick)?,
@@ -72,14 +79,11 @@ pub(crate) fn resolve(
             arrivals: Arrivals::Sequential,
             stop: stop(args, &client.id),
             warmup: args.warmup.unwrap_or(WARMUP),
-            request_timeout_seconds: args
+            request_timeout: args
                 .request_timeout
-                .map_or(REQUEST_TIMEOUT, |Span(limit)| limit)
-                .as_secs_f64(),
-            first_token_timeout_seconds: args
-                .first_token_timeout
-                .map(|Span(limit)| limit.as_secs_f64()),
-            idle_timeout_seconds: args.idle_timeout.map(|Span(limit)| limit.as_secs_f64()),
+                .map_or(REQUEST_TIMEOUT, |Span(limit)| limit),
+            first_token_timeout: args.first_token_timeout.map(|Span(limit)| limit),
+            idle_timeout: args.idle_timeout.map(|Span(limit)| limit),
         },
         failures: Failures {
             max_failed: args.max_failed.unwrap_or(Failures::default().max_failed),
@@ -88,10 +92,7 @@ pub(crate) fn resolve(
         telemetry: telemetry(args)?,
         client,
         output: Output {
-            directory: args
-                .output_dir
-                .clone()
-                .unwrap_or_else(|| PathBuf::from("runs")),
+            directory,
             flush_every: args.flush_every.map_or(FLUSH_EVERY, |rows| {
                 usize::try_from(rows.get()).unwrap_or(usize::MAX)
             }),
@@ -218,7 +219,7 @@ fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         .sample_interval
         .map_or(SAMPLE_INTERVAL, |Span(interval)| interval);
     Ok(Telemetry {
-        sample_interval_seconds: interval.max(SHORTEST_INTERVAL).as_secs_f64(),
+        sample_interval: interval,
         require_energy: args.require_energy,
         estimate: !args.no_estimate,
         cpu_tdp_watts: args.cpu_tdp,
@@ -284,7 +285,7 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
         params: params("--client-param", &args.client_param)?,
         key,
         insecure_key: args.insecure_key,
-        connect_timeout_seconds: CONNECT_TIMEOUT.as_secs_f64(),
+        connect_timeout: CONNECT_TIMEOUT,
     })
 }
 
@@ -340,3 +341,6 @@ fn refuse_secrets(flag: &str, pairs: &[KeyValue]) -> Result<(), CliError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

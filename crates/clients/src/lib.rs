@@ -20,6 +20,8 @@ pub use key::KeySource;
 
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use ipw_core::nearest::nearest;
 use ipw_core::params::{ParamError, Params};
 use ipw_core::time::Clock;
@@ -44,7 +46,8 @@ pub struct ClientSpec {
     #[serde(default)]
     pub insecure_key: bool,
     /// How long a connection may take.
-    pub connect_timeout_seconds: f64,
+    #[serde(rename = "connect_timeout_seconds", with = "ipw_core::seconds")]
+    pub connect_timeout: Duration,
 }
 
 /// A client that `ipw list clients` shows.

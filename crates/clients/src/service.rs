@@ -37,7 +37,7 @@ impl Service {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ClientError> {
         let key = key::resolve(&spec.key, &url, spec.insecure_key)?;
-        let limit = Duration::from_secs_f64(spec.connect_timeout_seconds);
+        let limit = spec.connect_timeout;
         let pool = Pool::new(Connector::new(url.clone(), limit), Arc::clone(&clock));
         Ok(Self {
             url,

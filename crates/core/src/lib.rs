@@ -15,6 +15,7 @@ pub mod reading;
 pub mod record;
 pub mod reply;
 pub mod rollup;
+pub mod seconds;
 pub mod secret;
 pub mod shape;
 pub mod sink;

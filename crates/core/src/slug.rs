@@ -51,7 +51,26 @@ pub fn run_directory(hardware: &str, model: &str, dataset: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// One step down, whatever the names are, and short enough for every file system.
+        #[test]
+        fn a_run_directory_is_one_name(hardware in ".*", model in ".*", dataset in ".*") {
+            let hardware = crate::hardware::label(&[&hardware], Some(&hardware));
+            let name = run_directory(&hardware, &model, &dataset);
+            let path = Path::new(&name);
+            prop_assert_eq!(path.components().count(), 1);
+            prop_assert_eq!(path.file_name().and_then(|name| name.to_str()), Some(&*name));
+            prop_assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0']));
+            prop_assert!(name.chars().all(|c| c.is_alphanumeric() || "_+-".contains(c)));
+            // A name that is kept aside gets a prefix.
+            let longest = "profile___".len() + 48 + 2 * LONGEST * 4;
+            prop_assert!(name.len() <= longest);
+        }
+    }
 
     #[test]
     fn slugs_follow_the_original() {

@@ -32,7 +32,7 @@ pub struct Source {
     /// How its numbers come about.
     pub method: Method,
     /// How often the device updates it, as far as is known.
-    #[serde(rename = "period_seconds", with = "seconds")]
+    #[serde(rename = "period_seconds", with = "crate::seconds::optional")]
     pub period: Option<Duration>,
     /// What reading it takes.
     pub privilege: Cow<'static, str>,
@@ -57,7 +57,7 @@ pub enum Quantity {
         /// Whose power.
         domain: Domain,
         /// How long the device averages; zero when it shows the moment.
-        #[serde(rename = "averaging_seconds", with = "span")]
+        #[serde(rename = "averaging_seconds", with = "crate::seconds")]
         averaging: Duration,
     },
     /// A value at an instant: a gauge.
@@ -202,50 +202,6 @@ impl Source {
             Quantity::Power { .. } => "W",
             Quantity::Gauge { gauge } => gauge.unit(),
         }
-    }
-}
-
-/// A period as seconds, or null.
-mod seconds {
-    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
-
-    #[expect(clippy::ref_option, reason = "serde hands over the field")]
-    pub(super) fn serialize<S: Serializer>(
-        period: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        period
-            .map(|period| period.as_secs_f64())
-            .serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        let seconds = Option::<f64>::deserialize(deserializer)?;
-        seconds
-            .map(Duration::try_from_secs_f64)
-            .transpose()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-/// A span as seconds.
-mod span {
-    use super::{Deserialize, Deserializer, Duration, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        span: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(span.as_secs_f64())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
-        Duration::try_from_secs_f64(f64::deserialize(deserializer)?)
-            .map_err(serde::de::Error::custom)
     }
 }
 

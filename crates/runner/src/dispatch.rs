@@ -26,9 +26,9 @@ impl Dispatch<'_> {
             model: &self.plan.model,
             system: self.plan.generation.system.as_deref(),
             parameters: &parameters,
-            timeout: self.plan.load.request_timeout(),
-            first_token_timeout: self.plan.load.first_token_timeout(),
-            idle_timeout: self.plan.load.idle_timeout(),
+            timeout: self.plan.load.request_timeout,
+            first_token_timeout: self.plan.load.first_token_timeout,
+            idle_timeout: self.plan.load.idle_timeout,
             cancel: self.interrupt.cancel(),
         };
         self.client.send(request).await

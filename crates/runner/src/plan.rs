@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipw_clients::ClientSpec;
+use ipw_core::seconds;
 use ipw_datasets::DatasetSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -57,22 +58,34 @@ pub struct Load {
     pub stop: Stop,
     /// Queries before the first that counts.
     pub warmup: u32,
-    /// How long one query may take, in seconds.
-    pub request_timeout_seconds: f64,
-    /// How long the first token may take, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_token_timeout_seconds: Option<f64>,
-    /// How long the service may be silent between two events of a reply, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_timeout_seconds: Option<f64>,
+    /// How long one query may take.
+    #[serde(rename = "request_timeout_seconds", with = "seconds")]
+    pub request_timeout: Duration,
+    /// How long the first token may take.
+    #[serde(
+        rename = "first_token_timeout_seconds",
+        with = "seconds::optional",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub first_token_timeout: Option<Duration>,
+    /// How long the service may be silent between two events of a reply.
+    #[serde(
+        rename = "idle_timeout_seconds",
+        with = "seconds::optional",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub idle_timeout: Option<Duration>,
 }
 
 /// What is read from the hardware.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// Seconds between two readings, for sources that can be read so often.
-    pub sample_interval_seconds: f64,
+    /// Time between two readings, for sources that can be read so often.
+    #[serde(rename = "sample_interval_seconds", with = "seconds")]
+    pub sample_interval: Duration,
     /// Whether a run without measured energy is refused.
     pub require_energy: bool,
     /// Whether energy may be estimated where nothing measures it.
@@ -99,13 +112,6 @@ pub enum ServiceHost {
     Remote,
 }
 
-impl Telemetry {
-    /// Time between two readings.
-    pub fn sample_interval(&self) -> Duration {
-        Duration::from_secs_f64(self.sample_interval_seconds)
-    }
-}
-
 /// Where rows go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -116,24 +122,6 @@ pub struct Output {
     pub flush_every: usize,
     /// Whether each commit waits for the disk.
     pub durable: bool,
-}
-
-impl Load {
-    /// How long one query may take.
-    pub fn request_timeout(&self) -> Duration {
-        Duration::from_secs_f64(self.request_timeout_seconds)
-    }
-
-    /// How long the first token may take.
-    pub fn first_token_timeout(&self) -> Option<Duration> {
-        self.first_token_timeout_seconds
-            .map(Duration::from_secs_f64)
-    }
-
-    /// How long the service may be silent in the middle of a reply.
-    pub fn idle_timeout(&self) -> Option<Duration> {
-        self.idle_timeout_seconds.map(Duration::from_secs_f64)
-    }
 }
 
 impl Plan {

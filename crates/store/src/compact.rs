@@ -12,7 +12,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
 
 use crate::StoreError;
-use crate::reader::open_stream;
+use crate::ipc::Stream;
 use crate::state::{State, fresh_fingerprint};
 
 /// What `datasets` itself writes by default.
@@ -138,7 +138,7 @@ fn rewrite(
     let mut pending: Vec<RecordBatch> = Vec::new();
     let (mut rows, mut bytes) = (0, 0);
     for path in old {
-        let stream = open_stream(path)?;
+        let stream = Stream::open(path)?;
         let schema = stream.schema();
         if shard.is_none() {
             shard = Some(shards.open(&schema)?);

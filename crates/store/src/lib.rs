@@ -8,6 +8,8 @@ mod compact;
 pub mod events;
 mod features;
 mod file;
+mod framing;
+mod ipc;
 mod lock;
 pub mod output;
 pub mod overview;

@@ -1,15 +1,13 @@
 //! Reading any run: finished, running, or left behind by a process that was killed.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{DataType, Field, SchemaRef};
-use arrow::ipc::reader::StreamReader;
 use serde_json::Value;
 
 use crate::StoreError;
+use crate::ipc::Stream;
 use crate::state::State;
 
 /// A run directory that is open for reading.
@@ -33,7 +31,7 @@ impl Run {
         let first = files
             .first()
             .ok_or_else(|| not_a_run("its state names no data file"))?;
-        let schema = open_stream(first)?.schema();
+        let schema = Stream::open(first)?.schema();
         let model = match schema
             .field_with_name("model_answers")
             .map(Field::data_type)
@@ -75,7 +73,7 @@ impl Run {
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
         self.files.iter().flat_map(|path| {
             let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
-                match open_stream(path) {
+                match Stream::open(path) {
                     Ok(stream) => {
                         Box::new(stream.map(move |batch| {
                             batch.map_err(StoreError::arrow("read rows of", path))
@@ -134,12 +132,6 @@ fn column_at<'a, 'b, A: 'static>(
     column
         .and_then(|column| column.as_any().downcast_ref::<A>())
         .ok_or_else(missing)
-}
-
-pub(crate) fn open_stream(path: &Path) -> Result<StreamReader<BufReader<File>>, StoreError> {
-    let file = File::open(path).map_err(StoreError::io("open", path))?;
-    StreamReader::try_new(BufReader::new(file), None)
-        .map_err(StoreError::arrow("read the schema of", path))
 }
 
 fn read_summary(directory: &Path) -> Result<Value, StoreError> {

@@ -16,8 +16,9 @@ use serde_json::json;
 
 use crate::column::{Column, Entry};
 use crate::features::schema_with_features;
+use crate::ipc::Stream;
 use crate::output::write_dataset_info;
-use crate::reader::{column, open_stream};
+use crate::reader::column;
 use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
 use crate::{StoreError, file};
@@ -66,7 +67,7 @@ pub fn read(run: &Path) -> Result<(Vec<Source>, Vec<Reading>), StoreError> {
     let mut readings = Vec::new();
     for name in State::read(&directory)?.files() {
         let path = directory.join(name);
-        for batch in open_stream(&path)? {
+        for batch in Stream::open(&path)? {
             let batch = batch.map_err(StoreError::arrow("read", &path))?;
             add(&batch, &mut readings)?;
         }

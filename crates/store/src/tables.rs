@@ -4,22 +4,19 @@
 //! damaged: what is wrong with them is an error, never a panic and never an allocation that the
 //! file's own size does not justify.
 
-mod framing;
 mod zones;
 
 use std::fs::File;
-use std::io::BufReader;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamReader;
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value};
 
 use crate::StoreError;
+use crate::ipc::{Stream, guarded};
 
 /// So many rows are objects at a time.
 const SLICE: usize = 256;
@@ -51,12 +48,7 @@ pub fn parquet(path: &Path) -> Result<TableRows, StoreError> {
 
 /// The rows of an Arrow IPC stream, as Hugging Face `datasets` writes them.
 pub fn arrow_stream(path: &Path) -> Result<TableRows, StoreError> {
-    let action = "read the Arrow stream";
-    let file = File::open(path).map_err(StoreError::io("open", path))?;
-    framing::check(&file).map_err(StoreError::arrow(action, path))?;
-    let reader = guarded(|| StreamReader::try_new(BufReader::new(file), None));
-    let reader = reader.map_err(StoreError::arrow(action, path))?;
-    Ok(TableRows::new(path, Box::new(reader)))
+    Ok(TableRows::new(path, Box::new(Stream::open(path)?)))
 }
 
 /// The data files that the `state.json` of a `save_to_disk` directory names.
@@ -141,13 +133,4 @@ fn objects(batch: &RecordBatch) -> Result<Vec<Object>, ArrowError> {
             serde_json::from_slice(line).map_err(|error| ArrowError::JsonError(error.to_string()))
         })
         .collect()
-}
-
-/// Arrow and Parquet check much and assert the rest, so a damaged file can make them panic.
-fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(ArrowError::ParseError(
-            "its content contradicts itself: the file is damaged".to_owned(),
-        ))
-    })
 }

@@ -6,6 +6,7 @@
 //! [`or_skip`], which is loud, and fatal in CI.
 
 mod clock;
+pub mod fuzz;
 mod http;
 pub mod hugging_face;
 mod lab;

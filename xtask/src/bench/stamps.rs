@@ -197,7 +197,7 @@ fn ask_client(service: &Service, clock: &Arc<dyn Clock>, load: Load) -> anyhow::
         params: Params::default(),
         key: KeySource::Default,
         insecure_key: false,
-        connect_timeout_seconds: 5.0,
+        connect_timeout: Duration::from_secs(5),
     };
     let client: Arc<dyn Client> = connect(&spec, Arc::clone(clock))?.into();
     let runtime = tokio::runtime::Builder::new_current_thread()

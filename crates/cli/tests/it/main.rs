@@ -18,10 +18,12 @@ mod kill;
 mod llama;
 #[cfg(feature = "engine")]
 mod models;
+mod night;
 mod resume;
 mod seed;
 #[cfg(feature = "engine")]
 mod serve;
 mod settings;
 mod stop;
+mod surroundings;
 mod tls;

@@ -121,7 +121,7 @@ fn an_old_run_stays_aside_when_the_new_one_is_interrupted() {
 }
 
 /// A terminal: what the program sees, and what we type and read.
-fn terminal() -> (OwnedFd, std::fs::File) {
+pub(crate) fn terminal() -> (OwnedFd, std::fs::File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();

@@ -141,7 +141,7 @@ pub(crate) fn spec(id: &str, url: &str) -> ClientSpec {
         params: Params::default(),
         key: KeySource::Default,
         insecure_key: false,
-        connect_timeout_seconds: 5.0,
+        connect_timeout: Duration::from_secs(5),
     }
 }
 

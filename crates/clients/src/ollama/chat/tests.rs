@@ -2,6 +2,7 @@
 
 use ipw_core::reply::Outcome;
 use ipw_core::time::Timestamp;
+use ipw_testkit::fuzz::{Random, damaged, rounds};
 use serde_json::Value;
 
 use super::*;
@@ -175,22 +176,10 @@ fn plain_reading(bytes: &[u8]) -> Option<String> {
     None
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).unwrap()
-    }
-}
-
 #[test]
-fn a_hundred_thousand_mutated_streams_never_panic_and_never_succeed_wrongly() {
-    let mut random = Random(0);
-    for _ in 0..100_000 {
+fn mutated_streams_never_panic_and_never_succeed_wrongly() {
+    let mut random = Random::new(0);
+    for _ in 0..rounds(100_000) {
         mutate_and_check(&mut random);
     }
 }
@@ -210,19 +199,8 @@ fn mutate_and_check(random: &mut Random) {
         b"\"done\":true",
         b"false",
     ];
-    let mut bytes = STREAMS[random.below(STREAMS.len())].as_bytes().to_vec();
-    for _ in 0..=random.below(4) {
-        let at = random.below(bytes.len().max(1));
-        match random.below(5) {
-            0 => bytes.truncate(at),
-            1 if !bytes.is_empty() => bytes[at] = u8::try_from(random.below(256)).unwrap(),
-            2 if !bytes.is_empty() => {
-                drop(bytes.drain(at..(at + random.below(20)).min(bytes.len())));
-            }
-            3 => drop(bytes.splice(at..at, PIECES[random.below(PIECES.len())].iter().copied())),
-            _ => bytes.extend_from_slice(STREAMS[random.below(STREAMS.len())].as_bytes()),
-        }
-    }
+    let corpus = STREAMS.map(str::as_bytes);
+    let bytes = damaged(random, &corpus, &PIECES);
     let cut = random.below(bytes.len() + 1);
     let chat = read(&[&bytes[..cut], &bytes[cut..]]);
     let (outcome, error) = chat.outcome();

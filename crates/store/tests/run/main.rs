@@ -6,6 +6,8 @@
     reason = "a test's helper fails loudly"
 )]
 
+mod damaged;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -147,6 +149,16 @@ fn wait_for_rows(directory: &Path, expected: u64) {
         std::thread::sleep(Duration::from_millis(5));
     }
     panic!("{} rows, expected {expected}", rows(directory));
+}
+
+/// A run that has finished with so many rows.
+fn finished_run(directory: &Path, rows: u64) {
+    let clock = Arc::new(ManualClock::default());
+    let mut writer = start(directory, CommitPolicy::every(10), &clock);
+    for index in 0..rows {
+        writer.append(record(index, Outcome::Complete)).unwrap();
+    }
+    writer.finish(Status::Complete, |_, _| {}).unwrap();
 }
 
 fn temporary() -> (tempfile::TempDir, PathBuf) {

@@ -13,23 +13,31 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// How the other format begins, that of Feather files.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// Walks over all messages without reading their bodies.
-pub(super) fn check(file: &File) -> Result<(), ArrowError> {
-    let length = file.metadata()?.len();
+/// How many bytes of the file are sound messages from its beginning on, and what is wrong with the
+/// rest of it. Walks over all messages without reading their bodies.
+pub(crate) fn sound(file: &File) -> Result<(u64, Option<ArrowError>), ArrowError> {
+    let mut sound = 0;
+    let wrong = walk(file, &mut sound).err();
+    let mut file = file;
+    file.seek(SeekFrom::Start(0))?;
+    Ok((sound, wrong))
+}
+
+fn walk(file: &File, sound: &mut u64) -> Result<(), ArrowError> {
     let mut reader = BufReader::new(file);
     let mut position = 0;
-    while let Some((head, start)) = head(&mut reader, position, length)? {
+    while let Some((head, start)) = head(&mut reader, position)? {
         let message = root_as_message(&head).map_err(|error| damaged(position, &error))?;
         let body = u64::try_from(message.bodyLength())
             .ok()
-            .filter(|body| *body <= length - start)
+            .filter(|body| fits(file, start, *body))
             .ok_or_else(|| damaged(position, &"the body reaches beyond the end of the file"))?;
         if !buffers_fit(&message, body) {
             return Err(damaged(position, &"a column reaches beyond its message"));
         }
         position = start + body;
+        *sound = position;
     }
-    reader.seek(SeekFrom::Start(0))?;
     Ok(())
 }
 
@@ -56,7 +64,6 @@ fn buffers_fit(message: &Message<'_>, body: u64) -> bool {
 fn head(
     reader: &mut BufReader<&File>,
     position: u64,
-    length: u64,
 ) -> Result<Option<(Vec<u8>, u64)>, ArrowError> {
     reader.seek(SeekFrom::Start(position))?;
     let mut lead = Vec::new();
@@ -84,7 +91,7 @@ fn head(
     if size == 0 {
         return Ok(None);
     }
-    if start + size > length {
+    if !fits(reader.get_ref(), start, size) {
         return Err(damaged(
             position,
             &"a head reaches beyond the end of the file",
@@ -94,6 +101,12 @@ fn head(
     let mut head = Vec::new();
     reader.by_ref().take(size).read_to_end(&mut head)?;
     Ok(Some((head, start + size)))
+}
+
+/// Whether the file reaches so far. It is asked anew each time: a run that is being written grows.
+fn fits(file: &File, start: u64, size: u64) -> bool {
+    let end = start.checked_add(size);
+    end.is_some_and(|end| file.metadata().is_ok_and(|about| end <= about.len()))
 }
 
 fn damaged(position: u64, what: &dyn std::fmt::Display) -> ArrowError {

@@ -1,0 +1,74 @@
+//! Arrow IPC streams from disk, which may be damaged: what is wrong is an error, never a panic and
+//! never an allocation that the file's own size does not justify. Batches before the damage come
+//! out as they were written.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Take};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::reader::StreamReader;
+
+use crate::{StoreError, framing};
+
+/// The batches of a stream. An error is the last thing that it yields.
+pub(crate) struct Stream {
+    reader: Option<StreamReader<BufReader<Take<File>>>>,
+    schema: SchemaRef,
+    /// What is wrong behind the last sound batch.
+    damage: Option<ArrowError>,
+}
+
+impl Stream {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let action = "read the Arrow stream";
+        let file = File::open(path).map_err(StoreError::io("open", path))?;
+        let (sound, damage) = framing::sound(&file).map_err(StoreError::arrow(action, path))?;
+        if let (0, Some(damage)) = (sound, damage.as_ref()) {
+            let damage = ArrowError::ParseError(damage.to_string());
+            return Err(StoreError::arrow(action, path)(damage));
+        }
+        let reader = guarded(|| StreamReader::try_new(BufReader::new(file.take(sound)), None))
+            .map_err(StoreError::arrow(action, path))?;
+        Ok(Self {
+            schema: reader.schema(),
+            reader: Some(reader),
+            damage,
+        })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let reader = self.reader.as_mut()?;
+        match guarded(|| reader.next().transpose()) {
+            Ok(Some(batch)) => Some(Ok(batch)),
+            Ok(None) => {
+                self.reader = None;
+                self.damage.take().map(Err)
+            }
+            Err(error) => {
+                self.reader = None;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// Arrow and Parquet check much and assert the rest, so a damaged file can make them panic.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(ArrowError::ParseError(
+            "its content contradicts itself: the file is damaged".to_owned(),
+        ))
+    })
+}

@@ -352,25 +352,18 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
-    /// Go on with a run that was interrupted or killed; its plan is taken from it
+    /// Go on with a run that was interrupted or killed; its plan is taken from it, and flags that
+    /// say otherwise are refused
     #[arg(long, value_name = "RUN", help_heading = "Configuration",
-          conflicts_with_all = ["client", "model", "client_base_url", "client_param", "dataset",
-                                "dataset_param", "max_queries", "param", "system", "warmup",
-                                "request_timeout", "first_token_timeout", "idle_timeout",
-                                "max_failed", "max_error_rate", "api_key_env", "api_key_file",
-                                "config", "plan", "output_dir", "overwrite"])]
+          conflicts_with_all = ["plan", "overwrite"])]
     #[serde(skip)]
     pub(crate) resume: Option<PathBuf>,
     /// With `--resume`: send queries again that have no answer yet
     #[arg(long, requires = "resume", help_heading = "Configuration")]
     #[serde(skip)]
     pub(crate) retry_failed: bool,
-    /// Run the plan that an earlier run stored (`plan.toml`)
-    #[arg(long, value_name = "PATH", help_heading = "Configuration",
-          conflicts_with_all = ["client", "model", "client_base_url", "client_param", "dataset",
-                                "dataset_param", "max_queries", "param", "system", "warmup",
-                                "request_timeout", "first_token_timeout", "idle_timeout",
-                                "max_failed", "max_error_rate", "api_key_env", "api_key_file", "config"])]
+    /// Run the plan that an earlier run stored (`plan.toml`); flags that say otherwise are refused
+    #[arg(long, value_name = "PATH", help_heading = "Configuration")]
     #[serde(skip)]
     pub(crate) plan: Option<PathBuf>,
 }

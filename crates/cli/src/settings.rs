@@ -1,5 +1,7 @@
 //! From what was typed to the plan: defaults < file < environment < flags (design D16).
 
+mod stored;
+
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,10 +50,12 @@ pub(crate) fn resolve(
             )
             .help("put them into a file, and run that"));
         }
+        stored::refuse_changes(&plan, args)?;
         return Ok(plan);
     }
     if let Some(path) = &args.plan {
         let mut plan = read_plan(path)?;
+        stored::refuse_changes(&plan, args)?;
         if let Some(directory) = args.output_dir.take() {
             plan.output.directory = directory;
         }

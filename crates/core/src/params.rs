@@ -15,6 +15,22 @@ use crate::nearest::nearest;
 #[serde(transparent)]
 pub struct Params(BTreeMap<String, String>);
 
+/// Later ones win.
+impl Extend<(String, String)> for Params {
+    fn extend<I: IntoIterator<Item = (String, String)>>(&mut self, more: I) {
+        self.0.extend(more);
+    }
+}
+
+impl IntoIterator for Params {
+    type Item = (String, String);
+    type IntoIter = std::collections::btree_map::IntoIter<String, String>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// A parameter that cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {

@@ -14,6 +14,7 @@ mod energy;
 mod failing;
 mod faults;
 mod grading;
+mod hostile;
 mod kill;
 mod llama;
 #[cfg(feature = "engine")]

@@ -150,10 +150,28 @@ fn what_cannot_be_resumed_is_refused() {
     let run = place.run_of("d");
     let other = said(
         ipw()
-            .args(["profile", "--model", "other", "--resume"])
+            .args(["profile", "--model", "other", "--warmup", "7", "--resume"])
             .arg(&run),
     );
     assert_eq!(other.code, Some(2), "{}", other.err);
+    for difference in [
+        "model: the plan has `\"reference\"`, now `\"other\"`",
+        "load.warmup: the plan has `3`, now `7`",
+    ] {
+        assert!(other.err.contains(difference), "{}", other.err);
+    }
+    let same = said(
+        ipw()
+            .args(["profile", "--max-queries", "2", "--resume"])
+            .arg(&run)
+            .env("IPW_MODEL", "reference"),
+    );
+    assert_eq!(
+        same.code,
+        Some(0),
+        "what says the same is no change: {}",
+        same.err
+    );
     let plan = run.join("plan.toml");
     let text = std::fs::read_to_string(&plan).unwrap();
     std::fs::write(&plan, text.replace("id = \"jsonl\"", "id = \"stdin\"")).unwrap();

@@ -1,0 +1,120 @@
+//! A stored plan, and flags beside it: what they say must be what the plan says.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use ipw_runner::{Plan, Stop};
+use toml::Value;
+
+use super::{client, generation, params, telemetry, to_toml};
+use crate::args::{ProfileArgs, Span};
+use crate::error::CliError;
+
+/// Most differences that are shown.
+const MOST: usize = 8;
+
+/// Refuses flags and variables that would change the plan, and shows how they differ.
+pub(super) fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliError> {
+    let wanted = with_flags(plan, args)?;
+    if wanted == *plan {
+        return Ok(());
+    }
+    let (stored, wanted) = (flat(plan)?, flat(&wanted)?);
+    let names: Vec<&String> = wanted
+        .keys()
+        .chain(stored.keys().filter(|name| !wanted.contains_key(*name)))
+        .filter(|name| stored.get(*name) != wanted.get(*name))
+        .collect();
+    let show = |side: &BTreeMap<String, Value>, name: &str| {
+        side.get(name)
+            .map_or("nothing".to_owned(), |value| format!("`{value}`"))
+    };
+    let mut text = "the flags or `IPW_*` variables differ from the stored plan".to_owned();
+    for name in names.iter().take(MOST) {
+        let (was, is) = (show(&stored, name), show(&wanted, name));
+        let _ = write!(text, "\n  {name}: the plan has {was}, now {is}");
+    }
+    Err(CliError::usage(text).help("leave them out; for another plan, start another run"))
+}
+
+/// The plan as it would be with what was given over it.
+fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
+    let mut plan = plan.clone();
+    if let Some(model) = &args.model {
+        plan.model.clone_from(model);
+    }
+    let given = client(args)?;
+    if args.client.is_some() {
+        plan.client.id = given.id;
+    }
+    if args.client_base_url.is_some() {
+        plan.client.base_url = given.base_url;
+    }
+    if args.api_key_env.is_some() || args.api_key_file.is_some() {
+        plan.client.key = given.key;
+    }
+    plan.client.insecure_key |= args.insecure_key;
+    plan.client.params.extend(given.params);
+    if args.dataset.is_some() {
+        let mut over = super::dataset(args)?;
+        let mut params = plan.dataset.params;
+        params.extend(over.params);
+        over.params = params;
+        plan.dataset = over;
+    } else {
+        let more = params("--dataset-param", &args.dataset_param)?;
+        plan.dataset.params.extend(more);
+    }
+    if let Some(most) = args.max_queries {
+        plan.load.stop = Stop::After(most);
+    }
+    let asked = generation(args, &plan.client.id)?;
+    plan.generation.parameters.extend(asked.parameters);
+    plan.generation.system = asked.system.or(plan.generation.system);
+    let load = &mut plan.load;
+    load.warmup = args.warmup.unwrap_or(load.warmup);
+    if let Some(Span(limit)) = args.request_timeout {
+        load.request_timeout = limit;
+    }
+    let limit = |given: Option<Span>| given.map(|Span(limit)| limit);
+    load.first_token_timeout = limit(args.first_token_timeout).or(load.first_token_timeout);
+    load.idle_timeout = limit(args.idle_timeout).or(load.idle_timeout);
+    let failures = &mut plan.failures;
+    failures.max_failed = args.max_failed.unwrap_or(failures.max_failed);
+    failures.max_error_rate = args.max_error_rate.or(failures.max_error_rate);
+    let given = telemetry(args)?;
+    let own = &mut plan.telemetry;
+    if args.sample_interval.is_some() {
+        own.sample_interval = given.sample_interval;
+    }
+    own.require_energy |= args.require_energy;
+    own.estimate &= !args.no_estimate;
+    own.cpu_tdp_watts = args.cpu_tdp.or(own.cpu_tdp_watts);
+    if !args.gpu.is_empty() {
+        own.gpus = given.gpus;
+    }
+    if args.service_host.is_some() {
+        own.service_host = given.service_host;
+    }
+    Ok(plan)
+}
+
+/// Every value of the plan under its dotted name.
+fn flat(plan: &Plan) -> Result<BTreeMap<String, Value>, CliError> {
+    fn walk(name: &str, value: Value, all: &mut BTreeMap<String, Value>) {
+        match value {
+            Value::Table(table) => {
+                for (key, value) in table {
+                    let dot = if name.is_empty() { "" } else { "." };
+                    walk(&format!("{name}{dot}{key}"), value, all);
+                }
+            }
+            value => drop(all.insert(name.to_owned(), value)),
+        }
+    }
+    let mut all = BTreeMap::new();
+    let value = toml::from_str(&to_toml(plan)?)
+        .map_err(|error| CliError::usage(format!("the plan cannot be read again: {error}")))?;
+    walk("", value, &mut all);
+    Ok(all)
+}

@@ -1,0 +1,154 @@
+//! Texts and names that would like to do more than to be read.
+
+use std::path::{Component, Path};
+
+use ipw_reference::Script;
+use serde_json::{Value, json};
+
+use crate::common::{Place, ipw, rows, said, summary};
+
+/// Escape and control sequences, marks that turn the writing, NUL, what a shell or a path would
+/// take for something else.
+const TEXTS: [&str; 8] = [
+    "\u{1b}[2J\u{1b}[31mred",
+    "\u{1b}]0;title\u{7}\u{1b}]52;c;aGk=\u{7}",
+    "\u{9b}2J\u{90}q\u{9c}",
+    "\u{202e}txt.exe\u{2066}\u{2069}\u{200f}",
+    "a\0b",
+    "back\u{8}\u{8}space\r\rreturn\u{7f}",
+    "$(touch x) `id` '; rm -rf /' \"quoted\" ../../..",
+    "<script>alert(1)</script> =1+1 {{ 7*7 }}",
+];
+
+fn is_dangerous(character: char) -> bool {
+    let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (character.is_control() && character != '\n') || turns
+}
+
+fn nothing_raw(text: &str, what: &str) {
+    assert!(!text.contains(is_dangerous), "{what}: {text:?}");
+}
+
+#[test]
+fn hostile_prompts_and_replies_are_kept_and_never_shown_raw() {
+    let place = Place::new(|received| {
+        let place = usize::try_from(received.number).unwrap() % TEXTS.len();
+        Script {
+            tokens: [TEXTS[place].to_owned()].into(),
+            ..Script::default()
+        }
+    });
+    let dataset = place.jsonl(
+        "d",
+        TEXTS
+            .iter()
+            .map(|text| json!({"problem": text, "answer": text, "subject": text, "x": text})),
+    );
+    let args = ["--dataset", dataset.to_str().unwrap(), "--warmup", "0"];
+    let ran = said(&mut place.profile(&args));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let run = place.run_of("d");
+    let rows = rows(&run);
+    assert_eq!(rows.len(), TEXTS.len());
+    for (row, text) in rows.iter().zip(TEXTS) {
+        assert_eq!(row["problem"], json!(text));
+        assert_eq!(row["subject"], json!(text));
+        assert_eq!(row["dataset_metadata"]["x"], json!(text));
+        let answer = row["model_answers"]["reference"].as_str().unwrap();
+        assert!(TEXTS.contains(&answer), "{answer:?}");
+    }
+    let shown = said(ipw().arg("show").arg(&run));
+    for text in [&ran.out, &ran.err, &shown.out, &shown.err] {
+        nothing_raw(text, "the screen");
+    }
+    let events = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
+    for text in TEXTS {
+        let told = events.lines().any(|line| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            event.to_string().contains(&json!(text).to_string())
+        });
+        assert!(!told, "no prompt and no reply is in the log: {text:?}");
+    }
+}
+
+#[test]
+fn ten_megabytes_in_a_prompt_and_in_a_reply_are_a_row() {
+    let place = Place::new(|_| Script {
+        tokens: ["y".repeat(10 << 20)].into(),
+        ..Script::default()
+    });
+    let dataset = place.jsonl("d", [json!({"problem": "x".repeat(10 << 20)})]);
+    let args = ["--dataset", dataset.to_str().unwrap(), "--warmup", "0"];
+    let ran = said(&mut place.profile(&args));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let rows = rows(&place.run_of("d"));
+    let answer = rows[0]["model_answers"]["reference"].as_str().unwrap();
+    assert_eq!(rows[0]["problem"].as_str().unwrap().len(), 10 << 20);
+    assert_eq!(answer.len(), 10 << 20);
+    assert!(ran.out.len() + ran.err.len() < 10_000);
+}
+
+/// What lies in a directory, all the way down.
+fn inside(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        if entry.path().is_dir() {
+            found.extend(inside(&entry.path()));
+        }
+        found.push(entry.path());
+    }
+    found
+}
+
+#[test]
+fn names_of_models_and_datasets_stay_inside_the_output() {
+    let place = Place::new(|_| Script::words(3));
+    let long = "m".repeat(300);
+    let names = [
+        "../../../escape",
+        "/etc/passwd",
+        "a/b\\c:d",
+        "with \"quotes\" and 'more' $(id)",
+        "..",
+        " .hidden ",
+        "\u{1b}[31mred\u{202e}",
+        "模型 7b é",
+        &long,
+    ];
+    for name in names {
+        let dataset = place.path().join("in").join(name.replace(['/', '\0'], "_"));
+        let dataset = dataset.to_string_lossy().into_owned();
+        // The dataset's name is its file's, which cannot be longer than a name can be.
+        let dataset: String = dataset
+            .chars()
+            .take(place.path().to_string_lossy().len() + 120)
+            .collect();
+        let dataset = format!("{dataset}.jsonl");
+        std::fs::create_dir_all(Path::new(&dataset).parent().unwrap()).unwrap();
+        std::fs::write(&dataset, "{\"problem\":\"p\"}\n").unwrap();
+        let mut command = place.profile_at(
+            &place.service.url(),
+            name,
+            &["--warmup", "0", "--overwrite", "--dataset", &dataset],
+        );
+        let ran = said(&mut command);
+        assert_eq!(ran.code, Some(0), "{name:?}: {}", ran.err);
+        for text in [&ran.out, &ran.err] {
+            nothing_raw(text, name);
+        }
+    }
+    let runs = place.runs();
+    let outside: Vec<_> = inside(place.path())
+        .into_iter()
+        .filter(|path| !path.starts_with(&runs) && !path.starts_with(place.path().join("in")))
+        .collect();
+    assert!(outside.is_empty(), "{outside:?}");
+    for run in std::fs::read_dir(&runs).unwrap().flatten() {
+        let name = run.file_name();
+        let only = Path::new(&name).components().collect::<Vec<_>>();
+        assert!(matches!(only[..], [Component::Normal(_)]), "{name:?}");
+        nothing_raw(&name.to_string_lossy(), "a directory's name");
+        assert!(!name.to_string_lossy().starts_with('.'), "{name:?}");
+        assert_eq!(summary(&run.path())["status"], "complete");
+    }
+}

@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// Send a dataset's prompts to a service and store one row per query
     #[command(after_help = EXAMPLES)]
     Profile(Box<ProfileArgs>),
-    /// Show which clients and datasets there are
+    /// Show which clients, datasets and collectors there are
     List {
         /// What to list
         #[arg(default_value = "all")]
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
+    /// Show live what every source of energy and state says
+    Watch(WatchArgs),
     /// Fetch, find and remove the models that run in process
     #[cfg(feature = "engine")]
     #[command(subcommand)]
@@ -113,8 +115,29 @@ pub(crate) enum Listed {
     Clients,
     /// Where prompts come from
     Datasets,
-    /// Both
+    /// What reads the hardware
+    Collectors,
+    /// All of them
     All,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Print a JSON line each time instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Time between two looks [default: 1s]
+    #[arg(long, value_name = "D")]
+    pub(crate) interval: Option<Span>,
+    /// Stop after so many looks [default: when interrupted]
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<NonZeroU64>,
+    /// Design power of this machine's CPUs in watts, for the estimate
+    #[arg(long, value_name = "W", env = "IPW_CPU_TDP")]
+    pub(crate) cpu_tdp: Option<f64>,
+    /// Only these GPUs, by index, UUID or PCI place
+    #[arg(long, value_name = "GPU", env = "IPW_GPU", value_delimiter = ',')]
+    pub(crate) gpu: Vec<String>,
 }
 
 #[derive(Debug, Args)]

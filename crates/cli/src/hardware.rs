@@ -13,7 +13,7 @@ use ipw_core::time::Clock;
 use ipw_core::units::Watts;
 use ipw_runner::plan::{ServiceHost, Telemetry};
 use ipw_telemetry::collectors::host::system_info;
-use ipw_telemetry::{Absent, Detected, Gpus, Options, Role, Session, Setup, detect};
+use ipw_telemetry::{Absent, Detected, Gpus, Options, Role, SelfTest, Session, Setup, detect};
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Exit};
@@ -160,13 +160,15 @@ impl Hardware {
     }
 
     /// What `summary.json` says of the sources.
-    pub(crate) fn summary(&self, elapsed: Duration) -> Value {
+    /// `warm` is what the self-tests said after the warm-up.
+    pub(crate) fn summary(&self, elapsed: Duration, warm: &[SelfTest]) -> Value {
         let sources: Vec<_> = self
             .session
             .accounts()
             .into_iter()
             .zip(self.session.self_tests())
-            .map(|((source, account), tested)| {
+            .enumerate()
+            .map(|(place, ((source, account), tested))| {
                 let energy = source.domain().map(|_| account.energy.joules());
                 json!({
                     "about": source,
@@ -181,7 +183,10 @@ impl Hardware {
                     "resets": account.resets,
                     "gaps": account.gaps,
                     "values": account.values.filter(|_| source.domain().is_none()),
-                    "self_test": tested,
+                    "self_test": {
+                        "start": warm.get(place),
+                        "end": tested,
+                    },
                 })
             })
             .collect();

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Profile(profile) => commands::profile::run(*profile),
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
+        Command::Watch(watch) => commands::watch::run(&watch),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         #[cfg(feature = "engine")]
         Command::Models(models) => commands::models::run(&models),

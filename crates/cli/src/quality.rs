@@ -3,6 +3,11 @@
 use ipw_store::Overview;
 use serde_json::Value;
 
+/// °C by which a device may warm up before it is worth a word.
+const WARMING: f64 = 15.0;
+/// Share by which a counter may differ from the power beside it.
+const DISAGREEMENT: f64 = 0.1;
+
 /// What a person should know before quoting the run. `telemetry` is that part of `summary.json`,
 /// null while the run goes on.
 pub(crate) fn notes(overview: &Overview, telemetry: &Value) -> Vec<String> {
@@ -31,6 +36,8 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value) -> Vec<String> {
                 "`{name}` started anew {resets} times: the queries it hit have no energy"
             ));
         }
+        notes.extend(state(name, source));
+        notes.extend(disagreement(name, source));
         let is_energy = source
             .pointer("/about/quantity/kind")
             .and_then(Value::as_str);
@@ -45,6 +52,39 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value) -> Vec<String> {
         notes.push(format!("a reading failed: {fault}"));
     }
     notes
+}
+
+/// What a gauge tells about the conditions of the run.
+fn state(name: &str, source: &Value) -> Option<String> {
+    let gauge = source.pointer("/about/quantity/gauge")?.as_str()?;
+    let value = |key: &str| source.get("values")?.get(key)?.as_f64();
+    let (first, last, max) = (value("first")?, value("last")?, value("max")?);
+    match gauge {
+        "throttle" if max > 0.0 => Some(format!(
+            "`{name}`: the board was held back by heat or power: its speed is not its own; cool it, or lower the load"
+        )),
+        "power_limit" if (first - last).abs() > 0.5 => Some(format!(
+            "`{name}` changed from {first:.0} W to {last:.0} W during the run: parts of it are not comparable"
+        )),
+        "gpu_temperature" | "cpu_temperature" if max - first > WARMING => Some(format!(
+            "`{name}` rose from {first:.0} °C to {max:.0} °C: a hotter chip takes more power; warm up longer for steady figures"
+        )),
+        "processes" if max > 1.0 => Some(format!(
+            "`{name}`: up to {max:.0} processes used the board: their energy is in these joules"
+        )),
+        _ => None,
+    }
+}
+
+/// A counter and the power of the same device that tell different things.
+fn disagreement(name: &str, source: &Value) -> Option<String> {
+    let ratio = source.pointer("/self_test/end/against_power")?.as_f64()?;
+    ((ratio - 1.0).abs() > DISAGREEMENT).then(|| {
+        format!(
+            "`{name}` counted {:.0} % of what its own power readings say: one of the two is wrong; see `ipw doctor`",
+            ratio * 100.0
+        )
+    })
 }
 
 #[cfg(test)]

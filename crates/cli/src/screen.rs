@@ -21,7 +21,7 @@ const CELL: usize = 11;
 const NARROW: usize = 8;
 
 /// Columns of the terminal; without one, what fits everywhere.
-fn width() -> usize {
+pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
 }
 

@@ -1,6 +1,6 @@
 //! The order of a run: health, prepare, (the caller prepares the output,) warm-up, queries.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ipw_clients::{Client, NotReady};
 use ipw_core::event::Event;
@@ -9,7 +9,7 @@ use ipw_core::reply::Outcome;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
 use ipw_datasets::{Dataset, DatasetError};
-use ipw_telemetry::Session;
+use ipw_telemetry::{SelfTest, Session};
 use serde_json::Map;
 
 use crate::assemble::{Assembler, Grader, Landed};
@@ -32,6 +32,8 @@ pub struct Parts<'a> {
     pub part: u32,
     /// What earlier parts have done.
     pub done: Done,
+    /// What the sources' self-tests say after the warm-up, once it is over.
+    pub self_tests: OnceLock<Vec<SelfTest>>,
 }
 
 /// How a run ended.
@@ -115,6 +117,7 @@ async fn send_all<S: Sink + Send + 'static>(
     if let Some(Ok(first)) = queries.peek() {
         warm_up(dispatch, first, notices).await;
     }
+    let _ = parts.self_tests.set(session.self_tests());
     // `sent` counts what earlier parts sent, too.
     let (mut sent, mut tried, mut failed) = (0, 0, 0);
     let mut free = dispatch.now();

@@ -7,6 +7,40 @@ use ipw_core::source::Source;
 use crate::collectors::{estimate, host, rapl};
 use crate::{Absent, Collector, Options};
 
+/// A collector, as people see it before it has looked.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// Its id.
+    pub id: &'static str,
+    /// What it reads.
+    pub summary: &'static str,
+    /// What it was checked against.
+    pub checked: &'static str,
+}
+
+/// Every collector there is.
+pub const fn known() -> &'static [Known] {
+    &KNOWN
+}
+
+const KNOWN: [Known; 3] = [
+    Known {
+        id: "rapl",
+        summary: "energy counters of Intel and AMD processors (perf, powercap)",
+        checked: "unverified on hardware; on sysfs trees and a simulated sensor",
+    },
+    Known {
+        id: "estimate",
+        summary: "a model of the CPU's power, where nothing measures it",
+        checked: "a model, never shown as measured",
+    },
+    Known {
+        id: "host",
+        summary: "CPU use and frequency, memory, temperature",
+        checked: "on this kind of machine",
+    },
+];
+
 /// What was found.
 pub struct Detected {
     /// The collectors to poll.

@@ -13,7 +13,7 @@ mod series;
 mod session;
 
 pub use collector::{Absent, Collector, Gpus, Options, PollError};
-pub use detect::{Detected, detect};
+pub use detect::{Detected, Known, detect, known};
 pub use sampler::Poller;
 pub use self_test::SelfTest;
 pub use session::{Role, Session, Setup, Ticket};

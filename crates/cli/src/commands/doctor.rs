@@ -132,10 +132,23 @@ impl Findings {
             "  sampling them takes {:.2} % of one core",
             self.sampler_share * 100.0
         );
+        let (here, nowhere): (Vec<_>, Vec<_>) = self
+            .absent
+            .iter()
+            .partition(|absent| absent.is_here || absent.fix.is_some());
         if !self.absent.is_empty() {
-            text.push_str("\nNot here\n");
+            text.push_str("\nNot read\n");
         }
-        for absent in &self.absent {
+        if !nowhere.is_empty() {
+            let names: Vec<_> = nowhere.iter().map(|absent| absent.collector).collect();
+            let words = "no sign of such hardware (`--json` says where it was looked for)";
+            let _ = writeln!(
+                text,
+                "{}",
+                wrapped("  ", &format!("{}: {words}", names.join(", ")))
+            );
+        }
+        for absent in here {
             let _ = writeln!(
                 text,
                 "{}",

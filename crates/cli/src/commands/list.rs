@@ -1,4 +1,4 @@
-//! `ipw list clients|datasets|all`.
+//! `ipw list clients|datasets|collectors|all`.
 
 use std::fmt::Write as _;
 
@@ -8,30 +8,50 @@ use crate::screen;
 
 #[expect(clippy::unnecessary_wraps, reason = "commands have one shape")]
 pub(crate) fn run(what: Listed) -> Result<Exit, CliError> {
-    let mut text = String::new();
-    if what != Listed::Datasets {
-        text.push_str("Clients (--client ID)\n");
-        for known in crate::clients::known() {
-            let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
-            if known.id != crate::clients::EMBEDDED {
-                let url = known.default_url;
-                let _ = writeln!(text, "  {:<10} looks at {url} unless told", "");
-            }
-            params(&mut text, "--client-param", known.params);
-        }
+    let mut parts = Vec::new();
+    if matches!(what, Listed::Clients | Listed::All) {
+        parts.push(clients());
     }
-    if what == Listed::All {
-        text.push('\n');
+    if matches!(what, Listed::Datasets | Listed::All) {
+        parts.push(datasets());
     }
-    if what != Listed::Clients {
-        text.push_str("Datasets (--dataset ID, or a path to a file)\n");
-        for known in ipw_datasets::known() {
-            let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
-            params(&mut text, "--dataset-param", known.params);
-        }
+    if matches!(what, Listed::Collectors | Listed::All) {
+        parts.push(collectors());
     }
-    screen::print(&text);
+    screen::print(&parts.join("\n"));
     Ok(Exit::Done)
+}
+
+fn clients() -> String {
+    let mut text = "Clients (--client ID)\n".to_owned();
+    for known in crate::clients::known() {
+        let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
+        if known.id != crate::clients::EMBEDDED {
+            let url = known.default_url;
+            let _ = writeln!(text, "  {:<10} looks at {url} unless told", "");
+        }
+        params(&mut text, "--client-param", known.params);
+    }
+    text
+}
+
+fn datasets() -> String {
+    let mut text = "Datasets (--dataset ID, or a path to a file)\n".to_owned();
+    for known in ipw_datasets::known() {
+        let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
+        params(&mut text, "--dataset-param", known.params);
+    }
+    text
+}
+
+/// Which of them are here is `ipw doctor`'s to say.
+fn collectors() -> String {
+    let mut text = "Collectors (`ipw doctor` says which are here)\n".to_owned();
+    for known in ipw_telemetry::known() {
+        let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
+        let _ = writeln!(text, "  {:<10} {}", "", known.checked);
+    }
+    text
 }
 
 fn params(text: &mut String, flag: &str, params: &[(&str, &str)]) {

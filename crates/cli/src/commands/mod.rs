@@ -9,3 +9,4 @@ pub(crate) mod profile;
 #[cfg(feature = "engine")]
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod watch;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use ipw_clients::{Client, ClientSpec, NotReady};
@@ -20,6 +20,7 @@ use ipw_store::resume::{self, Left};
 use ipw_store::schema::RunSchema;
 use ipw_store::writer::Finished;
 use ipw_store::{CommitPolicy, NewRun, ReadingWriter, Run, RunWriter, Status, StoreError};
+use ipw_telemetry::SelfTest;
 use serde_json::json;
 
 use crate::args::ProfileArgs;
@@ -119,10 +120,12 @@ impl Profile {
             clock: Arc::clone(&self.clock),
             part,
             done,
+            self_tests: OnceLock::new(),
         };
         let (writer, went) = ipw_runner::run(&self.plan, &parts, writer, &notices, &interrupt)
             .await
             .context("starting the run")?;
+        let lost = hardware.session.lost();
         // Nothing is read after the last look, so that what was counted is what is on disk.
         hardware.session.stop();
         if let Err(error) = recorder.finish() {
@@ -132,13 +135,27 @@ impl Profile {
             );
             notices.send(Event::Warning { message });
         }
-        let finished = self.finish(writer, &went, &hardware);
-        let done = self.conclude(&directory, aside.as_deref(), went, finished, notices);
+        let warm = parts.self_tests.get().map_or(&[][..], Vec::as_slice);
+        let finished = self.finish(writer, &went, &hardware, warm);
+        let done = self
+            .conclude(&directory, aside.as_deref(), went, finished, notices)
+            .and_then(|exit| self.still_measured(exit, &lost));
         if done.is_ok() && client.in_process() && !self.args.quiet && !self.args.json {
             let found = next::look(&self.clock).await;
             screen::print(&next::advice(&found, &directory.display().to_string()));
         }
         done
+    }
+
+    /// A run that was to be measured and lost a source for good says so when all is saved.
+    fn still_measured(&self, exit: Exit, lost: &[String]) -> Result<Exit, CliError> {
+        if !self.plan.telemetry.require_energy || lost.is_empty() || exit != Exit::Done {
+            return Ok(exit);
+        }
+        let error = anyhow::anyhow!("`{}` fell silent and did not come back", lost.join("`, `"))
+            .context("energy was required and was lost on the way");
+        Err(CliError::new(Exit::NoEnergy, error)
+            .help("all rows are saved; those after the loss have no energy (`energy.reason`)"))
     }
 
     /// Where rows go.
@@ -254,10 +271,11 @@ impl Profile {
         writer: RunWriter,
         went: &Went,
         hardware: &Hardware,
+        warm: &[SelfTest],
     ) -> Result<Finished, StoreError> {
         writer.finish(status_of(went), |summary, overview| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
-            summary.telemetry = Some(hardware.summary(elapsed));
+            summary.telemetry = Some(hardware.summary(elapsed, warm));
             summary.efficiency = Some(json!(grading::efficiency(overview)));
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {

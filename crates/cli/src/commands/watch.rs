@@ -1,0 +1,399 @@
+//! `ipw watch`: what every source says, live. It needs no rights beyond looking.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use ipw_core::account::Account;
+use ipw_core::source::{Gauge, Method, Quantity, Source};
+use ipw_core::text::{excerpt, printable};
+use ipw_core::time::Clock;
+use ipw_runner::SystemClock;
+use ipw_telemetry::{Detected, Role, Session, Setup, detect};
+use serde_json::{Value, json};
+
+use crate::args::{Span, WatchArgs};
+use crate::error::{CliError, Exit};
+use crate::{hardware, screen};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(10);
+
+pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
+    let options = hardware::options(true, args.cpu_tdp, &args.gpu);
+    let Detected {
+        collectors,
+        reason,
+        absent,
+        ..
+    } = detect(&options);
+    if collectors.is_empty() {
+        let why: Vec<_> = absent.iter().map(|absent| &*absent.reason).collect();
+        return Err(CliError::new(
+            Exit::NoEnergy,
+            anyhow::anyhow!("nothing here can be watched: {}", why.join("; ")),
+        )
+        .help("`ipw doctor` says what would help"));
+    }
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let setup = Setup {
+        collectors,
+        interval: POLL,
+        role: Role::Service,
+        absent: reason,
+    };
+    let session = Session::start(setup, Arc::clone(&clock)).context("starting the samplers")?;
+    let pause = args.interval.map_or(INTERVAL, |Span(pause)| pause);
+    let mut before = session.accounts();
+    let mut drawn = 0;
+    let mut looks = 0;
+    while args.count.is_none_or(|count| looks < count.get()) {
+        std::thread::sleep(pause);
+        // Readings are for looking at, not for keeping.
+        session.take_unsaved();
+        session.saved(clock.now());
+        let now = session.accounts();
+        let shown = Look {
+            seconds: clock.now().seconds(),
+            before: &before,
+            now: &now,
+        };
+        if args.json {
+            screen::print(&format!("{}\n", shown.json()));
+        } else {
+            drawn = draw(&shown.table(screen::width()), drawn);
+        }
+        before = now;
+        looks += 1;
+    }
+    session.stop();
+    Ok(Exit::Done)
+}
+
+/// Draws over the last table on a terminal, below it elsewhere.
+fn draw(table: &str, drawn: usize) -> usize {
+    let lines = table.lines().count();
+    let over = if drawn > 0 && std::io::stdout().is_terminal() {
+        format!("\u{1b}[{drawn}A\u{1b}[J")
+    } else if drawn > 0 {
+        "\n".to_owned()
+    } else {
+        String::new()
+    };
+    screen::print(&format!("{over}{table}"));
+    lines
+}
+
+type Accounts = [(Source, Account)];
+
+/// What the sources have said up to two moments.
+struct Look<'a> {
+    seconds: f64,
+    before: &'a Accounts,
+    now: &'a Accounts,
+}
+
+/// One line of the table: a device, or a source that is one.
+#[derive(Default)]
+struct Line {
+    watts: Option<f64>,
+    method: Option<Method>,
+    joules: Option<f64>,
+    celsius: Option<f64>,
+    busy: Option<f64>,
+    memory: Option<f64>,
+    period: Option<f64>,
+    notes: Vec<String>,
+}
+
+impl Look<'_> {
+    /// Mean power since the last look.
+    fn watts(&self, place: usize) -> Option<f64> {
+        let (_, before) = &self.before[place];
+        let (_, now) = &self.now[place];
+        let covered = now.covered.saturating_sub(before.covered);
+        (!covered.is_zero()).then(|| ((now.energy - before.energy) / covered).watts())
+    }
+
+    fn json(&self) -> Value {
+        let sources: Vec<Value> = self
+            .now
+            .iter()
+            .enumerate()
+            .map(|(place, (source, account))| {
+                let is_energy = source.domain().is_some();
+                json!({
+                    "name": source.name,
+                    "device": source.device,
+                    "domain": source.domain(),
+                    "method": source.method,
+                    "unit": source.unit(),
+                    "value": account.values.map(|values| values.last),
+                    "watts": self.watts(place).filter(|_| is_energy),
+                    "joules": is_energy.then(|| account.energy.joules()),
+                    "change_interval_seconds":
+                        account.change_interval.map(|interval| interval.as_secs_f64()),
+                    "resets": account.resets,
+                    "gaps": account.gaps,
+                })
+            })
+            .collect();
+        json!({ "seconds": self.seconds, "sources": sources })
+    }
+
+    fn lines(&self) -> Vec<(String, Line)> {
+        let mut order = Vec::new();
+        let mut lines: BTreeMap<String, Line> = BTreeMap::new();
+        for (place, (source, account)) in self.now.iter().enumerate() {
+            let (name, is_own) = line_of(source);
+            if !lines.contains_key(&name) {
+                order.push(name.clone());
+            }
+            let line = lines.entry(name).or_default();
+            let last = account.values.map(|values| values.last);
+            match source.quantity {
+                Quantity::Gauge { gauge } => line.state(gauge, last),
+                // A counter and the power beside it tell of one thing: the first is shown.
+                Quantity::Energy { .. } | Quantity::Power { .. }
+                    if is_own || line.joules.is_none() =>
+                {
+                    line.watts = self.watts(place);
+                    line.joules = Some(account.energy.joules());
+                    line.period = account
+                        .change_interval
+                        .map(|interval| interval.as_secs_f64());
+                    line.method = Some(source.method);
+                    line.quality(source, account);
+                }
+                Quantity::Energy { .. } | Quantity::Power { .. } => {}
+            }
+        }
+        order
+            .into_iter()
+            .filter_map(|name| lines.remove(&name).map(|line| (name, line)))
+            .collect()
+    }
+
+    fn table(&self, width: usize) -> String {
+        let lines = self.lines();
+        let longest = lines.iter().map(|(name, _)| name.chars().count()).max();
+        let lead = longest.unwrap_or(0).clamp(6, 24).min(width / 2).max(6);
+        let columns = fitting(width.saturating_sub(lead));
+        let mut table = format!("{:<lead$}", "source");
+        for column in columns {
+            let _ = write!(table, "{:>w$}", column.head, w = column.width);
+        }
+        let left = width.saturating_sub(table.chars().count() + 2);
+        let has_notes = left >= 10;
+        table.push('\n');
+        for (name, line) in &lines {
+            let _ = write!(table, "{:<lead$}", excerpt(&printable(name), lead));
+            for column in columns {
+                let value = (column.show)(line).unwrap_or_else(|| "–".to_owned());
+                let _ = write!(table, "{value:>w$}", w = column.width);
+            }
+            if has_notes {
+                let _ = write!(table, "  {}", excerpt(&line.notes.join(", "), left));
+            }
+            table.push('\n');
+        }
+        table
+    }
+}
+
+/// The line that a source belongs to, and whether the line is its own.
+fn line_of(source: &Source) -> (String, bool) {
+    match (&source.device, source.domain()) {
+        (Some(device), Some(domain)) if domain.is_nested() => (
+            // What is inside a board has its own line.
+            source.name.clone(),
+            device == &source.name,
+        ),
+        (Some(device), _) => (device.clone(), false),
+        (None, Some(_)) => (source.name.clone(), true),
+        (None, None) => (source.collector.to_string(), false),
+    }
+}
+
+impl Line {
+    fn state(&mut self, gauge: Gauge, value: Option<f64>) {
+        match gauge {
+            Gauge::CpuTemperature | Gauge::GpuTemperature => self.celsius = value,
+            Gauge::CpuUse | Gauge::GpuUse => self.busy = value,
+            Gauge::MemoryUsed | Gauge::GpuMemoryUsed => self.memory = value,
+            Gauge::Throttle if value.is_some_and(|bits| bits > 0.0) => {
+                self.notes.push("throttled".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn quality(&mut self, source: &Source, account: &Account) {
+        if source.method == Method::Counter && account.resolution.is_none() {
+            self.notes.push("does not move".to_owned());
+        }
+        for (count, what) in [(account.resets, "resets"), (account.gaps, "gaps")] {
+            if count > 0 {
+                self.notes.push(format!("{count} {what}"));
+            }
+        }
+    }
+}
+
+/// A column of the table.
+struct Column {
+    head: &'static str,
+    width: usize,
+    show: fn(&Line) -> Option<String>,
+}
+
+/// The most important first: a narrow terminal shows fewer.
+const COLUMNS: [Column; 7] = [
+    Column {
+        head: "power",
+        width: 10,
+        show: |line| line.watts.map(|watts| format!("{watts:.1} W")),
+    },
+    Column {
+        head: "how",
+        width: 12,
+        show: |line| line.method.map(|method| method.label().to_owned()),
+    },
+    Column {
+        head: "energy",
+        width: 11,
+        show: |line| line.joules.map(|joules| format!("{joules:.1} J")),
+    },
+    Column {
+        head: "temp",
+        width: 7,
+        show: |line| line.celsius.map(|celsius| format!("{celsius:.0} °C")),
+    },
+    Column {
+        head: "use",
+        width: 6,
+        show: |line| line.busy.map(|busy| format!("{busy:.0} %")),
+    },
+    Column {
+        head: "memory",
+        width: 11,
+        show: |line| line.memory.map(|memory| format!("{memory:.0} MiB")),
+    },
+    Column {
+        head: "every",
+        width: 9,
+        show: |line| line.period.map(screen::seconds),
+    },
+];
+
+/// The columns that fit.
+fn fitting(width: usize) -> &'static [Column] {
+    let mut used = 0;
+    let count = COLUMNS
+        .iter()
+        .take_while(|column| {
+            used += column.width;
+            used <= width
+        })
+        .count();
+    &COLUMNS[..count]
+}
+
+#[cfg(test)]
+mod tests {
+    use ipw_core::counter::Rollover;
+    use ipw_core::source::Domain;
+    use ipw_core::units::Joules;
+
+    use super::*;
+
+    fn source(name: &str, device: Option<&str>, quantity: Quantity, method: Method) -> Source {
+        Source {
+            name: name.to_owned(),
+            collector: "nvml".into(),
+            device: device.map(str::to_owned),
+            quantity,
+            method,
+            period: None,
+            privilege: "none".into(),
+            relative_sigma: None,
+        }
+    }
+
+    fn account(joules: f64, seconds: u64, value: f64) -> Account {
+        let mut account = Account {
+            energy: Joules::from_joules(joules),
+            covered: Duration::from_secs(seconds),
+            ..Account::default()
+        };
+        account.saw(value);
+        account.saw(value + 1.0);
+        account
+    }
+
+    /// Two boards, each with a counter, its power and a temperature, and an estimate.
+    fn accounts(seconds: u64) -> Vec<(Source, Account)> {
+        let energy = Quantity::Energy {
+            domain: Domain::Gpu,
+            rollover: Rollover::Resets,
+        };
+        let power = Quantity::Power {
+            domain: Domain::Gpu,
+            averaging: Duration::ZERO,
+        };
+        let heat = Quantity::Gauge {
+            gauge: Gauge::GpuTemperature,
+        };
+        let mut all = Vec::new();
+        for (device, watts) in [("nvml/0", 300.0), ("nvml/1", 100.0)] {
+            let joules = watts * Duration::from_secs(seconds).as_secs_f64();
+            let own = Some(device);
+            all.push((
+                source(device, own, energy, Method::Counter),
+                account(joules, seconds, 1.0),
+            ));
+            let beside = format!("{device}/power");
+            all.push((
+                source(&beside, own, power, Method::Integrated),
+                account(2.0 * joules, seconds, 1.0),
+            ));
+            let warm = format!("{device}/temperature");
+            all.push((
+                source(&warm, own, heat, Method::Direct),
+                account(0.0, 0, 41.0),
+            ));
+        }
+        all
+    }
+
+    #[test]
+    fn a_board_is_one_line_with_its_counter_and_state_at_any_width() {
+        let (before, now) = (accounts(1), accounts(3));
+        let look = Look {
+            seconds: 3.0,
+            before: &before,
+            now: &now,
+        };
+        for width in [20, 40, 80, 200] {
+            let table = look.table(width);
+            assert_eq!(table.lines().count(), 3, "{table}");
+            assert!(
+                table.lines().all(|line| line.chars().count() <= width),
+                "{width}: {table}"
+            );
+            assert!(
+                table.contains("nvml/1") && table.contains("300.0 W"),
+                "{table}"
+            );
+        }
+        let wide = look.table(80);
+        assert!(wide.contains("counter") && wide.contains("42 °C"), "{wide}");
+        assert!(
+            !wide.contains("600.0 W"),
+            "one thing is counted once: {wide}"
+        );
+    }
+}

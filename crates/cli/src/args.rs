@@ -1,7 +1,6 @@
 //! The command line, typed as written: no defaults, no logic.
 
 use std::num::NonZeroU64;
-#[cfg(feature = "engine")]
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "engine")]
 use ipw_engine::server::guard::HostName;
-use ipw_runner::Tolerance;
+use ipw_runner::{Process, Rate, Tolerance};
 use serde::{Deserialize, Deserializer};
 
 const EXAMPLES: &str = "\
@@ -265,6 +264,45 @@ pub(crate) struct ProfileArgs {
         help_heading = "Workload"
     )]
     pub(crate) max_queries: Option<NonZeroU64>,
+    /// So many queries at a time; with `--rate` or `--trace` never more than so many [default: 1]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "IPW_CONCURRENCY",
+        help_heading = "Workload"
+    )]
+    pub(crate) concurrency: Option<NonZeroUsize>,
+    /// Send by a schedule, so many queries per second, whatever the service does
+    #[arg(long, value_name = "R", env = "IPW_RATE", help_heading = "Workload")]
+    pub(crate) rate: Option<Rate>,
+    /// How the queries of `--rate` are spread: constant, poisson or gamma:SHAPE [default: poisson]
+    #[arg(long, value_name = "HOW", requires = "rate", help_heading = "Workload")]
+    pub(crate) arrival: Option<Process>,
+    /// Send at the times in this file: seconds, one in a line
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with = "rate",
+        help_heading = "Workload"
+    )]
+    pub(crate) trace: Option<PathBuf>,
+    /// Let the load grow for so long until it is full [default: 0]
+    #[arg(long, value_name = "D", env = "IPW_RAMP", help_heading = "Workload")]
+    pub(crate) ramp: Option<Span>,
+    /// Send no more after so long; the dataset is repeated as often as it takes
+    #[arg(
+        long,
+        value_name = "D",
+        env = "IPW_DURATION",
+        help_heading = "Workload"
+    )]
+    pub(crate) duration: Option<Span>,
+    /// Go through the dataset so often [default: 1]
+    #[arg(long, value_name = "N", env = "IPW_REPEAT", help_heading = "Workload")]
+    pub(crate) repeat: Option<NonZeroU64>,
+    /// What the schedule of `--rate` comes from: the same seed, the same schedule [default: 0]
+    #[arg(long, value_name = "N", env = "IPW_SEED", help_heading = "Workload")]
+    pub(crate) seed: Option<u64>,
     /// A generation parameter sent with each request, typed as JSON; repeat for more
     #[arg(long, value_name = "K=V", help_heading = "Workload")]
     #[serde(deserialize_with = "table_of_json")]

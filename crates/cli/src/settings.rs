@@ -12,7 +12,7 @@ use ipw_core::params::Params;
 use ipw_core::secret::looks_secret;
 use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Load, Output, ServiceHost, Telemetry};
-use ipw_runner::{Arrivals, Failures, Plan, Stop};
+use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
 use serde::Deserialize;
 use serde_json::Map;
 
@@ -80,8 +80,12 @@ pub(crate) fn resolve(
         model: model(args, &client, pick)?,
         generation,
         load: Load {
-            arrivals: Arrivals::Sequential,
+            arrivals: arrivals(args),
             stop: stop(args, &client.id),
+            duration: args.duration.map(|Span(duration)| duration),
+            ramp: args.ramp.map_or(Duration::ZERO, |Span(ramp)| ramp),
+            repeat: args.repeat,
+            seed: args.seed.unwrap_or(0),
             warmup: args.warmup.unwrap_or(WARMUP),
             request_timeout: args
                 .request_timeout
@@ -171,6 +175,14 @@ impl ProfileArgs {
             max_error_rate,
             dataset,
             max_queries,
+            concurrency,
+            rate,
+            arrival,
+            trace,
+            ramp,
+            duration,
+            repeat,
+            seed,
             system,
             warmup
         );
@@ -230,6 +242,25 @@ fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         gpus: args.gpu.clone(),
         service_host,
     })
+}
+
+/// One after the other, unless somebody says otherwise.
+fn arrivals(args: &ProfileArgs) -> Arrivals {
+    match (&args.trace, args.rate, args.concurrency) {
+        (Some(path), _, concurrency) => Arrivals::Trace {
+            path: path.clone(),
+            concurrency,
+        },
+        (None, Some(rate), concurrency) => Arrivals::Open {
+            rate,
+            process: args.arrival.unwrap_or(Process::Poisson),
+            concurrency,
+        },
+        (None, None, Some(concurrency)) if concurrency.get() > 1 => {
+            Arrivals::Closed { concurrency }
+        }
+        (None, None, _) => Arrivals::Sequential,
+    }
 }
 
 /// Without a word about the workload, a first run takes about a minute on two cores.

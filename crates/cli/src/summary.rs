@@ -67,7 +67,7 @@ fn profiler_config(plan: &Plan) -> Value {
         "client_params": plan.client.params,
         "model": plan.model,
         "output_dir": plan.output.directory.display().to_string(),
-        "max_concurrency": 1,
+        "max_concurrency": plan.load.arrivals.concurrency(),
         "max_queries": max_queries,
         "phased_profiling": null,
         "run_hardware_benchmarks": null,

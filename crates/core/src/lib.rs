@@ -11,6 +11,7 @@ pub mod hardware;
 pub mod nearest;
 pub mod params;
 pub mod query;
+pub mod random;
 pub mod reading;
 pub mod record;
 pub mod reply;

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use crate::order::SplitMix64;
+use ipw_core::random::Random;
 
 /// Nobody's context is longer.
 const MOST: u32 = 10_000_000;
@@ -63,7 +63,7 @@ impl FromStr for Lengths {
 
 impl Lengths {
     /// One length, at least 1.
-    pub(crate) fn draw(self, random: &mut SplitMix64) -> u32 {
+    pub(crate) fn draw(self, random: &mut Random) -> u32 {
         match self {
             Self::Constant(number) => number,
             Self::Uniform(from, to) => {
@@ -86,9 +86,9 @@ fn rounded(length: f64) -> u32 {
 }
 
 /// A normal number as the sum of twelve even ones: within 6 deviations, with slightly thin tails.
-fn bell(random: &mut SplitMix64) -> f64 {
+fn bell(random: &mut Random) -> f64 {
     // 32 bits each: the sum is exact.
-    let sum: u64 = (0..12).map(|_| random.next() >> 32).sum();
+    let sum: u64 = (0..12).map(|_| random.number() >> 32).sum();
     #[expect(clippy::cast_precision_loss, reason = "it has at most 36 bits")]
     let sum = sum as f64;
     sum / 4_294_967_296.0 - 6.0
@@ -112,7 +112,7 @@ mod tests {
 
     fn drawn(text: &str) -> Vec<u32> {
         let lengths: Lengths = text.parse().unwrap();
-        let mut random = SplitMix64(7);
+        let mut random = Random::new(7);
         (0..20_000).map(|_| lengths.draw(&mut random)).collect()
     }
 

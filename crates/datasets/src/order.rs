@@ -6,6 +6,7 @@
 use std::num::NonZeroU64;
 
 use ipw_core::params::ParamReader;
+use ipw_core::random::Random;
 
 use crate::error::DatasetError;
 
@@ -66,40 +67,11 @@ impl Selection {
     }
 }
 
-/// Fisher and Yates's shuffle, from the end, with the numbers of `SplitMix64`.
+/// Fisher and Yates's shuffle, from the end, with the numbers of [`Random`].
 pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
-    let mut random = SplitMix64(seed);
+    let mut random = Random::new(seed);
     for last in (1..items.len()).rev() {
         items.swap(last, random.up_to(last));
-    }
-}
-
-/// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
-#[derive(Debug, Clone)]
-pub(crate) struct SplitMix64(pub(crate) u64);
-
-impl SplitMix64 {
-    /// The next number.
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number from 0 to `most`, each as likely: Lemire, "Fast Random Integer Generation in an
-    /// Interval", 2019, which multiplies and throws away the few that would favour small numbers.
-    pub(crate) fn up_to(&mut self, most: usize) -> usize {
-        let bound = most as u64 + 1;
-        let unfair = bound.wrapping_neg() % bound;
-        loop {
-            let product = u128::from(self.next()) * u128::from(bound);
-            let low = product & u128::from(u64::MAX);
-            if low >= u128::from(unfair) {
-                return usize::try_from(product >> 64).expect("it is at most `most`");
-            }
-        }
     }
 }
 
@@ -115,22 +87,6 @@ mod tests {
             params.insert(*name, *value);
         }
         Selection::read(&mut params.reader("jsonl"), "jsonl").map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_generator_gives_the_published_numbers() {
-        let mut random = SplitMix64(1_234_567);
-        let numbers: Vec<_> = (0..5).map(|_| random.next()).collect();
-        assert_eq!(
-            numbers,
-            [
-                6_457_827_717_110_365_317,
-                3_203_168_211_198_807_973,
-                9_817_491_932_198_370_423,
-                4_593_380_528_125_082_431,
-                16_408_922_859_458_223_821,
-            ]
-        );
     }
 
     #[test]

@@ -15,7 +15,9 @@ use crate::error::DatasetError;
 use crate::fault::At;
 use crate::lengths::{EXPECTED, Lengths};
 use crate::options::{OnError, Options};
-use crate::order::{Selection, SplitMix64};
+use ipw_core::random::Random;
+
+use crate::order::Selection;
 use crate::reader::{Object, Raw, Reader, Supply, Written};
 use crate::rows::Rows;
 use crate::words::WORDS;
@@ -101,9 +103,9 @@ impl Synthetic {
     }
 
     fn row(&self, number: u64) -> Object {
-        let mut random = SplitMix64(SplitMix64(self.seed).next() ^ number);
+        let mut random = Random::new(Random::new(self.seed).number() ^ number);
         // A second step apart, or neighbours would draw from overlapping sequences.
-        random = SplitMix64(random.next());
+        random = Random::new(random.number());
         let length = self.input.draw(&mut random);
         let most = self.output.draw(&mut random);
         let problem = self.problem(number, length, &mut random);
@@ -122,9 +124,9 @@ impl Synthetic {
         .collect()
     }
 
-    fn problem(&self, number: u64, length: u32, random: &mut SplitMix64) -> String {
+    fn problem(&self, number: u64, length: u32, random: &mut Random) -> String {
         let mut words = Vec::new();
-        let mut shared = SplitMix64(self.seed ^ u64::MAX);
+        let mut shared = Random::new(self.seed ^ u64::MAX);
         for _ in 0..self.shared_prefix {
             words.push(WORDS[shared.up_to(WORDS.len() - 1)]);
         }
@@ -133,9 +135,9 @@ impl Synthetic {
         let mut rest = number;
         let mut last = self.count - 1;
         let mut used = 0;
-        let mut turn = SplitMix64(self.seed);
+        let mut turn = Random::new(self.seed);
         loop {
-            let digit = (rest + turn.next() % base) % base;
+            let digit = (rest + turn.number() % base) % base;
             words.push(WORDS[usize::try_from(digit).expect("it is below the number of words")]);
             used += 1;
             (rest, last) = (rest / base, last / base);

@@ -1,21 +1,177 @@
 //! When queries are due.
 
-use ipw_core::time::Timestamp;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// The rule by which queries arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
     /// One at a time: the next is due when the last is over.
     Sequential,
+    /// So many at a time: the next is due when one of them is over.
+    Closed {
+        /// How many.
+        concurrency: NonZeroUsize,
+    },
+    /// By a schedule, whatever the service does.
+    Open {
+        /// Queries per second.
+        rate: Rate,
+        /// How they are spread.
+        process: Process,
+        /// No more than so many at a time; what is due and cannot go yet waits, and its wait shows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        concurrency: Option<NonZeroUsize>,
+    },
+    /// At the times that a file names, in seconds from the first query on.
+    Trace {
+        /// The file: one number in a line.
+        path: PathBuf,
+        /// No more than so many at a time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        concurrency: Option<NonZeroUsize>,
+    },
 }
 
 impl Arrivals {
-    /// When the next query is due, given that the last one was over at `free`.
-    pub const fn due(self, free: Timestamp) -> Timestamp {
+    /// How many may be in flight at a time; `None`: as many as are due.
+    pub const fn concurrency(&self) -> Option<NonZeroUsize> {
         match self {
-            Self::Sequential => free,
+            Self::Sequential => Some(NonZeroUsize::MIN),
+            Self::Closed { concurrency } => Some(*concurrency),
+            Self::Open { concurrency, .. } | Self::Trace { concurrency, .. } => *concurrency,
+        }
+    }
+
+    /// Whether queries come by a schedule.
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. } | Self::Trace { .. })
+    }
+}
+
+/// Queries per second, above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Rate(f64);
+
+/// More than this no machine sends.
+const FASTEST: f64 = 1e7;
+
+impl Rate {
+    /// Queries per second.
+    pub const fn per_second(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Rate {
+    type Error = String;
+
+    fn try_from(rate: f64) -> Result<Self, String> {
+        if rate > 0.0 && rate <= FASTEST {
+            Ok(Self(rate))
+        } else {
+            Err(format!(
+                "`{rate}` is no rate: queries per second, above zero"
+            ))
+        }
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> Self {
+        rate.0
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number: f64 = text
+            .trim()
+            .parse()
+            .map_err(|_| format!("`{text}` is no number of queries per second"))?;
+        number.try_into()
+    }
+}
+
+/// How arrivals of one rate are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Process {
+    /// Evenly.
+    Constant,
+    /// Each independent of the others: exponential waits.
+    Poisson,
+    /// Waits from a gamma distribution of this shape: below 1 in bursts, 1 is Poisson, above it
+    /// more even.
+    Gamma(f64),
+}
+
+impl FromStr for Process {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = "`constant`, `poisson` or `gamma:SHAPE`";
+        match text.trim() {
+            "constant" => Ok(Self::Constant),
+            "poisson" => Ok(Self::Poisson),
+            other => match other.strip_prefix("gamma:").map(str::parse::<f64>) {
+                Some(Ok(shape)) if shape.is_finite() && (0.01..=1e6).contains(&shape) => {
+                    Ok(Self::Gamma(shape))
+                }
+                Some(_) => Err(format!("`{text}`: the shape is a number from 0.01 on")),
+                None => Err(format!("`{text}` is none of {known}")),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant => formatter.write_str("constant"),
+            Self::Poisson => formatter.write_str("poisson"),
+            Self::Gamma(shape) => write!(formatter, "gamma:{shape}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Process {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Process> for String {
+    fn from(process: Process) -> Self {
+        process.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_and_rates_are_read_as_people_write_them() {
+        for text in ["constant", "poisson", "gamma:0.5"] {
+            assert_eq!(text.parse::<Process>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "uniform", "gamma", "gamma:", "gamma:-1", "gamma:nan"] {
+            assert!(wrong.parse::<Process>().is_err(), "{wrong}");
+        }
+        assert_eq!("2.5".parse(), Rate::try_from(2.5));
+        for wrong in ["0", "-1", "inf", "nan", "ten", "1e9"] {
+            assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
         }
     }
 }

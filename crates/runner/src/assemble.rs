@@ -3,7 +3,8 @@
 //! The next query is already on its way meanwhile. Rows leave in the order in which queries ended.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use ipw_core::energy::QueryEnergy;
@@ -21,8 +22,9 @@ use ipw_telemetry::{Session, Ticket};
 
 use crate::notices::Notifier;
 
-/// Replies that may wait for their readings before the run waits.
-const QUEUE: usize = 1024;
+/// More replies than this wait for their readings or the disk: nothing new is sent meanwhile, as
+/// waiting here would hold up what is in flight.
+const BEHIND: usize = 8192;
 
 /// A query that is over.
 pub(crate) struct Landed {
@@ -38,7 +40,8 @@ pub type Grader = Arc<dyn Fn(&Query, &Reply) -> Grade + Send + Sync>;
 
 /// Makes rows of what has landed.
 pub(crate) struct Assembler<S> {
-    sender: SyncSender<Landed>,
+    sender: Sender<Landed>,
+    waiting: Arc<AtomicUsize>,
     thread: JoinHandle<(S, Result<(), SinkError>)>,
 }
 
@@ -50,19 +53,34 @@ impl<S: Sink + Send + 'static> Assembler<S> {
         notifier: Notifier,
         grader: Grader,
     ) -> std::io::Result<Self> {
-        let (sender, receiver) = sync_channel(QUEUE);
+        let (sender, receiver) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&waiting);
         let thread = std::thread::Builder::new()
             .name("ipw-assemble".to_owned())
             .spawn(move || {
-                let assembled = assemble(&receiver, &session, &mut sink, &notifier, &grader);
+                let landed = receiver.iter().inspect(|_| {
+                    left.fetch_sub(1, Ordering::Relaxed);
+                });
+                let assembled = assemble(landed, &session, &mut sink, &notifier, &grader);
                 (sink, assembled)
             })?;
-        Ok(Self { sender, thread })
+        Ok(Self {
+            sender,
+            waiting,
+            thread,
+        })
     }
 
     /// Hands a reply over; false when rows can no longer be stored.
     pub(crate) fn push(&self, landed: Landed) -> bool {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         self.sender.send(landed).is_ok()
+    }
+
+    /// Whether so many replies wait that no more queries should go out.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > BEHIND
     }
 
     /// Waits for the last row.
@@ -76,13 +94,13 @@ impl<S: Sink + Send + 'static> Assembler<S> {
 }
 
 fn assemble(
-    receiver: &Receiver<Landed>,
+    landed: impl Iterator<Item = Landed>,
     session: &Session,
     sink: &mut dyn Sink,
     notifier: &Notifier,
     grader: &Grader,
 ) -> Result<(), SinkError> {
-    for landed in receiver {
+    for landed in landed {
         let Landed {
             query,
             part,

@@ -12,13 +12,17 @@ mod dispatch;
 pub mod done;
 pub mod interrupt;
 pub mod notices;
+mod pacer;
 pub mod plan;
 pub mod recorder;
 pub mod run;
+mod schedule;
+mod sending;
 pub mod stop;
 pub mod tolerance;
+mod workload;
 
-pub use arrivals::Arrivals;
+pub use arrivals::{Arrivals, Process, Rate};
 pub use assemble::Grader;
 pub use clock::SystemClock;
 pub use done::Done;

@@ -2,6 +2,7 @@
 //!
 //! It is stored with the run and can be run again. It holds no secret, only where one comes from.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,6 +57,28 @@ pub struct Load {
     pub arrivals: Arrivals,
     /// The rule by which the run ends.
     pub stop: Stop,
+    /// How long queries are sent; `None`: until the rule above says.
+    #[serde(
+        rename = "duration_seconds",
+        with = "seconds::optional",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub duration: Option<Duration>,
+    /// How long the load grows to its full height.
+    #[serde(
+        rename = "ramp_seconds",
+        with = "seconds",
+        default,
+        skip_serializing_if = "Duration::is_zero"
+    )]
+    pub ramp: Duration,
+    /// How often the dataset is gone through; `None`: once, or with a duration as often as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<NonZeroU64>,
+    /// What the schedule comes from.
+    #[serde(default)]
+    pub seed: u64,
     /// Queries before the first that counts.
     pub warmup: u32,
     /// How long one query may take.
@@ -122,6 +145,21 @@ pub struct Output {
     pub flush_every: usize,
     /// Whether each commit waits for the disk.
     pub durable: bool,
+}
+
+impl Load {
+    /// How often the dataset is gone through; `None`: as often as it takes.
+    pub fn rounds(&self) -> Option<NonZeroU64> {
+        let once = self.duration.is_none().then_some(NonZeroU64::MIN);
+        self.repeat.or(once)
+    }
+}
+
+impl Load {
+    /// How many queries a dataset of so many rows makes; `None`: as many as the time allows.
+    pub fn rounds_of(&self, size: u64) -> Option<u64> {
+        Some(size.saturating_mul(self.rounds()?.get()))
+    }
 }
 
 impl Plan {

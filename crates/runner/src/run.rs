@@ -5,15 +5,17 @@ use std::sync::{Arc, OnceLock};
 use ipw_clients::{Client, NotReady};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
-use ipw_core::reply::Outcome;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
 use ipw_datasets::{Dataset, DatasetError};
 use ipw_telemetry::{SelfTest, Session};
 use serde_json::Map;
 
-use crate::assemble::{Assembler, Grader, Landed};
+use crate::assemble::{Assembler, Grader};
 use crate::dispatch::Dispatch;
+use crate::schedule::TraceError;
+use crate::sending::send_all;
+use crate::workload::Workload;
 use crate::{Done, Interrupt, Notices, Plan};
 
 /// What a run is put together from.
@@ -55,6 +57,12 @@ pub enum Ended {
 /// What breaks a run; a query that fails does not.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// The trace cannot be followed.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A thread cannot be started.
+    #[error("starting a thread")]
+    Thread(#[from] std::io::Error),
     /// The dataset cannot be read on.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
@@ -94,7 +102,7 @@ pub async fn run<S: Sink + Send + 'static>(
         notices.notifier(),
         Arc::clone(&parts.grader),
     )?;
-    let sent = send_all(&dispatch, parts, &assembler, notices).await;
+    let sent = warm_up_and_send(&dispatch, parts, &assembler, notices).await;
     let (sink, stored) = assembler.finish();
     let went = match stored {
         Ok(()) => sent,
@@ -103,67 +111,19 @@ pub async fn run<S: Sink + Send + 'static>(
     Ok((sink, went))
 }
 
-async fn send_all<S: Sink + Send + 'static>(
+async fn warm_up_and_send<S: Sink + Send + 'static>(
     dispatch: &Dispatch<'_>,
     parts: &Parts<'_>,
     assembler: &Assembler<S>,
     notices: &Notices,
 ) -> Result<Ended, RunError> {
-    let Dispatch {
-        plan, interrupt, ..
-    } = *dispatch;
-    let session = &parts.session;
-    let mut queries = parts.dataset.queries()?.peekable();
-    if let Some(Ok(first)) = queries.peek() {
+    let load = &dispatch.plan.load;
+    let workload = Workload::new(parts.dataset, load.rounds(), load.stop, &parts.done)?;
+    if let Some(first) = workload.peek() {
         warm_up(dispatch, first, notices).await;
     }
-    let _ = parts.self_tests.set(session.self_tests());
-    // `sent` counts what earlier parts sent, too.
-    let (mut sent, mut tried, mut failed) = (0, 0, 0);
-    let mut free = dispatch.now();
-    while !interrupt.is_draining() && !plan.load.stop.is_reached(sent) {
-        let Some(query) = queries.next().transpose()? else {
-            break;
-        };
-        if parts.done.contains(query.index) {
-            sent += 1;
-            continue;
-        }
-        let due = plan.load.arrivals.due(free);
-        let ticket = session.open(dispatch.now());
-        let reply = dispatch.send(&query).await;
-        session.landed(ticket);
-        let is_failed = matches!(reply.outcome, Outcome::TimedOut | Outcome::Failed(_));
-        if !assembler.push(Landed {
-            query,
-            part: parts.part,
-            due,
-            reply,
-            ticket,
-        }) {
-            // The sink's own error is told when the assembler ends.
-            break;
-        }
-        sent += 1;
-        tried += 1;
-        failed += u64::from(is_failed);
-        if plan.failures.stop_after(failed, tried) {
-            let reason = format!("{failed} of {tried} queries failed");
-            notices.send(Event::Stopping { reason });
-            return Ok(Ended::Failing {
-                failed,
-                sent: tried,
-            });
-        }
-        free = dispatch.now();
-    }
-    if !interrupt.is_draining() {
-        return Ok(Ended::Complete);
-    }
-    notices.send(Event::Stopping {
-        reason: "told to stop".to_owned(),
-    });
-    Ok(Ended::Interrupted)
+    let _ = parts.self_tests.set(parts.session.self_tests());
+    send_all(dispatch, parts, workload, assembler, notices).await
 }
 
 /// Wakes the service up with prompts that are in no dataset, so that no row is spent and no prompt

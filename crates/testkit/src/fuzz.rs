@@ -7,23 +7,19 @@ pub fn rounds(usual: usize) -> usize {
     asked.and_then(|asked| asked.parse().ok()).unwrap_or(usual)
 }
 
-/// Numbers that are the same in every run (`SplitMix64`).
+/// Numbers that are the same in every run.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(ipw_core::random::Random);
 
 impl Random {
     /// The numbers of this seed.
     pub const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(ipw_core::random::Random::new(seed))
     }
 
     /// A number below `limit`, which is not zero.
     pub fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).unwrap_or(0)
+        self.0.up_to(limit - 1)
     }
 
     /// One of them.

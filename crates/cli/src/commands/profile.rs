@@ -261,7 +261,11 @@ impl Profile {
                 .plan
                 .load
                 .stop
-                .expected(self.dataset.size())
+                .expected(
+                    self.dataset
+                        .size()
+                        .and_then(|size| self.plan.load.rounds_of(size)),
+                )
                 .map(|all| all.saturating_sub(done)),
         }
     }

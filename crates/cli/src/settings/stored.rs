@@ -68,6 +68,13 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     if let Some(most) = args.max_queries {
         plan.load.stop = Stop::After(most);
     }
+    if args.concurrency.is_some() || args.rate.is_some() || args.trace.is_some() {
+        plan.load.arrivals = super::arrivals(args);
+    }
+    plan.load.repeat = args.repeat.or(plan.load.repeat);
+    plan.load.seed = args.seed.unwrap_or(plan.load.seed);
+    plan.load.duration = args.duration.map(|Span(time)| time).or(plan.load.duration);
+    plan.load.ramp = args.ramp.map_or(plan.load.ramp, |Span(ramp)| ramp);
     let asked = generation(args, &plan.client.id)?;
     plan.generation.parameters.extend(asked.parameters);
     plan.generation.system = asked.system.or(plan.generation.system);

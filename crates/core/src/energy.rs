@@ -190,8 +190,8 @@ impl Meter {
         }
     }
 
-    /// The energy of `window`. `readings` are those of one source in order, from the last one
-    /// before the window to the first one after it, both later by [`Meter::lag`].
+    /// The energy of `window`. `readings` are those of one source in order, from the last two
+    /// before the window to the first two after it, all later by [`Meter::lag`].
     pub fn energy(&self, readings: &[Reading], window: Window) -> WindowEnergy {
         match self.kind {
             Kind::Counter(rollover) => self.differences(rollover, readings, window),
@@ -262,9 +262,10 @@ impl Meter {
     }
 }
 
-/// When the counter changed. If it also changed at the poll before, it changes faster than it is
-/// polled, and the value is that of the poll; if not, the change lies between the two polls.
-fn edge_instant(reading: &Reading, last_change: Option<Timestamp>) -> Timestamp {
+/// When the counter changed, having changed before at the poll of `last_change`. If that was the
+/// poll just before, it changes faster than it is polled, and the value is that of the poll; if not,
+/// the change lies between the two polls.
+pub fn edge_instant(reading: &Reading, last_change: Option<Timestamp>) -> Timestamp {
     match reading.previous {
         Some(previous) if last_change.is_some_and(|changed| changed < previous) => {
             previous.after(reading.at.since(previous) / 2)

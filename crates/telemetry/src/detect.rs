@@ -4,7 +4,7 @@ use ipw_core::energy::Reason;
 use ipw_core::hardware::Device;
 use ipw_core::source::Source;
 
-use crate::collectors::{estimate, host, rapl};
+use crate::collectors::{estimate, host, nvml, rapl};
 use crate::{Absent, Collector, Options};
 
 /// A collector, as people see it before it has looked.
@@ -62,6 +62,7 @@ pub fn detect(options: &Options) -> Detected {
         reason: None,
     };
     detected.add(rapl::detect(options));
+    detected.add_all(nvml::detect(options));
     if !detected.has_measured_energy() {
         match estimate::detect(options) {
             Ok(estimate) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipw_core::account::Account;
 use ipw_core::counter::{Counter, Step};
-use ipw_core::energy::Meter;
+use ipw_core::energy::{Meter, edge_instant};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Quantity, Source, SourceIndex};
 use ipw_core::time::Timestamp;
@@ -141,27 +141,28 @@ impl Series {
         }
     }
 
-    /// The readings that say something of `window`: from the last one before it to the first one
-    /// after it, as late as the source is. Two binary searches and a copy of what is inside.
+    /// The readings that say something of `window`: from the second-last one before it to the second
+    /// one after it, as late as the source is. A counter changed before it was read, and only the
+    /// reading before tells by how much. Two binary searches and a copy of what is inside.
     pub(crate) fn window(&self, window: Window) -> Vec<Reading> {
         let lag = self.meter.lag();
         let (start, end) = (window.start().after(lag), window.end().after(lag));
         let after_start = self.readings.partition_point(|reading| reading.at <= start);
         let after_end = self.readings.partition_point(|reading| reading.at < end);
-        let first = after_start.saturating_sub(1);
-        let last = (after_end + 1).min(self.readings.len());
+        let first = after_start.saturating_sub(2);
+        let last = (after_end + 2).min(self.readings.len());
         self.readings
             .range(first..last.max(first))
             .copied()
             .collect()
     }
 
-    /// Forgets what nobody needs: everything before the last reading at or before `needed`.
+    /// Forgets what nobody needs: everything before the last two readings at or before `needed`.
     pub(crate) fn forget_before(&mut self, needed: Timestamp) {
         let after = self
             .readings
             .partition_point(|reading| reading.at <= needed);
-        self.readings.drain(..after.saturating_sub(1));
+        self.readings.drain(..after.saturating_sub(2));
     }
 
     /// The last change.
@@ -200,7 +201,17 @@ impl Series {
     /// Whether it has said enough for a window that ends at `end`: something after it.
     pub(crate) fn reaches(&self, end: Timestamp) -> bool {
         let needed = end.after(self.meter.lag());
-        self.latest().is_some_and(|reading| reading.at >= needed)
+        let Some(latest) = self.latest() else {
+            return false;
+        };
+        let at = match self.kind {
+            Some(Following::Counter(_)) => {
+                let last_change = self.readings.iter().rev().nth(1);
+                edge_instant(latest, last_change.map(|reading| reading.at))
+            }
+            _ => latest.at,
+        };
+        at >= needed
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -258,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_one_reading_before_and_one_after() {
+    fn a_window_has_two_readings_before_and_two_after() {
         let mut series = counter();
         for index in 0..100_u32 {
             series.take(at(u64::from(index) * 10), f64::from(index));
@@ -270,11 +281,24 @@ mod tests {
                 .map(|reading| reading.at.nanos() / 1_000_000)
                 .collect()
         };
-        assert_eq!(instants(window(205, 235)), [200, 210, 220, 230, 240]);
-        assert_eq!(instants(window(200, 230)), [200, 210, 220, 230]);
-        assert_eq!(instants(window(980, 5000)), [980, 990]);
-        assert_eq!(instants(window(5000, 6000)), [990]);
-        assert_eq!(instants(window(0, 0)), [0]);
+        assert_eq!(
+            instants(window(205, 235)),
+            [190, 200, 210, 220, 230, 240, 250]
+        );
+        assert_eq!(instants(window(200, 230)), [190, 200, 210, 220, 230, 240]);
+        assert_eq!(instants(window(980, 5000)), [970, 980, 990]);
+        assert_eq!(instants(window(5000, 6000)), [980, 990]);
+        assert_eq!(instants(window(0, 0)), [0, 10]);
+    }
+
+    #[test]
+    fn a_slow_counter_reaches_as_far_as_its_last_change_and_not_its_last_reading() {
+        let mut series = counter();
+        for poll in 0..7_u32 {
+            series.take(at(u64::from(poll) * 50 + 13), f64::from(poll / 2));
+        }
+        // It was found changed at 313 ms, and not yet at 263 ms.
+        assert!(series.reaches(at(288)) && !series.reaches(at(289)));
     }
 
     #[test]
@@ -285,7 +309,7 @@ mod tests {
         }
         let before = series.window(window(505, 700));
         series.forget_before(at(505));
-        assert_eq!(series.len(), 50);
+        assert_eq!(series.len(), 51);
         assert_eq!(series.window(window(505, 700)), before);
     }
 

@@ -2,11 +2,13 @@
 //!
 //! Everything lives under `lab` in the target directory and is made once: Python environments
 //! ([`Venv`]), Hugging Face `datasets` old and new ([`hugging_face`]), a small model and a real
-//! llama.cpp server ([`LlamaServer`]). What cannot be had is a [`Missing`]; a test hands it to
+//! llama.cpp server ([`LlamaServer`]), libraries that stand for a vendor's ([`fake_library`]). What cannot be had is a [`Missing`]; a test hands it to
 //! [`or_skip`], which is loud, and fatal in CI.
 
 mod clock;
 pub mod fuzz;
+mod fake_library;
+pub mod fake_nvml;
 mod http;
 pub mod hugging_face;
 mod lab;
@@ -17,6 +19,7 @@ mod skip;
 pub mod tiny_model;
 
 pub use clock::ManualClock;
+pub use fake_library::fake_library;
 pub use http::{HttpFailed, Reply};
 pub use lab::{LlamaServer, MODEL_NAME, model};
 pub use python::{ScriptFailed, Venv};

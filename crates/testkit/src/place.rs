@@ -13,14 +13,19 @@ pub(crate) fn lab(below: &str) -> Result<PathBuf, Missing> {
     Ok(directory)
 }
 
-fn target() -> PathBuf {
+/// The workspace.
+pub(crate) fn workspace() -> &'static Path {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let workspace = crates
+    crates
         .and_then(Path::parent)
-        .expect("this crate is two levels below the workspace");
+        .expect("this crate is two levels below the workspace")
+}
+
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
     // A relative directory is meant from where cargo was called, which for us is the workspace:
     // tests themselves run in their package.
-    workspace.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+    workspace().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// Waits until no other process makes `thing`; the lock goes when the value does.

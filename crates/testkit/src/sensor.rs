@@ -24,6 +24,11 @@ impl PowerTrace {
         }
     }
 
+    /// Seconds and watts of its steps.
+    pub fn steps(&self) -> &[(f64, f64)] {
+        &self.steps
+    }
+
     /// Joules from 0 to `seconds`.
     pub fn energy(&self, seconds: f64) -> f64 {
         let round: f64 = self.steps.iter().map(|(length, _)| length).sum();

@@ -2,5 +2,6 @@
 
 pub mod estimate;
 pub mod host;
+pub mod nvml;
 pub mod rapl;
 pub mod replay;

@@ -1,0 +1,97 @@
+//! NVIDIA's boards, through the driver's management library (NVML), opened at run time.
+//!
+//! Each board has two collectors, hence two threads: energy and power, which nothing may delay, and
+//! the slow state beside it. No call for one board waits for another. What a driver or a board does
+//! not offer is found out once, at detection, and left out.
+//!
+//! A board that sleeps is not woken: asking NVML for anything would. The kernel's own files tell
+//! whether it sleeps, before the library is touched and now and then later.
+
+#[cfg(target_os = "linux")]
+mod board;
+#[cfg(target_os = "linux")]
+mod gpm;
+#[cfg(target_os = "linux")]
+mod library;
+#[cfg(target_os = "linux")]
+mod pci;
+#[cfg(target_os = "linux")]
+mod polled;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+mod select;
+
+#[cfg(target_os = "linux")]
+use crate::collectors::host::files::numbered;
+use crate::{Absent, Collector, Options};
+#[cfg(target_os = "linux")]
+use pci::Listed;
+
+/// The collector's id.
+const ID: &str = "nvml";
+
+/// Finds the boards that are meant and what each of them reports: two collectors for each board.
+#[cfg(target_os = "linux")]
+pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
+    let listed = pci::listed(&options.sysfs);
+    if !listed.is_empty() && listed.iter().all(Listed::is_suspended) {
+        return Err(asleep(&listed));
+    }
+    let is_here = !listed.is_empty() || has_nodes(options) || options.nvml.is_some();
+    let nvml = library::open(options, is_here)?;
+    let found = board::find(&nvml, &listed)?;
+    let known: Vec<_> = found
+        .boards
+        .iter()
+        .map(|board| board.known.clone())
+        .collect();
+    let parent_of = |mig: &str| library::parent_of(&nvml, mig);
+    let selection = select::select(&options.gpus, &known, parent_of)
+        .map_err(|nothing| nothing.into_absent(&known, &found.notes))?;
+    let mut notes = found.notes;
+    notes.extend(selection.notes);
+    let driver = nvml.sys_driver_version().ok();
+    let meant = found.boards.into_iter().enumerate();
+    let meant = meant.filter(|(place, _)| selection.places.contains(place));
+    let mut collectors = Vec::new();
+    for (_, board) in meant {
+        // What concerns no board that is measured is told with the first one.
+        let notes = std::mem::take(&mut notes);
+        collectors.extend(polled::collectors(board, driver.as_deref(), notes));
+    }
+    Ok(collectors)
+}
+
+/// There is no such library for this system.
+#[cfg(not(target_os = "linux"))]
+pub fn detect(_options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
+    Err(Absent {
+        collector: ID,
+        is_here: false,
+        reason: "NVIDIA's management library is read on Linux only".to_owned(),
+        fix: None,
+        risk: None,
+    })
+}
+
+/// Whether the driver has made its device files.
+#[cfg(target_os = "linux")]
+fn has_nodes(options: &Options) -> bool {
+    options.dev.join("nvidiactl").exists() || !numbered(&options.dev, "nvidia").is_empty()
+}
+
+#[cfg(target_os = "linux")]
+fn asleep(listed: &[Listed]) -> Absent {
+    let places: Vec<_> = listed
+        .iter()
+        .map(|board| format!("`{}`", board.place))
+        .collect();
+    Absent {
+        collector: ID,
+        is_here: true,
+        reason: format!("suspended, and asking would wake it: {}", places.join(", ")),
+        fix: Some("start the service first: it wakes the board".to_owned()),
+        risk: None,
+    }
+}

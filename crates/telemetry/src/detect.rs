@@ -4,7 +4,7 @@ use ipw_core::energy::Reason;
 use ipw_core::hardware::Device;
 use ipw_core::source::Source;
 
-use crate::collectors::{estimate, host, nvml, rapl};
+use crate::collectors::{amd, estimate, host, nvml, rapl};
 use crate::{Absent, Collector, Options};
 
 /// A collector, as people see it before it has looked.
@@ -23,7 +23,20 @@ pub const fn known() -> &'static [Known] {
     &KNOWN
 }
 
-const KNOWN: [Known; 3] = [
+const SCRIPTED: &str =
+    "unverified on hardware; on a scripted library with a known power, loaded as the real one";
+
+const KNOWN: [Known; 5] = [
+    Known {
+        id: "nvml",
+        summary: "NVIDIA's boards: energy, power, state (the driver's own library)",
+        checked: SCRIPTED,
+    },
+    Known {
+        id: "amd",
+        summary: "AMD's boards: energy (amd-smi), power and state (the kernel's files)",
+        checked: SCRIPTED,
+    },
     Known {
         id: "rapl",
         summary: "energy counters of Intel and AMD processors (perf, powercap)",
@@ -63,6 +76,7 @@ pub fn detect(options: &Options) -> Detected {
     };
     detected.add(rapl::detect(options));
     detected.add_all(nvml::detect(options));
+    detected.add_all(amd::detect(options));
     if !detected.has_measured_energy() {
         match estimate::detect(options) {
             Ok(estimate) => {

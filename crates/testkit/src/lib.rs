@@ -6,9 +6,9 @@
 //! [`or_skip`], which is loud, and fatal in CI.
 
 mod clock;
-pub mod fuzz;
 mod fake_library;
 pub mod fake_nvml;
+pub mod fuzz;
 mod http;
 pub mod hugging_face;
 mod lab;

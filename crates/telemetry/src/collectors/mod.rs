@@ -1,5 +1,6 @@
 //! One file for each kind of hardware.
 
+pub mod amd;
 pub mod estimate;
 pub mod host;
 pub mod nvml;

@@ -1,0 +1,223 @@
+//! AMD's GPUs: the kernel's amdgpu driver, and amd-smi beside it where it is installed.
+//!
+//! amd-smi has the energy counter; the driver's files have power and state, and need no library.
+//! Both tell of one board, which is recognised by its place on the bus, so that no board is counted
+//! twice. Where there is no counter, power is integrated.
+//!
+//! Detection does not wait: whether the counter runs at the right rate is for the session to find,
+//! which has the power beside it. A board that is suspended is not read, and amd-smi is then not
+//! started at all, because it opens every board.
+
+mod board;
+mod card;
+mod collect;
+mod pci;
+mod select;
+mod smi;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use self::board::{Board, Meters, boards, first_die};
+use self::card::Cards;
+use self::collect::BoardCollector;
+use self::smi::{Closed, Smi};
+use crate::collector::{Absent, Collector, Gpus, Options};
+use crate::collectors::host::files::numbered;
+
+/// The collector's id.
+const ID: &str = "amd";
+
+/// More than any board draws.
+const LARGEST_WATTS: f64 = 20_000.0;
+
+/// What lets a user talk to the boards.
+const JOIN: &str = "sudo usermod -aG render,video \"$USER\"";
+/// What brings the library.
+const INSTALL: &str = "install ROCm's package amd-smi-lib, or name its library in IPW_AMDSMI_LIB";
+
+/// Finds the boards: two collectors for each, one of energy and one of state.
+pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
+    let cards = card::find(&options.sysfs);
+    let kfd = options.dev.join("kfd");
+    let has_sign = !cards.ours.is_empty() || cards.foreign.is_some() || kfd.exists();
+    if !has_sign && options.amdsmi.is_none() {
+        return Err(nothing(options));
+    }
+    let smi = library(options, &cards).map(Arc::new);
+    let foreign = cards.foreign;
+    let boards = boards(cards.ours, smi.as_deref().ok());
+    if boards.is_empty() {
+        let foreign = foreign.as_ref().map(|(card, driver)| (&**card, &**driver));
+        return Err(no_board(options, foreign, has_sign, smi.as_deref().err()));
+    }
+    let chosen = select::chosen(&boards, &options.gpus);
+    if chosen.is_empty() {
+        return Err(hidden(&boards, &options.gpus));
+    }
+    let chosen = boards.iter().filter(|board| chosen.contains(&board.number));
+    let metered: Vec<(&Board, Meters)> = chosen
+        .map(|board| {
+            let meters = board.meters(smi.as_ref().ok(), first_die(&boards, board));
+            (board, meters)
+        })
+        .collect();
+    if !metered.iter().any(|(_, meters)| meters.is_telling()) {
+        return Err(silent(options, &metered, smi.as_deref().err()));
+    }
+    let driver = fs::read_to_string(options.sysfs.join("module/amdgpu/version"));
+    let driver = driver.ok().map(|version| version.trim().to_owned());
+    let used = match &smi {
+        Ok(smi) => format!("amd-smi {}", smi.version),
+        Err(closed) => format!("no energy counter, power is integrated: {closed}"),
+    };
+    let collectors = metered.into_iter().flat_map(|(board, mut meters)| {
+        meters.notes.push(used.clone());
+        let device = board.device(driver.clone(), meters.notes.clone());
+        let energy = BoardCollector::energy(board, meters, &device);
+        let device = energy.is_none().then_some(&device);
+        let state = BoardCollector::state(board, device);
+        energy.into_iter().chain(state)
+    });
+    Ok(collectors
+        .map(|collector| Box::new(collector) as Box<dyn Collector>)
+        .collect())
+}
+
+/// Starts amd-smi, unless that would wake somebody.
+fn library(options: &Options, cards: &Cards) -> Result<Smi, Closed> {
+    match cards.ours.iter().find(|card| card.is_asleep()) {
+        Some(asleep) => {
+            let called = asleep
+                .pci
+                .map_or("a board".into(), |pci| format!("`{pci}`"));
+            Err(Closed::WouldWake(called))
+        }
+        None => Smi::open(options.amdsmi.as_deref()),
+    }
+}
+
+impl Meters {
+    fn is_telling(&self) -> bool {
+        self.counter.is_some() || self.power.is_some()
+    }
+}
+
+fn absent(is_here: bool, reason: String, fix: Option<String>) -> Absent {
+    Absent {
+        collector: ID,
+        is_here,
+        reason,
+        fix,
+        risk: None,
+    }
+}
+
+/// No sign of a board.
+fn nothing(options: &Options) -> Absent {
+    let reason = format!(
+        "no AMD GPU: no such card under `{}/class/drm`, and no `{}/kfd`",
+        options.sysfs.display(),
+        options.dev.display()
+    );
+    absent(false, reason, None)
+}
+
+/// Signs of a board, and none that can be read.
+fn no_board(
+    options: &Options,
+    foreign: Option<(&Path, &str)>,
+    has_sign: bool,
+    closed: Option<&Closed>,
+) -> Absent {
+    let why = match foreign {
+        Some((card, driver)) => format!(
+            "`{}` is run by the driver `{driver}`: only amdgpu tells of power",
+            card.display()
+        ),
+        None if has_sign => format!(
+            "there is `{}/kfd`, and no card of the driver amdgpu under `{}/class/drm`",
+            options.dev.display(),
+            options.sysfs.display()
+        ),
+        None => "no AMD GPU under the driver amdgpu".to_owned(),
+    };
+    let library = closed.map_or("amd-smi shows no board".to_owned(), Closed::to_string);
+    let fix = fix(options, closed);
+    absent(true, format!("{why}; {library}"), fix)
+}
+
+/// Boards that nobody means.
+fn hidden(boards: &[Board], gpus: &Gpus) -> Absent {
+    let known: Vec<String> = boards
+        .iter()
+        .map(|board| format!("{} ({})", board.number, board.called()))
+        .collect();
+    let known = known.join(", ");
+    let (reason, fix) = if gpus.named.is_empty() {
+        let visible = gpus.rocm_visible.as_deref().unwrap_or_default();
+        let reason = format!(
+            "ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES (`{visible}`) shows none of the boards \
+             {known} to programs"
+        );
+        (reason, "--gpu 0")
+    } else {
+        let named = gpus.named.join(",");
+        let reason = format!("`--gpu {named}` names none of the boards {known}");
+        (reason, "--gpu with a number, place or serial identity")
+    };
+    absent(true, reason, Some(fix.to_owned()))
+}
+
+/// Boards that tell nothing of their energy.
+fn silent(options: &Options, metered: &[(&Board, Meters)], closed: Option<&Closed>) -> Absent {
+    let mut words = Vec::new();
+    for (board, meters) in metered.iter().take(1) {
+        let place = board.card.as_ref().map(card::Card::place);
+        words.push(match place {
+            Some(place) => format!(
+                "{} shows no power (`power1_average` or `power1_input` in `{}`)",
+                board.called(),
+                place.display()
+            ),
+            None => format!("{} shows no power", board.called()),
+        });
+        words.extend(meters.notes.iter().cloned());
+    }
+    words.extend(closed.map(Closed::to_string));
+    if is_virtual(options) {
+        words.push("this is a virtual machine: its host may keep the counters to itself".into());
+    }
+    absent(true, words.join("; "), fix(options, closed))
+}
+
+/// The command that would open what is closed.
+fn fix(options: &Options, closed: Option<&Closed>) -> Option<String> {
+    match closed {
+        Some(Closed::Refused(refusal)) if refusal.is_denied() => Some(JOIN.to_owned()),
+        _ if is_denied(&options.dev) => Some(JOIN.to_owned()),
+        Some(Closed::Missing(_)) => Some(INSTALL.to_owned()),
+        _ => None,
+    }
+}
+
+/// Whether the boards' device files are there and not for us. They are not opened: that wakes a
+/// board.
+fn is_denied(dev: &Path) -> bool {
+    let render = numbered(&dev.join("dri"), "renderD");
+    let mut files = render.into_iter().chain([dev.join("kfd")]);
+    let wanted = Access::READ_OK | Access::WRITE_OK;
+    files.any(|file| file.exists() && accessat(CWD, &file, wanted, AtFlags::EACCESS).is_err())
+}
+
+fn is_virtual(options: &Options) -> bool {
+    let cpus = fs::read_to_string(options.proc.join("cpuinfo")).unwrap_or_default();
+    let mut flags = cpus.lines().filter(|line| line.starts_with("flags"));
+    flags.any(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+#[cfg(test)]
+mod tests;

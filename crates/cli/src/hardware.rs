@@ -230,11 +230,16 @@ fn require(detected: &Detected, role: Role) -> Result<(), CliError> {
     if detected.has_measured_energy() {
         return Ok(());
     }
-    let why: Vec<_> = detected
+    let is_here = |absent: &&Absent| absent.is_here || absent.fix.is_some();
+    let mut why: Vec<_> = detected
         .absent
         .iter()
+        .filter(is_here)
         .map(|absent| format!("{}: {}", absent.collector, absent.reason))
         .collect();
+    if why.is_empty() {
+        why.push("no sign of a counter, a board or a battery that could".to_owned());
+    }
     let fix = detected.absent.iter().find_map(|absent| absent.fix.clone());
     refuse(
         format!("nothing here measures it ({})", why.join("; ")),

@@ -4,7 +4,9 @@ use ipw_core::energy::Reason;
 use ipw_core::hardware::Device;
 use ipw_core::source::Source;
 
-use crate::collectors::{amd, estimate, host, nvml, rapl};
+use crate::collectors::{
+    amd, apple, battery, estimate, grace, host, intel_gpu, jetson, nvml, rapl,
+};
 use crate::{Absent, Collector, Options};
 
 /// A collector, as people see it before it has looked.
@@ -26,7 +28,7 @@ pub const fn known() -> &'static [Known] {
 const SCRIPTED: &str =
     "unverified on hardware; on a scripted library with a known power, loaded as the real one";
 
-const KNOWN: [Known; 5] = [
+const KNOWN: [Known; 10] = [
     Known {
         id: "nvml",
         summary: "NVIDIA's boards: energy, power, state (the driver's own library)",
@@ -36,6 +38,31 @@ const KNOWN: [Known; 5] = [
         id: "amd",
         summary: "AMD's boards: energy (amd-smi), power and state (the kernel's files)",
         checked: SCRIPTED,
+    },
+    Known {
+        id: "intel_gpu",
+        summary: "Intel's boards: energy counters of i915 and xe",
+        checked: "unverified on hardware; on trees after a public listing of an Arc Pro B70",
+    },
+    Known {
+        id: "jetson",
+        summary: "Jetson boards: the power of each rail (INA3221)",
+        checked: "unverified on hardware; on trees after public captures",
+    },
+    Known {
+        id: "grace",
+        summary: "NVIDIA's Grace: power of module, CPU and I/O",
+        checked: "unverified on hardware; on trees after the kernel's and NVIDIA's names",
+    },
+    Known {
+        id: "apple",
+        summary: "Apple's chips: power of CPU, GPU, neural engine and memory (macOS)",
+        checked: "unverified on hardware; the parser on captures of an M1 and an M2 Ultra",
+    },
+    Known {
+        id: "battery",
+        summary: "what a laptop draws while its battery feeds it",
+        checked: "unverified on hardware; on trees after a public capture",
     },
     Known {
         id: "rapl",
@@ -75,8 +102,17 @@ pub fn detect(options: &Options) -> Detected {
         reason: None,
     };
     detected.add(rapl::detect(options));
-    detected.add_all(nvml::detect(options));
+    let jetson = jetson::detect(options);
+    // A Jetson's NVML knows its GPU by another name and answers nothing about it.
+    if jetson.is_err() {
+        detected.add_all(nvml::detect(options));
+    }
     detected.add_all(amd::detect(options));
+    detected.add_all(intel_gpu::detect(options));
+    detected.add_all(jetson);
+    detected.add_all(grace::detect(options));
+    detected.add_all(apple::detect(options));
+    detected.add_all(battery::detect(options));
     if !detected.has_measured_energy() {
         match estimate::detect(options) {
             Ok(estimate) => {

@@ -164,7 +164,7 @@ fn refuse_accelerators(options: &Options) -> Result<(), Absent> {
             "there is {found}: a GPU may do the work, and an estimate of the CPU would stand for \
              the wrong thing"
         );
-        let fix = "measure the GPU with its driver's own counters (not yet in ipw)";
+        let fix = "`ipw doctor` says what is missing to measure the GPU";
         Err(absent(reason, Some(fix.to_owned())))
     })
 }

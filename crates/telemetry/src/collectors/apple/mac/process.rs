@@ -1,0 +1,110 @@
+//! Samples through `powermetrics`, which needs root.
+
+use std::io::BufReader;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use ipw_core::time::Clock;
+use rustix::process::geteuid;
+
+use super::super::chip::{Feed, INTERVAL, Look, Sample};
+use super::super::powermetrics::{ARGUMENTS, Unreadable, next};
+use crate::PollError;
+
+const PROGRAM: &str = "/usr/bin/powermetrics";
+
+/// It takes a moment to start, and is late at times.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// Samples that wait for the poll.
+const WAITING: usize = 4;
+
+/// The program at work; it ends with this.
+struct Running {
+    child: Child,
+    samples: Receiver<Result<Sample, Unreadable>>,
+}
+
+impl Running {
+    fn start() -> Result<Self, String> {
+        if !geteuid().is_root() {
+            return Err("powermetrics needs root".to_owned());
+        }
+        let mut child = Command::new(PROGRAM)
+            .args(ARGUMENTS)
+            .args(["-i", &INTERVAL.as_millis().to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("`{PROGRAM}` does not start: {error}"))?;
+        let stream = child.stdout.take().ok_or("powermetrics has no output")?;
+        let (sender, samples) = sync_channel(WAITING);
+        let running = Self { child, samples };
+        std::thread::Builder::new()
+            .name("ipw-powermetrics".to_owned())
+            .spawn(move || pass_on(stream, &sender))
+            .map_err(|error| error.to_string())?;
+        Ok(running)
+    }
+
+    fn next(&self) -> Result<Sample, String> {
+        match self.samples.recv_timeout(LONGEST_WAIT) {
+            Ok(sample) => sample.map_err(|error| error.to_string()),
+            Err(RecvTimeoutError::Timeout) => Err("`powermetrics` says nothing".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => Err("`powermetrics` has ended".to_owned()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Until the stream ends or nobody listens.
+fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, Unreadable>>) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let sample = next(&mut stream);
+        let is_over = matches!(sample, Err(Unreadable::Ended | Unreadable::Stream(_)));
+        if sender.send(sample).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// Looks at the chip for so many samples at most. The program is started anew for the polls: what
+/// it writes until then would make it late for ever.
+pub(super) fn look(samples: u32) -> Result<(Look, Feed), String> {
+    let running = Running::start()?;
+    let mut look = Look::new();
+    for _ in 0..samples {
+        look.see(&running.next()?);
+        if look.is_settled() {
+            break;
+        }
+    }
+    Ok((look, feed()))
+}
+
+fn feed() -> Feed {
+    let mut running: Option<Running> = None;
+    let next = move |clock: &dyn Clock| {
+        let program = match running.take() {
+            Some(program) => program,
+            None => Running::start().map_err(PollError::Gone)?,
+        };
+        // One that failed is started anew at the next poll.
+        let sample = program.next().map_err(PollError::Gone)?;
+        running = Some(program);
+        Ok((clock.now(), sample))
+    };
+    Feed {
+        next: Box::new(next),
+        is_paced: true,
+    }
+}

@@ -1,0 +1,114 @@
+//! What `powermetrics -f plist` writes: property lists with a nought byte after each.
+
+use std::io::{self, BufRead, Read as _};
+use std::time::Duration;
+
+use plist::{Dictionary, Value};
+
+use super::chip::Sample;
+
+/// The command line, but for the interval in milliseconds.
+pub const ARGUMENTS: [&str; 4] = ["--samplers", "cpu_power,gpu_power,ane_power", "-f", "plist"];
+
+/// More than this without an end is no sample: those of the largest chips are some tens of kilobytes.
+const LONGEST: u64 = 1 << 22;
+
+/// Why a sample was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// The stream broke.
+    #[error("`powermetrics` cannot be read: {0}")]
+    Stream(#[from] io::Error),
+    /// It is over.
+    #[error("`powermetrics` has ended")]
+    Ended,
+    /// It does not end.
+    #[error("`powermetrics` wrote something that is no sample")]
+    Endless,
+    /// It is no property list.
+    #[error("`powermetrics` wrote what cannot be read: {0}")]
+    Plist(#[from] plist::Error),
+    /// It does not say over which time.
+    #[error("`powermetrics` wrote a sample without a time")]
+    Timeless,
+}
+
+/// The next sample of a stream.
+pub fn next(stream: &mut impl BufRead) -> Result<Sample, Unreadable> {
+    loop {
+        let mut document = Vec::new();
+        let length = stream.take(LONGEST).read_until(0, &mut document)?;
+        if length == 0 {
+            return Err(Unreadable::Ended);
+        }
+        let is_whole = document.pop_if(|last| *last == 0).is_some();
+        if !is_whole && document.len() as u64 >= LONGEST {
+            return Err(Unreadable::Endless);
+        }
+        // What follows the last nought byte is a line's end.
+        let text = document.trim_ascii();
+        if !text.is_empty() {
+            return sample(text);
+        }
+    }
+}
+
+/// One sample.
+pub fn sample(document: &[u8]) -> Result<Sample, Unreadable> {
+    let document = Value::from_reader_xml(document)?;
+    let document = document.as_dictionary().ok_or(Unreadable::Timeless)?;
+    let nanos = document
+        .get("elapsed_ns")
+        .and_then(Value::as_unsigned_integer);
+    let elapsed = nanos.filter(|nanos| *nanos > 0).map(Duration::from_nanos);
+    let elapsed = elapsed.ok_or(Unreadable::Timeless)?;
+    let part = |name: &str| document.get(name).and_then(Value::as_dictionary);
+    let processor = part("processor");
+    let watts = |name: &str| processor.and_then(|processor| watts(processor, name, elapsed));
+    let gpu = part("gpu");
+    let of_gpu = |name: &str| gpu.and_then(|gpu| number(gpu, name));
+    Ok(Sample {
+        elapsed,
+        cpu: watts("cpu"),
+        gpu: watts("gpu"),
+        ane: watts("ane"),
+        dram: watts("dram"),
+        gpu_use: of_gpu("idle_ratio").map(|idle| (1.0 - idle) * 100.0),
+        gpu_clock: of_gpu("freq_hz").map(megahertz),
+        ..Sample::default()
+    })
+}
+
+/// `cpu_power` in milliwatts, else `cpu_energy` in millijoules over the sample.
+fn watts(processor: &Dictionary, part: &str, elapsed: Duration) -> Option<f64> {
+    let milliwatts = number(processor, &format!("{part}_power")).or_else(|| {
+        let millijoules = number(processor, &format!("{part}_energy"))?;
+        Some(millijoules / elapsed.as_secs_f64())
+    });
+    milliwatts.map(|milliwatts| milliwatts / 1000.0)
+}
+
+/// `freq_hz` of the GPU is in megahertz whatever it is called, unlike that of the CPU's clusters.
+fn megahertz(frequency: f64) -> f64 {
+    if frequency > 1e6 {
+        frequency / 1e6
+    } else {
+        frequency
+    }
+}
+
+fn number(dictionary: &Dictionary, key: &str) -> Option<f64> {
+    let value = dictionary.get(key)?;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliwatts and millijoules of a sample are far below 2⁵³"
+    )]
+    let integer = || value.as_signed_integer().map(|integer| integer as f64);
+    value
+        .as_real()
+        .or_else(integer)
+        .filter(|number| number.is_finite())
+}
+
+#[cfg(test)]
+mod tests;

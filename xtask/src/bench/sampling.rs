@@ -12,9 +12,10 @@ use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Domain, Method, Quantity, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_runner::SystemClock;
-use ipw_telemetry::collectors::rapl;
+use ipw_telemetry::collectors::{nvml, rapl};
 use ipw_telemetry::{Collector, Options, PollError, Role, Session, Setup};
 use ipw_testkit::ManualClock;
+use ipw_testkit::fake_nvml::{Board, FakeNvml, Machine, Time};
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
 
 use super::Effort;
@@ -62,7 +63,59 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
             ),
         ]);
     }
-    Ok(format!("{table}\n{}", windows(effort)))
+    Ok(format!(
+        "{table}\n{}\n{}",
+        boards(length, rounds)?,
+        windows(effort)
+    ))
+}
+
+/// Eight boards through a library that stands for NVIDIA's.
+fn boards(length: Duration, rounds: usize) -> anyhow::Result<String> {
+    let mut table = Table::new(
+        "Eight NVIDIA boards, scripted: energy and power at 20 Hz, state at 2 Hz (budget: under 1 % of one core)",
+        ["what", "CPU of all samplers, % of one core"],
+    );
+    let machine = |boards: u32| {
+        let began = SystemClock::start().anchor().monotonic_nanos;
+        let trace = PowerTrace::new(&[(0.5, 90.0), (0.5, 300.0)]);
+        let boards = (0..boards).map(|number| Board::new(number, trace.clone()));
+        Machine {
+            time: Time::Monotonic(began),
+            ..Machine::new(boards.collect())
+        }
+    };
+    for (name, count) in [("one board", 1), ("eight boards", 8)] {
+        let shares = (0..rounds)
+            .map(|_| sample_boards(&machine(count), length))
+            .collect::<anyhow::Result<Vec<f64>>>()?;
+        let percent = shares.into_iter().map(|share| share * 100.0);
+        table.row([name.to_owned(), format!("{:.2}", Spread::of(percent))]);
+    }
+    Ok(table.to_string())
+}
+
+fn sample_boards(machine: &Machine, length: Duration) -> anyhow::Result<f64> {
+    let fake = FakeNvml::new(machine).map_err(|missing| anyhow!("{missing}"))?;
+    let root = tempfile::tempdir()?;
+    let collectors = nvml::detect(&Options {
+        sysfs: root.path().to_owned(),
+        nvml: Some(fake.library().to_owned()),
+        ..Options::default()
+    })
+    .map_err(|absent| anyhow!(absent.reason))?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let setup = Setup {
+        collectors,
+        interval: INTERVAL,
+        role: Role::Service,
+        absent: None,
+    };
+    let session = Session::start(setup, Arc::clone(&clock)).context("starting the session")?;
+    std::thread::sleep(length);
+    session.stop();
+    let elapsed = clock.now().since(Timestamp::ZERO);
+    Ok(session.own_cpu_time().as_secs_f64() / elapsed.as_secs_f64())
 }
 
 struct Sampled {

@@ -13,6 +13,7 @@ mod embedded;
 mod energy;
 mod failing;
 mod faults;
+mod gpu;
 mod grading;
 mod hostile;
 mod kill;

@@ -303,6 +303,12 @@ pub(crate) struct ProfileArgs {
     /// What the schedule of `--rate` comes from: the same seed, the same schedule [default: 0]
     #[arg(long, value_name = "N", env = "IPW_SEED", help_heading = "Workload")]
     pub(crate) seed: Option<u64>,
+    /// Send a query that failed again, at most so often; the attempts are in its row [default: 0]
+    #[arg(long, value_name = "N", env = "IPW_RETRIES", help_heading = "Workload")]
+    pub(crate) retries: Option<u32>,
+    /// Begin every prompt with a text of its own, so that no prefix cache knows it
+    #[arg(long, help_heading = "Workload")]
+    pub(crate) unique_prefix: bool,
     /// A generation parameter sent with each request, typed as JSON; repeat for more
     #[arg(long, value_name = "K=V", help_heading = "Workload")]
     #[serde(deserialize_with = "table_of_json")]

@@ -86,6 +86,8 @@ pub(crate) fn resolve(
             ramp: args.ramp.map_or(Duration::ZERO, |Span(ramp)| ramp),
             repeat: args.repeat,
             seed: args.seed.unwrap_or(0),
+            retries: args.retries.unwrap_or(0),
+            unique_prefix: args.unique_prefix,
             warmup: args.warmup.unwrap_or(WARMUP),
             request_timeout: args
                 .request_timeout
@@ -183,6 +185,7 @@ impl ProfileArgs {
             duration,
             repeat,
             seed,
+            retries,
             system,
             warmup
         );
@@ -209,6 +212,7 @@ impl ProfileArgs {
             self.gpu = weaker.gpu;
         }
         self.insecure_key |= weaker.insecure_key;
+        self.unique_prefix |= weaker.unique_prefix;
         self.require_energy |= weaker.require_energy;
         self.no_estimate |= weaker.no_estimate;
         self.overwrite |= weaker.overwrite;

@@ -45,6 +45,12 @@ pub trait Client: Send + Sync {
     /// What the service says of itself, for `client_info`.
     fn describe(&self) -> BoxFuture<'_, Value>;
 
+    /// Opens so many connections before the first query needs one, one after the other. That it
+    /// could not is no fault: queries open their own.
+    fn warm(&self, _connections: usize) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Sends one query. Whatever happens becomes a reply with an outcome: this never fails.
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply>;
 

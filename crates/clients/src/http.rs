@@ -125,6 +125,16 @@ impl Pool {
         })
     }
 
+    /// Opens connections until so many are idle; gives up at the first that cannot be had.
+    pub(crate) async fn warm(&self, connections: usize) {
+        while self.lock().len() < connections {
+            match self.connector.connect(&self.clock).await {
+                Ok(connection) => self.lock().push(connection),
+                Err(_) => return,
+            }
+        }
+    }
+
     /// Takes a connection back for the next query, if it can carry one.
     pub(crate) fn give_back(&self, body: Body) {
         if let Some(connection) = body.into_idle() {

@@ -131,6 +131,10 @@ impl Client for Ollama {
         })
     }
 
+    fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
+        Box::pin(self.service.pool.warm(connections))
+    }
+
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
         let body = |request: &Request<'_>| request::body(request, self.keep_alive.as_ref());
         Box::pin(self.service.chat::<Chat>("/api/chat", request, body))

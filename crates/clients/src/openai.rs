@@ -140,6 +140,10 @@ impl Client for OpenAi {
         })
     }
 
+    fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
+        Box::pin(self.service.pool.warm(connections))
+    }
+
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
         let body = |request: &Request<'_>| self.body(request);
         Box::pin(

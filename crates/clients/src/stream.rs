@@ -139,6 +139,7 @@ impl Service {
             .await?;
         timing.end = timing.first_byte.unwrap_or(timing.end);
         if !answered.response.status().is_success() {
+            exchange.retry_after = retry_after(&answered);
             return Err(http_failure(&mut answered, timing).await.into());
         }
         if let Some(kind) = not_a_stream(&answered) {
@@ -183,6 +184,14 @@ async fn read<C: Chat>(
             .map_err(|error| HttpError::new(Failure::TooLarge, error.to_string()))?;
     }
     Ok(())
+}
+
+/// How long the service asks to be left alone. It may also name a date, which nobody does who is
+/// overloaded.
+fn retry_after(answered: &Answered) -> Option<Duration> {
+    let value = answered.response.headers().get("retry-after")?;
+    let seconds: f64 = value.to_str().ok()?.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// The content type, if it says that this is no stream.

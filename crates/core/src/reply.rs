@@ -181,6 +181,10 @@ pub struct Exchange {
     pub connection_reused: Option<bool>,
     /// How many reused connections had died and were replaced by a fresh one (0 or 1).
     pub connections_replaced: Option<u32>,
+    /// How often the query was sent.
+    pub attempts: Option<u32>,
+    /// How long the service asked to be left alone.
+    pub retry_after: Option<Duration>,
 }
 
 /// How long things took by the service's own clock; `None`: it did not say.

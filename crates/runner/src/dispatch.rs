@@ -7,7 +7,7 @@ use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_core::time::{Clock, Timestamp};
 
-use crate::{Interrupt, Plan};
+use crate::{Interrupt, Plan, retry};
 
 /// Sends queries by one plan through one client.
 pub(crate) struct Dispatch<'a> {
@@ -18,8 +18,33 @@ pub(crate) struct Dispatch<'a> {
 }
 
 impl Dispatch<'_> {
-    /// Sends `query` and waits for what comes of it.
+    /// Sends `query`, again if it failed and the plan allows, and waits for what comes of it.
+    ///
+    /// The reply is that of the last attempt; it starts when the first one did.
     pub(crate) async fn send(&self, query: &Query) -> Reply {
+        let mut reply = self.once(query).await;
+        let start = reply.timing.start;
+        let mut asked = reply.exchange.retry_after;
+        let mut attempts = 1;
+        while attempts <= self.plan.load.retries && retry::is_worth_it(&reply.outcome) {
+            let wait = retry::pause(attempts, asked, self.plan.load.seed ^ query.index);
+            let mut cancel = self.interrupt.cancel();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => break,
+                () = tokio::time::sleep(wait) => {}
+            }
+            reply = self.once(query).await;
+            asked = reply.exchange.retry_after.or(asked);
+            attempts += 1;
+        }
+        reply.timing.start = start;
+        reply.exchange.attempts = Some(attempts);
+        reply.exchange.retry_after = asked;
+        reply
+    }
+
+    async fn once(&self, query: &Query) -> Reply {
         let parameters = self.plan.parameters_over(&query.parameters);
         let request = Request {
             query,

@@ -79,6 +79,12 @@ pub struct Load {
     /// What the schedule comes from.
     #[serde(default)]
     pub seed: u64,
+    /// How often a query that failed is sent again.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub retries: u32,
+    /// Whether every prompt begins with a text of its own, so that no cache knows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unique_prefix: bool,
     /// Queries before the first that counts.
     pub warmup: u32,
     /// How long one query may take.
@@ -145,6 +151,14 @@ pub struct Output {
     pub flush_every: usize,
     /// Whether each commit waits for the disk.
     pub durable: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over the field"
+)]
+const fn is_none(retries: &u32) -> bool {
+    *retries == 0
 }
 
 impl Load {

@@ -1,5 +1,6 @@
 //! The order of a run: health, prepare, (the caller prepares the output,) warm-up, queries.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use ipw_clients::{Client, NotReady};
@@ -16,7 +17,7 @@ use crate::dispatch::Dispatch;
 use crate::schedule::TraceError;
 use crate::sending::send_all;
 use crate::workload::Workload;
-use crate::{Done, Interrupt, Notices, Plan};
+use crate::{Done, Interrupt, Notices, Plan, prefix};
 
 /// What a run is put together from.
 pub struct Parts<'a> {
@@ -122,12 +123,19 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
     if let Some(first) = workload.peek() {
         warm_up(dispatch, first, notices).await;
     }
+    let places = load.arrivals.concurrency().map_or(0, NonZeroUsize::get);
+    if places > 1 {
+        parts.client.warm(places.min(MOST_WARM)).await;
+    }
     let _ = parts.self_tests.set(parts.session.self_tests());
     send_all(dispatch, parts, workload, assembler, notices).await
 }
 
+/// Connections that are opened before the first query at the most.
+const MOST_WARM: usize = 1024;
+
 /// Wakes the service up with prompts that are in no dataset, so that no row is spent and no prompt
-/// of the dataset is in a cache. They ask for the parameters that the dataset's first query does.
+/// of the dataset is in a cache; each begins with a text that no earlier run sent. They ask for the parameters that the dataset's first query does.
 async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &Notices) {
     const PROMPTS: [&str; 3] = [
         "Name one colour of the rainbow.",
@@ -135,6 +143,7 @@ async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &Notices) {
         "Write one short sentence about rivers.",
     ];
     let of = dispatch.plan.load.warmup;
+    let salt = dispatch.clock.anchor().unix_nanos;
     for (number, prompt) in (1..=of).zip(PROMPTS.iter().cycle()) {
         if dispatch.interrupt.is_draining() {
             return;
@@ -142,7 +151,7 @@ async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &Notices) {
         let query = Query {
             index: 0,
             id: format!("warmup-{number}"),
-            problem: (*prompt).to_owned(),
+            problem: format!("{}{prompt}", prefix::of(salt, u64::from(number))),
             answer: None,
             subject: None,
             metadata: Map::new(),

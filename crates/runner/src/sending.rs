@@ -17,7 +17,6 @@ use ipw_core::sink::Sink;
 use ipw_core::time::Timestamp;
 use ipw_telemetry::Ticket;
 
-use crate::Notices;
 use crate::arrivals::Arrivals;
 use crate::assemble::{Assembler, Landed};
 use crate::dispatch::Dispatch;
@@ -25,6 +24,7 @@ use crate::pacer::Pacer;
 use crate::run::{Ended, Parts, RunError};
 use crate::schedule::Schedule;
 use crate::workload::Workload;
+use crate::{Notices, prefix};
 
 /// How long to wait for the store when it is behind.
 const BREATH: Duration = Duration::from_millis(1);
@@ -219,7 +219,15 @@ async fn fly(
     due: Timestamp,
     ticket: Ticket,
 ) -> Flown {
-    let reply = dispatch.send(&query).await;
+    let load = &dispatch.plan.load;
+    let reply = if load.unique_prefix {
+        let mut sent = query.clone();
+        sent.problem
+            .insert_str(0, &prefix::of(load.seed, query.index));
+        dispatch.send(&sent).await
+    } else {
+        dispatch.send(&query).await
+    };
     parts.session.landed(ticket);
     Flown {
         query,

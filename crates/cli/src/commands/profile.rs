@@ -21,6 +21,7 @@ use ipw_store::schema::RunSchema;
 use ipw_store::writer::Finished;
 use ipw_store::{CommitPolicy, NewRun, ReadingWriter, Run, RunWriter, Status, StoreError};
 use ipw_telemetry::SelfTest;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
 use crate::args::ProfileArgs;
@@ -78,6 +79,7 @@ impl Profile {
     }
 
     async fn run(&self) -> Result<Exit, CliError> {
+        raise_file_limit();
         let (interrupter, mut interrupt) = Interrupter::new();
         signals::listen(interrupter, self.args.quiet).context("listening for signals")?;
         let client = self.client.as_ref();
@@ -369,6 +371,17 @@ impl Profile {
         let notes = quality::notes(overview, &finished.telemetry);
         screen::print(&screen::overview(&head, overview, &notes, directory));
     }
+}
+
+/// Every stream is an open file: as many as the system allows may be open.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // A system that refuses leaves what there was; a query that finds no file says so in its row.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 /// The model of a service that has exactly one.

@@ -18,6 +18,7 @@ mod grading;
 mod hostile;
 mod kill;
 mod llama;
+mod load;
 #[cfg(feature = "engine")]
 mod models;
 mod night;

@@ -281,6 +281,23 @@ fn http() -> Column<Row> {
                 "reused connections that had died and were replaced (0 or 1)",
                 "no HTTP",
             ),
+            Column::small_int("attempts", |row: &Row| {
+                let attempts = row.record.reply.exchange.attempts;
+                attempts.and_then(|n| i32::try_from(n).ok())
+            })
+            .says(
+                "how often the query was sent; 1 unless `--retries`",
+                "never",
+            ),
+            Column::float("retry_after_seconds", |row: &Row| {
+                let wait = row.record.reply.exchange.retry_after;
+                wait.map(|wait| wait.as_secs_f64())
+            })
+            .unit("s")
+            .says(
+                "how long the service asked to be left alone (`Retry-After`), the last time it did",
+                "it did not",
+            ),
         ],
     )
     .says("the HTTP exchange", "never")

@@ -12,6 +12,7 @@ use crate::say;
 
 mod engine;
 mod ipw;
+mod load;
 mod query;
 mod raw;
 mod sampling;
@@ -44,6 +45,8 @@ enum What {
     Store,
     /// Cost and punctuality of sampling, and windows over many readings
     Sampling,
+    /// Requests per second beside wrk, punctuality, memory per stream
+    Load,
     /// The embedded engine beside llama.cpp
     Engine,
     /// All of them
@@ -89,11 +92,12 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, Benchmark); 5] = [
+    let benchmarks: [(What, Benchmark); 6] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),
         (What::Sampling, sampling::run),
+        (What::Load, load::run),
         (What::Engine, engine::run),
     ];
     for (what, measure) in benchmarks {

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-/// 97.5 % quantile of the normal distribution: two-sided 95 %.
-const Z: f64 = 1.959_963_984_540_054;
+use crate::interval::wilson;
 
 /// Answers by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -54,18 +53,12 @@ pub struct Spent {
 impl Answers {
     /// The share of right answers among the graded ones.
     pub fn accuracy(self) -> Option<Accuracy> {
-        #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
-        let (correct, graded) = (self.correct as f64, (self.correct + self.wrong) as f64);
-        if graded < 1.0 {
-            return None;
-        }
-        let value = correct / graded;
-        let spread = Z * Z / graded;
-        let middle = (value + spread / 2.0) / (1.0 + spread);
-        let half =
-            Z * (value * (1.0 - value) / graded + spread / (4.0 * graded)).sqrt() / (1.0 + spread);
-        let (low, high) = ((middle - half).max(0.0), (middle + half).min(1.0));
-        Some(Accuracy { value, low, high })
+        let share = wilson(self.correct, self.correct + self.wrong)?;
+        Some(Accuracy {
+            value: share.value,
+            low: share.low,
+            high: share.high,
+        })
     }
 
     /// What was bought for what was spent.

@@ -1,3 +1,10 @@
 //! What runs say. Pure: numbers go in, findings come out; no file is opened here.
 
 pub mod efficiency;
+pub mod interval;
+pub mod latency;
+pub mod marginal;
+pub mod percentile;
+pub mod saturation;
+pub mod slo;
+pub mod steady;

@@ -12,8 +12,14 @@ pub fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
         reason = "between 0 and the last index"
     )]
     let below = position.floor() as usize;
-    let above = (below + 1).min(last);
-    Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
+    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    let share = position.fract();
+    // From the nearer end, as numpy does it: rounding then never leads past an end.
+    Some(if share < 0.5 {
+        low + (high - low) * share
+    } else {
+        high - (high - low) * (1.0 - share)
+    })
 }
 
 /// Arithmetic mean; `None` for no values.
@@ -34,6 +40,8 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -50,5 +58,18 @@ mod tests {
         assert_eq!(standard_deviation(&[1.0]), None);
         assert!((standard_deviation(&[1.0, 3.0]).unwrap() - 2f64.sqrt()).abs() < 1e-12);
         assert_eq!(mean(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_lies_among_the_values_and_grows_with_its_fraction(
+            mut values in prop::collection::vec(-1e9..1e9, 1..50),
+            (left, right) in (0.0..=1.0, 0.0..=1.0),
+        ) {
+            values.sort_by(f64::total_cmp);
+            let (lower, upper) = (f64::min(left, right), f64::max(left, right));
+            let (low, high) = (quantile(&values, lower).unwrap(), quantile(&values, upper).unwrap());
+            prop_assert!(values[0] <= low && low <= high && high <= values[values.len() - 1]);
+        }
     }
 }

@@ -1,0 +1,365 @@
+//! Latencies of many queries, from their instants (docs/method.md §2).
+//!
+//! Rows are pushed one at a time. Each duration lies within one row, hence on one part's clock, so
+//! durations of several parts may stand in one distribution; instants may not, and none is kept.
+
+use serde::Serialize;
+
+use crate::interval::real;
+use crate::percentile::Summary;
+
+/// The instants of one query, in seconds on the clock of its part; `None` where it has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Row<'a> {
+    /// Whose clock the instants lie on.
+    pub part: u32,
+    /// When the plan wanted it sent.
+    pub due: Option<f64>,
+    /// When the attempt began.
+    pub start: Option<f64>,
+    /// When its first byte was written.
+    pub sent: Option<f64>,
+    /// When the first token came.
+    pub first_token: Option<f64>,
+    /// When the first token of the answer came.
+    pub first_answer_token: Option<f64>,
+    /// When it was over.
+    pub end: Option<f64>,
+    /// When each chunk with content came.
+    pub chunks: &'a [f64],
+    /// Tokens of the reply.
+    pub output_tokens: Option<u64>,
+    /// Whether there was an answer.
+    pub is_answered: bool,
+}
+
+/// Where a latency is counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// From `due`: what a user waits who comes by the plan.
+    Planned,
+    /// From `sent`: what the service took.
+    Sent,
+}
+
+/// The same thing, counted from both origins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Origins<T> {
+    /// From `due`.
+    pub planned: T,
+    /// From `sent`.
+    pub sent: T,
+}
+
+/// Latencies of one query, in seconds; all but the lag are `None` for one that was not answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Latency {
+    /// To the first token.
+    pub first_token: Origins<Option<f64>>,
+    /// To the first token of the answer.
+    pub first_answer_token: Origins<Option<f64>>,
+    /// To the end.
+    pub total: Origins<Option<f64>>,
+    /// From the first chunk to the last, per output token after the first; `None` for fewer than
+    /// two tokens or two chunks.
+    pub per_output_token: Option<f64>,
+    /// Mean gap between successive chunks; `None` for fewer than two.
+    pub mean_gap: Option<f64>,
+    /// From `due` to `start`: how late we were, whatever became of the query.
+    pub schedule_lag: Option<f64>,
+}
+
+/// Latencies on their way to a [`LatencySummary`].
+#[derive(Debug, Clone, Default)]
+pub struct Latencies {
+    rows: u64,
+    answered: u64,
+    first_token: Origins<Vec<f64>>,
+    first_answer_token: Origins<Vec<f64>>,
+    total: Origins<Vec<f64>>,
+    per_output_token: Vec<f64>,
+    gaps: Vec<f64>,
+    mean_gaps: Vec<f64>,
+    schedule_lag: Vec<f64>,
+}
+
+/// Latencies over queries, in seconds; `None` where no query has one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LatencySummary {
+    /// Queries in all.
+    pub rows: u64,
+    /// Those that were answered: only they have latencies.
+    pub answered: u64,
+    /// The others.
+    pub failed: u64,
+    /// To the first token.
+    pub first_token_seconds: Origins<Option<Summary>>,
+    /// To the first token of the answer.
+    pub first_answer_token_seconds: Origins<Option<Summary>>,
+    /// To the end.
+    pub total_seconds: Origins<Option<Summary>>,
+    /// Per output token after the first (TPOT), a value for each query.
+    pub per_output_token_seconds: Option<Summary>,
+    /// Gaps between chunks (ITL), those of all queries in one pool. Gaps of one query resemble
+    /// each other, so the intervals here are narrower than the truth.
+    pub gap_seconds: Option<Summary>,
+    /// Mean gap of each query. Its percentiles are not those of the gaps.
+    pub mean_gap_seconds: Option<Summary>,
+    /// How late queries began, failed ones included.
+    pub schedule_lag_seconds: Option<Summary>,
+}
+
+/// From one instant to another. What is no time, or runs backwards, is not known.
+fn span(from: Option<f64>, to: Option<f64>) -> Option<f64> {
+    Some(to? - from?).filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
+}
+
+impl<T> Origins<T> {
+    /// The one that is counted from `origin`.
+    pub fn from(&self, origin: Origin) -> &T {
+        match origin {
+            Origin::Planned => &self.planned,
+            Origin::Sent => &self.sent,
+        }
+    }
+}
+
+impl Origins<Vec<f64>> {
+    pub(crate) fn extend(&mut self, values: Origins<Option<f64>>) {
+        self.planned.extend(values.planned);
+        self.sent.extend(values.sent);
+    }
+
+    pub(crate) fn summary(self) -> Origins<Option<Summary>> {
+        Origins {
+            planned: Summary::of(self.planned),
+            sent: Summary::of(self.sent),
+        }
+    }
+}
+
+impl Row<'_> {
+    /// The latencies of this query.
+    pub fn latency(&self) -> Latency {
+        let schedule_lag = span(self.due, self.start);
+        if !self.is_answered {
+            return Latency {
+                schedule_lag,
+                ..Latency::default()
+            };
+        }
+        let until = |instant| Origins {
+            planned: span(self.due, instant),
+            sent: span(self.sent, instant),
+        };
+        let streamed = self.streamed();
+        let later_tokens = self.output_tokens.filter(|tokens| *tokens >= 2);
+        Latency {
+            first_token: until(self.first_token),
+            first_answer_token: until(self.first_answer_token),
+            total: until(self.end),
+            per_output_token: streamed
+                .zip(later_tokens)
+                .map(|(seconds, tokens)| seconds / real(tokens - 1)),
+            mean_gap: streamed.map(|seconds| seconds / real(self.chunks.len() as u64 - 1)),
+            schedule_lag,
+        }
+    }
+
+    /// From the first chunk to the last; `None` for fewer than two.
+    fn streamed(&self) -> Option<f64> {
+        match self.chunks {
+            [first, .., last] => span(Some(*first), Some(*last)),
+            _ => None,
+        }
+    }
+
+    fn gaps(&self) -> impl Iterator<Item = f64> {
+        self.chunks
+            .windows(2)
+            .filter_map(|pair| span(Some(pair[0]), Some(pair[1])))
+    }
+}
+
+impl Latencies {
+    /// Takes one query in.
+    pub fn push(&mut self, row: &Row) {
+        let latency = row.latency();
+        self.rows += 1;
+        self.schedule_lag.extend(latency.schedule_lag);
+        if !row.is_answered {
+            return;
+        }
+        self.answered += 1;
+        self.first_token.extend(latency.first_token);
+        self.first_answer_token.extend(latency.first_answer_token);
+        self.total.extend(latency.total);
+        self.per_output_token.extend(latency.per_output_token);
+        self.mean_gaps.extend(latency.mean_gap);
+        self.gaps.extend(row.gaps());
+    }
+
+    /// What came together.
+    pub fn finish(self) -> LatencySummary {
+        LatencySummary {
+            rows: self.rows,
+            answered: self.answered,
+            failed: self.rows - self.answered,
+            first_token_seconds: self.first_token.summary(),
+            first_answer_token_seconds: self.first_answer_token.summary(),
+            total_seconds: self.total.summary(),
+            per_output_token_seconds: Summary::of(self.per_output_token),
+            gap_seconds: Summary::of(self.gaps),
+            mean_gap_seconds: Summary::of(self.mean_gaps),
+            schedule_lag_seconds: Summary::of(self.schedule_lag),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn close(found: Option<f64>, wanted: f64) -> bool {
+        found.is_some_and(|found| (found - wanted).abs() < 1e-9)
+    }
+
+    /// Due at 10, sent at 12, thinking from 13, answering from 15, over at 18.
+    fn thinker(chunks: &[f64]) -> Row<'_> {
+        Row {
+            due: Some(10.0),
+            start: Some(11.5),
+            sent: Some(12.0),
+            first_token: Some(13.0),
+            first_answer_token: Some(15.0),
+            end: Some(18.0),
+            chunks,
+            output_tokens: Some(9),
+            is_answered: true,
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn latencies_are_counted_from_the_plan_and_from_the_send() {
+        let latency = thinker(&[13.0, 15.0, 16.0, 17.0]).latency();
+        assert!(close(latency.first_token.planned, 3.0) && close(latency.first_token.sent, 1.0));
+        let answer = latency.first_answer_token;
+        assert!(close(answer.planned, 5.0) && close(answer.sent, 3.0));
+        assert!(close(latency.total.planned, 8.0) && close(latency.total.sent, 6.0));
+        assert!(close(latency.schedule_lag, 1.5));
+        assert_eq!(latency.total.from(Origin::Sent), &latency.total.sent);
+    }
+
+    #[test]
+    fn time_per_output_token_ends_with_the_last_chunk_and_leaves_the_first_token_out() {
+        let latency = thinker(&[13.0, 15.0, 16.0, 17.0]).latency();
+        assert!(close(latency.per_output_token, 4.0 / 8.0));
+        assert!(close(latency.mean_gap, 4.0 / 3.0));
+    }
+
+    #[test]
+    fn fewer_than_two_tokens_or_chunks_have_no_time_per_output_token() {
+        let mut short = thinker(&[13.0, 14.0]);
+        for tokens in [None, Some(0), Some(1)] {
+            short.output_tokens = tokens;
+            assert_eq!(short.latency().per_output_token, None);
+        }
+        // All in one piece: nothing was seen of how fast tokens came.
+        assert_eq!(thinker(&[13.0]).latency().per_output_token, None);
+        assert_eq!(thinker(&[]).latency().mean_gap, None);
+    }
+
+    #[test]
+    fn failed_queries_have_no_latency_and_are_counted() {
+        let mut latencies = Latencies::default();
+        latencies.push(&thinker(&[13.0, 14.0]));
+        latencies.push(&Row {
+            is_answered: false,
+            ..thinker(&[13.0, 99.0])
+        });
+        let found = latencies.finish();
+        assert_eq!((found.rows, found.answered, found.failed), (2, 1, 1));
+        assert_eq!(found.total_seconds.sent.unwrap().count, 1);
+        assert!((found.gap_seconds.unwrap().max - 1.0).abs() < 1e-9);
+        assert_eq!(found.schedule_lag_seconds.unwrap().count, 2);
+    }
+
+    /// A long query with short gaps and a short one with long gaps: the pool has mostly short
+    /// ones, the means one of each.
+    #[test]
+    fn pooled_gaps_and_means_per_query_are_not_the_same() {
+        let quick: Vec<f64> = (0..=9).map(|chunk| f64::from(chunk) * 0.1).collect();
+        let mut latencies = Latencies::default();
+        latencies.push(&thinker(&quick));
+        latencies.push(&thinker(&[0.0, 1.0]));
+        let found = latencies.finish();
+        let (pool, means) = (found.gap_seconds.unwrap(), found.mean_gap_seconds.unwrap());
+        assert_eq!((pool.count, means.count), (10, 2));
+        assert!((pool.mean - 0.19).abs() < 1e-9 && (means.mean - 0.55).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_runs_backwards_or_is_no_number_is_not_known() {
+        let backwards = Row {
+            due: Some(13.5),
+            sent: Some(f64::NAN),
+            ..thinker(&[14.0, 13.0, f64::INFINITY])
+        };
+        let latency = backwards.latency();
+        assert_eq!(latency.first_token, Origins::default());
+        assert_eq!((latency.mean_gap, latency.schedule_lag), (None, None));
+        let mut latencies = Latencies::default();
+        latencies.push(&backwards);
+        assert_eq!(latencies.finish().gap_seconds, None);
+    }
+
+    #[test]
+    fn without_rows_there_is_nothing() {
+        let nothing = Latencies::default().finish();
+        assert_eq!((nothing.rows, nothing.total_seconds.planned), (0, None));
+    }
+
+    proptest! {
+        /// A part's clock may start anywhere: no statistic depends on it.
+        #[test]
+        fn the_reference_of_a_clock_does_not_matter(
+            instants in prop::collection::vec(0.0..100.0, 6),
+            chunks in prop::collection::vec(0.0..100.0, 0..20),
+            shift in -1000_i32..1000,
+        ) {
+            let mut instants = instants;
+            let mut chunks: Vec<f64> = chunks;
+            instants.sort_by(f64::total_cmp);
+            chunks.sort_by(f64::total_cmp);
+            let shift = f64::from(shift);
+            let later: Vec<f64> = chunks.iter().map(|chunk| chunk + shift).collect();
+            let row = |part, shift: f64, chunks| Row {
+                part,
+                due: Some(instants[0] + shift),
+                start: Some(instants[1] + shift),
+                sent: Some(instants[2] + shift),
+                first_token: Some(instants[3] + shift),
+                first_answer_token: Some(instants[4] + shift),
+                end: Some(instants[5] + shift),
+                chunks,
+                output_tokens: Some(7),
+                is_answered: true,
+            };
+            let (here, there) = (row(0, 0.0, &chunks).latency(), row(1, shift, &later).latency());
+            let near = |left: Option<f64>, right: Option<f64>| match (left, right) {
+                (Some(left), Some(right)) => (left - right).abs() < 1e-9,
+                // Equal instants may come out a hair apart, and then backwards.
+                (Some(only), None) | (None, Some(only)) => only < 1e-9,
+                (None, None) => true,
+            };
+            prop_assert!(near(here.total.planned, there.total.planned));
+            prop_assert!(near(here.first_token.sent, there.first_token.sent));
+            prop_assert!(near(here.per_output_token, there.per_output_token));
+            prop_assert!(near(here.mean_gap, there.mean_gap));
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Does something grow while a run goes on? A robust slope over block means.
+//!
+//! What is in flight now depends on what was in flight a moment ago, so single samples would make
+//! any walk look like a trend. The window is cut into blocks, and the line goes through their means
+//! (Theil and Sen: the median of all slopes between two of them, with Sen's interval). Blocks are
+//! joined in pairs while neighbours still resemble each other. A queue near saturation wanders
+//! however long the blocks are: then growth must also show in its increments, whose mean has an
+//! interval that holds for a random walk.
+
+use ipw_core::stats::{mean, quantile, standard_deviation};
+use serde::Serialize;
+
+use crate::interval::{Interval, Z, real, student_t};
+use crate::steady::block_means;
+
+#[cfg(test)]
+mod tests;
+
+/// Blocks at first.
+const MOST_BLOCKS: u32 = 32;
+/// Blocks at least: fewer have no interval worth its name.
+const FEWEST_BLOCKS: usize = 8;
+
+/// Growth over the window that is of no matter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Allowance {
+    /// As a share of the median over the window.
+    pub share: f64,
+    /// In the unit of the value, where that is more.
+    pub absolute: f64,
+}
+
+/// Whether something grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrendVerdict {
+    /// No growth that matters is compatible with what was seen.
+    Stable,
+    /// It grows, by more than is allowed.
+    Growing,
+    /// Neither is shown.
+    CannotTell,
+}
+
+/// A slope with its interval of 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Slope {
+    /// Median of the slopes between any two points.
+    pub slope: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// How something went over a window.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Trend {
+    /// Whether it grows.
+    pub verdict: TrendVerdict,
+    /// Per second; `None` when there was too little to fit a line.
+    pub per_second: Option<Slope>,
+    /// Median over the blocks.
+    pub level: Option<f64>,
+    /// Blocks that the line goes through.
+    pub blocks: u64,
+    /// Whether neighbouring blocks resembled each other, however long.
+    pub is_wandering: bool,
+}
+
+impl Default for Allowance {
+    /// Half the median: a queue that grows without end from nothing grows by twice its median.
+    fn default() -> Self {
+        Self {
+            share: 0.5,
+            absolute: 0.0,
+        }
+    }
+}
+
+/// One block, or several joined.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    centre: f64,
+    mean: f64,
+    weight: f64,
+}
+
+/// Whether the number of queries in flight grows between `from` and `until`; spans are (start,
+/// end) on one part's clock. One query more or less is of no matter.
+pub fn queue_trend(spans: &[(f64, f64)], from: f64, until: f64) -> Trend {
+    let is_time = from.is_finite() && until.is_finite() && until > from;
+    // Some starts in each block, or the blocks show single queries.
+    let started = spans
+        .iter()
+        .filter(|(start, _)| (from..until).contains(start));
+    if !is_time || started.count() < 2 * MOST_BLOCKS as usize {
+        return Trend::nothing();
+    }
+    let width = (until - from) / f64::from(MOST_BLOCKS);
+    let blocks = (0..MOST_BLOCKS)
+        .zip(block_means(spans, from, until, MOST_BLOCKS))
+        .map(|(place, mean)| Block {
+            centre: from + width * (f64::from(place) + 0.5),
+            mean,
+            weight: 1.0,
+        });
+    let allowance = Allowance {
+        absolute: 1.0,
+        ..Allowance::default()
+    };
+    judge(blocks.collect(), until - from, allowance)
+}
+
+/// Whether a value (schedule lag, time of a query) grows between `from` and `until`; samples are
+/// (instant, value) on one part's clock.
+pub fn drift(samples: &[(f64, f64)], from: f64, until: f64, allowance: Allowance) -> Trend {
+    let is_time = from.is_finite() && until.is_finite() && until > from;
+    let mut inside: Vec<(f64, f64)> = samples
+        .iter()
+        .filter(|(instant, value)| (from..=until).contains(instant) && value.is_finite())
+        .copied()
+        .collect();
+    if !is_time || inside.len() < 2 * MOST_BLOCKS as usize {
+        return Trend::nothing();
+    }
+    inside.sort_by(|left, right| left.0.total_cmp(&right.0));
+    // As many samples in each block: a thin one would be all noise.
+    let (size, rest) = (
+        inside.len() / MOST_BLOCKS as usize,
+        inside.len() % MOST_BLOCKS as usize,
+    );
+    let blocks = inside[rest..].chunks_exact(size).map(|block| {
+        let count = real(block.len() as u64);
+        let sums = block
+            .iter()
+            .fold((0.0, 0.0), |sums, one| (sums.0 + one.0, sums.1 + one.1));
+        Block {
+            centre: sums.0 / count,
+            mean: sums.1 / count,
+            weight: count,
+        }
+    });
+    judge(blocks.collect(), until - from, allowance)
+}
+
+fn judge(finest: Vec<Block>, seconds: f64, allowance: Allowance) -> Trend {
+    let mut blocks = finest;
+    let mut is_wandering = is_correlated(&blocks);
+    let is_rough = is_wandering;
+    while is_wandering && blocks.len() / 2 >= FEWEST_BLOCKS {
+        blocks = joined(&blocks);
+        is_wandering = is_correlated(&blocks);
+    }
+    let mut means: Vec<f64> = blocks.iter().map(|block| block.mean).collect();
+    means.sort_by(f64::total_cmp);
+    let level = quantile(&means, 0.5);
+    let slope = theil_sen(&points(&blocks));
+    let (Some(level), Some(slope)) = (level, slope) else {
+        return Trend::nothing();
+    };
+    let allowed = (allowance.share * level.abs()).max(allowance.absolute);
+    let grows = slope.low > 0.0
+        && slope.slope * seconds > allowed
+        && (!is_rough || increments(&blocks).is_some_and(|range| range.low > 0.0));
+    let verdict = if grows {
+        TrendVerdict::Growing
+    } else if !is_wandering && slope.high * seconds <= allowed {
+        TrendVerdict::Stable
+    } else {
+        TrendVerdict::CannotTell
+    };
+    Trend {
+        verdict,
+        per_second: Some(slope),
+        level: Some(level),
+        blocks: blocks.len() as u64,
+        is_wandering,
+    }
+}
+
+fn points(blocks: &[Block]) -> Vec<(f64, f64)> {
+    blocks
+        .iter()
+        .map(|block| (block.centre, block.mean))
+        .collect()
+}
+
+/// Two and two together.
+fn joined(blocks: &[Block]) -> Vec<Block> {
+    blocks
+        .chunks(2)
+        .map(|pair| {
+            let weight: f64 = pair.iter().map(|block| block.weight).sum();
+            let weighted = |value: fn(&Block) -> f64| {
+                pair.iter()
+                    .map(|block| value(block) * block.weight)
+                    .sum::<f64>()
+                    / weight
+            };
+            Block {
+                centre: weighted(|block| block.centre),
+                mean: weighted(|block| block.mean),
+                weight,
+            }
+        })
+        .collect()
+}
+
+/// Whether blocks resemble their neighbours more than chance would have it, the line taken off.
+fn is_correlated(blocks: &[Block]) -> bool {
+    let Some(slope) = theil_sen(&points(blocks)) else {
+        return false;
+    };
+    let residuals: Vec<f64> = blocks
+        .iter()
+        .map(|block| block.mean - slope.slope * block.centre)
+        .collect();
+    let Some(middle) = mean(&residuals) else {
+        return false;
+    };
+    let all: f64 = residuals.iter().map(|value| (value - middle).powi(2)).sum();
+    let neighbours: f64 = residuals
+        .windows(2)
+        .map(|pair| (pair[0] - middle) * (pair[1] - middle))
+        .sum();
+    // One-sided 95 % of the first autocorrelation of independent values.
+    let bound = 1.645 / real(blocks.len() as u64).sqrt();
+    all > 0.0 && neighbours / all > bound
+}
+
+/// Student's interval of the mean growth from one block to the next.
+fn increments(blocks: &[Block]) -> Option<Interval> {
+    let steps: Vec<f64> = blocks
+        .windows(2)
+        .map(|pair| pair[1].mean - pair[0].mean)
+        .collect();
+    let count = steps.len() as u64;
+    let error = standard_deviation(&steps)? / real(count).sqrt();
+    let t = student_t(count.checked_sub(1)?)?;
+    Some(Interval::around(mean(&steps)?, t * error))
+}
+
+/// The median of the slopes between any two points (Theil, Sen), with Sen's interval of 95 %.
+/// `None` unless two points have different places.
+pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
+    let mut slopes = Vec::with_capacity(points.len() * points.len().saturating_sub(1) / 2);
+    for (place, left) in points.iter().enumerate() {
+        for right in &points[place + 1..] {
+            let slope = (right.1 - left.1) / (right.0 - left.0);
+            if slope.is_finite() {
+                slopes.push(slope);
+            }
+        }
+    }
+    slopes.sort_unstable_by(f64::total_cmp);
+    let last = slopes.len().checked_sub(1)?;
+    let slope = quantile(&slopes, 0.5)?;
+    // Kendall's score has this variance if there is no trend; ties make it smaller.
+    let ties = ties(points.iter().map(|point| point.0)) + ties(points.iter().map(|point| point.1));
+    let variance = (spread(real(points.len() as u64)) - ties) / 18.0;
+    let half = Z * variance.max(0.0).sqrt();
+    let count = real(slopes.len() as u64);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a negative place becomes the first, and one too large the last"
+    )]
+    let place = |place: f64| (place.round_ties_even() as usize).min(last);
+    Some(Slope {
+        slope,
+        low: slopes[place(f64::midpoint(count, -half)).saturating_sub(1)],
+        high: slopes[place(f64::midpoint(count, half))],
+    })
+}
+
+fn spread(count: f64) -> f64 {
+    count * (count - 1.0) * (2.0 * count + 5.0)
+}
+
+fn ties(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+        .chunk_by(|left, right| left.total_cmp(right).is_eq())
+        .map(|same| spread(real(same.len() as u64)))
+        .sum()
+}
+
+impl Trend {
+    fn nothing() -> Self {
+        Self {
+            verdict: TrendVerdict::CannotTell,
+            per_second: None,
+            level: None,
+            blocks: 0,
+            is_wandering: false,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! An SLO as people write it.
+
+use ipw_core::nearest::nearest;
+
+use super::{Objective, Quantity, Slo};
+use crate::latency::Origin;
+
+/// Longer is a mistake: some thirty years.
+const LONGEST: f64 = 1e9;
+
+/// What a text lacks to be an SLO.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadSlo {
+    /// There is nothing in it.
+    #[error("an SLO needs a limit\nhelp: write e.g. `ttft=500ms,tpot=50ms,e2e=5s`")]
+    Empty,
+    /// An item that is no limit.
+    #[error("`{item}` is no limit\nhelp: write a name and a time, e.g. `ttft=500ms`")]
+    NoLimit {
+        /// As written.
+        item: String,
+    },
+    /// A name that is none.
+    #[error("`{name}` is no latency that an SLO knows\nhelp: {}", known_names(.nearest.as_deref()))]
+    UnknownName {
+        /// As written.
+        name: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// A time that is none.
+    #[error(
+        "`{time}` is no time for `{name}`\nhelp: write e.g. `500ms`, `1.5s` or `2m`; a bare number is seconds"
+    )]
+    BadTime {
+        /// Of which limit.
+        name: String,
+        /// As written.
+        time: String,
+    },
+    /// An origin that is none.
+    #[error("`{name}` cannot be counted from `{origin}`\nhelp: write `@planned` or `@sent`")]
+    UnknownOrigin {
+        /// Of which limit.
+        name: String,
+        /// As written.
+        origin: String,
+    },
+    /// An origin where none counts.
+    #[error(
+        "`{name}` lies between chunks, so it is counted from neither plan nor send\nhelp: leave `@{origin}` out"
+    )]
+    NoOrigin {
+        /// Of which limit.
+        name: String,
+        /// As written.
+        origin: String,
+    },
+    /// A limit that was there already.
+    #[error("`{name}` has two limits\nhelp: leave one of them out")]
+    Twice {
+        /// Which.
+        name: String,
+    },
+}
+
+fn known_names(nearest: Option<&str>) -> String {
+    let known = Quantity::ALL.map(|quantity| format!("`{}`", quantity.name()));
+    let known = format!("known are {}", known.join(", "));
+    match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`? {known}"),
+        None => known,
+    }
+}
+
+impl Slo {
+    /// Reads `ttft=500ms,tpot=50ms,e2e=5s`. Names may be in any case; `@planned` or `@sent` after
+    /// a name or a time says where it is counted from, `origin` where nothing says so.
+    pub fn parse(text: &str, origin: Origin) -> Result<Self, BadSlo> {
+        let mut objectives: Vec<Objective> = Vec::new();
+        if text.trim().is_empty() {
+            return Err(BadSlo::Empty);
+        }
+        for item in text.split(',') {
+            let objective = Objective::parse(item.trim(), origin)?;
+            let quantity = objective.quantity;
+            if objectives.iter().any(|known| known.quantity == quantity) {
+                let name = quantity.name().to_owned();
+                return Err(BadSlo::Twice { name });
+            }
+            objectives.push(objective);
+        }
+        Ok(Self { objectives })
+    }
+}
+
+impl Objective {
+    fn parse(item: &str, default: Origin) -> Result<Self, BadSlo> {
+        let no_limit = || BadSlo::NoLimit {
+            item: item.to_owned(),
+        };
+        let (left, right) = item.split_once('=').ok_or_else(no_limit)?;
+        let (name, before) = without_origin(left);
+        let (time, after) = without_origin(right);
+        if name.is_empty() || (before.is_some() && after.is_some()) {
+            return Err(no_limit());
+        }
+        let quantity = Quantity::parse(name)?;
+        let limit_seconds = seconds(time).ok_or_else(|| BadSlo::BadTime {
+            name: quantity.name().to_owned(),
+            time: time.to_owned(),
+        })?;
+        Ok(Self {
+            quantity,
+            limit_seconds,
+            origin: quantity.origin(before.or(after), default)?,
+        })
+    }
+}
+
+impl Quantity {
+    fn parse(name: &str) -> Result<Self, BadSlo> {
+        let is_meant = |quantity: &Self| quantity.name().eq_ignore_ascii_case(name);
+        Self::ALL.into_iter().find(is_meant).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name);
+            BadSlo::UnknownName {
+                name: name.to_owned(),
+                nearest: nearest(name, known).map(str::to_owned),
+            }
+        })
+    }
+
+    fn origin(self, written: Option<&str>, default: Origin) -> Result<Option<Origin>, BadSlo> {
+        let Some(written) = written else {
+            return Ok((!self.lies_between_chunks()).then_some(default));
+        };
+        let (name, origin) = (self.name().to_owned(), written.to_owned());
+        if self.lies_between_chunks() {
+            return Err(BadSlo::NoOrigin { name, origin });
+        }
+        match written.to_ascii_lowercase().as_str() {
+            "planned" => Ok(Some(Origin::Planned)),
+            "sent" => Ok(Some(Origin::Sent)),
+            _ => Err(BadSlo::UnknownOrigin { name, origin }),
+        }
+    }
+}
+
+/// A text and what follows its `@`.
+fn without_origin(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('@') {
+        Some((text, origin)) => (text.trim(), Some(origin.trim())),
+        None => (text.trim(), None),
+    }
+}
+
+/// `500ms`, `1.5s`, `2m` or bare seconds; `None` for what is no positive time.
+fn seconds(text: &str) -> Option<f64> {
+    let lower = text.to_lowercase();
+    let units = [
+        ("ms", 1e-3),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("", 1.0),
+    ];
+    let (number, unit) = units
+        .into_iter()
+        .find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, factor)))?;
+    let seconds = number.trim_end().parse::<f64>().ok()? * unit;
+    (seconds > 0.0 && seconds <= LONGEST).then_some(seconds)
+}

@@ -1,0 +1,377 @@
+//! The window in which the load is full, to the event, and what was served in it.
+//!
+//! Ramp and drain are no load that anybody asked for: what is averaged over them depends on how
+//! long the run was. Two passes: [`Flights`] finds each part's window from starts and ends,
+//! [`Steady`] is what the rows did within it. Windows never cross parts, as their instants lie on
+//! different clocks; counts, seconds and durations of several windows add up.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::interval::real;
+use crate::latency::{Origins, Row};
+use crate::percentile::Summary;
+
+#[cfg(test)]
+mod tests;
+
+/// How the queries were sent, in seconds where it is a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// So many in flight: the next goes when one is over.
+    Closed {
+        /// How many.
+        concurrency: u64,
+        /// A time below that number which does not end the window: from a query's end to the
+        /// start of the next one.
+        tolerance: f64,
+    },
+    /// By a plan, whatever is in flight.
+    Open {
+        /// How long the rate grew, from the first arrival.
+        ramp: f64,
+    },
+}
+
+/// The window of one part, in seconds on its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Window {
+    /// Its start.
+    pub from: f64,
+    /// Its end.
+    pub until: f64,
+    /// Queries in flight, averaged over its time.
+    pub mean_in_flight: f64,
+    /// Short times below the concurrency that it bridges.
+    pub dips: u64,
+    /// The longest of them; `None` without any.
+    pub longest_dip: Option<f64>,
+    /// Other stretches of full load in this part that it does not reach, as the load was down
+    /// for longer than the tolerance in between. The window is the longest stretch.
+    pub other_stretches: u64,
+}
+
+/// Why a part has no window.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum NotSteady {
+    /// No query has a start and an end.
+    #[error("no query was in flight")]
+    NoQueries,
+    /// The concurrency was never reached.
+    #[error("at most {most} of {wanted} queries were in flight")]
+    NeverFull {
+        /// The most that were in flight.
+        most: u64,
+        /// The concurrency.
+        wanted: u64,
+    },
+    /// The last arrival came before the ramp was over.
+    #[error("the last query came before the ramp was over")]
+    StillRamping,
+    /// All arrivals came at once.
+    #[error("all queries came at once")]
+    NoTime,
+}
+
+/// Starts and ends of queries, by part.
+#[derive(Debug, Clone, Default)]
+pub struct Flights {
+    parts: BTreeMap<u32, Vec<Flight>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    arrival: f64,
+    start: f64,
+    end: f64,
+}
+
+/// A time in which the number in flight does not change.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    from: f64,
+    until: f64,
+    in_flight: u64,
+}
+
+/// What was served on the way to [`Steady`].
+#[derive(Debug, Clone, Default)]
+pub struct Served {
+    windows: BTreeMap<u32, Window>,
+    completed: u64,
+    failed: u64,
+    tokens: f64,
+    has_unknown_tokens: bool,
+    first_token: Origins<Vec<f64>>,
+    total: Origins<Vec<f64>>,
+}
+
+/// What was served while the load was full, over the windows of all parts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Steady {
+    /// Length of the windows together.
+    pub seconds: f64,
+    /// Queries in flight, averaged over that time.
+    pub mean_in_flight: f64,
+    /// Answered queries that ended in it.
+    pub completed: u64,
+    /// Queries that ended in it without an answer.
+    pub failed: u64,
+    /// Answered queries per second.
+    pub requests_per_second: f64,
+    /// Tokens of answered queries that came in that time, per second, a query's tokens being
+    /// shared among its chunks. `None` if a query that was under way does not know its tokens.
+    pub output_tokens_per_second: Option<f64>,
+    /// To the first token, of answered queries that lie wholly inside.
+    pub first_token_seconds: Origins<Option<Summary>>,
+    /// To the end, of the same.
+    pub total_seconds: Origins<Option<Summary>>,
+}
+
+impl Flights {
+    /// Takes one query in, answered or not: a failed one was in flight too.
+    pub fn push(&mut self, row: &Row) {
+        let (Some(start), Some(end)) = (row.start, row.end) else {
+            return;
+        };
+        let arrival = row.due.unwrap_or(start);
+        let is_time = start.is_finite() && end.is_finite() && arrival.is_finite();
+        if is_time && end >= start {
+            let flight = Flight {
+                arrival,
+                start,
+                end,
+            };
+            self.parts.entry(row.part).or_default().push(flight);
+        }
+    }
+
+    /// Starts and ends of the queries of one part.
+    pub fn spans(&self, part: u32) -> Vec<(f64, f64)> {
+        let flights = self.parts.get(&part).into_iter().flatten();
+        flights.map(|flight| (flight.start, flight.end)).collect()
+    }
+
+    /// The window of each part that has a query.
+    pub fn windows(&self, load: Load) -> BTreeMap<u32, Result<Window, NotSteady>> {
+        self.parts
+            .iter()
+            .map(|(part, flights)| (*part, window(flights, load)))
+            .collect()
+    }
+}
+
+fn window(flights: &[Flight], load: Load) -> Result<Window, NotSteady> {
+    let spans: Vec<(f64, f64)> = flights
+        .iter()
+        .map(|flight| (flight.start, flight.end))
+        .collect();
+    let levels = levels(&spans);
+    let mut window = match load {
+        Load::Closed {
+            concurrency,
+            tolerance,
+        } => longest_full(&levels, concurrency, tolerance)?,
+        Load::Open { ramp } => between_arrivals(flights, ramp)?,
+    };
+    window.mean_in_flight = mean_in_flight(&levels, window.from, window.until);
+    Ok(window)
+}
+
+/// How many queries are in flight from each event to the next.
+fn levels(spans: &[(f64, f64)]) -> Vec<Level> {
+    // Without a length a query is never in flight, and its end must not come before its start.
+    let spans = spans.iter().filter(|(start, end)| end > start);
+    let mut events: Vec<(f64, bool)> = spans
+        .flat_map(|(start, end)| [(*start, true), (*end, false)])
+        .collect();
+    // At one instant starts come first: what is in flight is never negative.
+    events.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)));
+    let mut in_flight = 0_u64;
+    let mut levels = Vec::with_capacity(events.len());
+    for pair in events.windows(2) {
+        let [(from, is_start), (until, _)] = [pair[0], pair[1]];
+        in_flight = if is_start {
+            in_flight + 1
+        } else {
+            in_flight - 1
+        };
+        if until > from {
+            levels.push(Level {
+                from,
+                until,
+                in_flight,
+            });
+        }
+    }
+    levels
+}
+
+fn longest_full(levels: &[Level], concurrency: u64, tolerance: f64) -> Result<Window, NotSteady> {
+    let mut stretches: Vec<Window> = Vec::new();
+    for level in levels.iter().filter(|level| level.in_flight >= concurrency) {
+        match stretches.last_mut() {
+            Some(last) if level.from - last.until <= tolerance.max(0.0) => {
+                let dip = level.from - last.until;
+                if dip > 0.0 {
+                    last.dips += 1;
+                    last.longest_dip = Some(last.longest_dip.map_or(dip, |most| most.max(dip)));
+                }
+                last.until = level.until;
+            }
+            _ => stretches.push(Window::new(level.from, level.until)),
+        }
+    }
+    let others = stretches.len().saturating_sub(1) as u64;
+    let length = |window: &Window| window.until - window.from;
+    let longest = stretches
+        .into_iter()
+        .max_by(|left, right| length(left).total_cmp(&length(right)));
+    match (longest, levels.iter().map(|level| level.in_flight).max()) {
+        (Some(window), _) => Ok(Window {
+            other_stretches: others,
+            ..window
+        }),
+        (None, Some(most)) => Err(NotSteady::NeverFull {
+            most,
+            wanted: concurrency,
+        }),
+        (None, None) => Err(NotSteady::NoQueries),
+    }
+}
+
+fn between_arrivals(flights: &[Flight], ramp: f64) -> Result<Window, NotSteady> {
+    let arrivals = || flights.iter().map(|flight| flight.arrival);
+    let first = arrivals().min_by(f64::total_cmp);
+    let last = arrivals().max_by(f64::total_cmp);
+    let (first, until) = first.zip(last).ok_or(NotSteady::NoQueries)?;
+    let from = first + ramp.max(0.0);
+    if until > from {
+        Ok(Window::new(from, until))
+    } else if until > first {
+        Err(NotSteady::StillRamping)
+    } else {
+        Err(NotSteady::NoTime)
+    }
+}
+
+/// Queries in flight, averaged over the time from `from` to `until`.
+fn mean_in_flight(levels: &[Level], from: f64, until: f64) -> f64 {
+    let within = levels.iter().map(|level| {
+        let seconds = level.until.min(until) - level.from.max(from);
+        seconds.max(0.0) * real(level.in_flight)
+    });
+    within.sum::<f64>() / (until - from)
+}
+
+/// Queries in flight, averaged over each of `count` equal blocks of the time from `from` to
+/// `until`.
+pub(crate) fn block_means(spans: &[(f64, f64)], from: f64, until: f64, count: u32) -> Vec<f64> {
+    let width = (until - from) / f64::from(count);
+    let mut means = vec![0.0; count as usize];
+    for (start, end) in spans {
+        let (start, end) = (start.max(from), end.min(until));
+        for (block, mean) in (0..count).zip(&mut means) {
+            let block_start = from + width * f64::from(block);
+            let seconds = end.min(block_start + width) - start.max(block_start);
+            *mean += seconds.max(0.0) / width;
+        }
+    }
+    means
+}
+
+impl Window {
+    fn new(from: f64, until: f64) -> Self {
+        Self {
+            from,
+            until,
+            mean_in_flight: 0.0,
+            dips: 0,
+            longest_dip: None,
+            other_stretches: 0,
+        }
+    }
+
+    /// Its length in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.until - self.from
+    }
+
+    /// Whether an instant of its part lies in it. The start is outside and the end inside: a
+    /// window that begins and ends with the end of a query then holds as many ends as queries.
+    pub fn holds(&self, instant: f64) -> bool {
+        self.from < instant && instant <= self.until
+    }
+}
+
+impl Served {
+    /// Nothing yet, within these windows: those that [`Flights::windows`] found.
+    pub fn within(windows: BTreeMap<u32, Window>) -> Self {
+        Self {
+            windows,
+            ..Self::default()
+        }
+    }
+
+    /// Takes one query in. A part without a window serves nothing.
+    pub fn push(&mut self, row: &Row) {
+        let (Some(window), Some(start), Some(end)) =
+            (self.windows.get(&row.part), row.start, row.end)
+        else {
+            return;
+        };
+        let ends_inside = window.holds(end);
+        if !row.is_answered {
+            self.failed += u64::from(ends_inside);
+            return;
+        }
+        if ends_inside {
+            self.completed += 1;
+            if start >= window.from {
+                let latency = row.latency();
+                self.first_token.extend(latency.first_token);
+                self.total.extend(latency.total);
+            }
+        }
+        if start < window.until && end > window.from {
+            match row.output_tokens {
+                Some(tokens) => self.tokens += real(tokens) * share_inside(row, end, window),
+                None => self.has_unknown_tokens = true,
+            }
+        }
+    }
+
+    /// What came together; `None` without a window.
+    pub fn finish(self) -> Option<Steady> {
+        let seconds: f64 = self.windows.values().map(Window::seconds).sum();
+        if seconds <= 0.0 {
+            return None;
+        }
+        let flight_seconds: f64 = self
+            .windows
+            .values()
+            .map(|window| window.mean_in_flight * window.seconds())
+            .sum();
+        Some(Steady {
+            seconds,
+            mean_in_flight: flight_seconds / seconds,
+            completed: self.completed,
+            failed: self.failed,
+            requests_per_second: real(self.completed) / seconds,
+            output_tokens_per_second: (!self.has_unknown_tokens).then(|| self.tokens / seconds),
+            first_token_seconds: self.first_token.summary(),
+            total_seconds: self.total.summary(),
+        })
+    }
+}
+
+/// The share of a reply that came inside the window: by chunks, or all of it with the end.
+fn share_inside(row: &Row, end: f64, window: &Window) -> f64 {
+    if row.chunks.is_empty() {
+        return if window.holds(end) { 1.0 } else { 0.0 };
+    }
+    let inside = row.chunks.iter().filter(|chunk| window.holds(**chunk));
+    real(inside.count() as u64) / real(row.chunks.len() as u64)
+}

@@ -309,6 +309,14 @@ pub(crate) struct ProfileArgs {
     /// Begin every prompt with a text of its own, so that no prefix cache knows it
     #[arg(long, help_heading = "Workload")]
     pub(crate) unique_prefix: bool,
+    /// Limits that a good reply keeps, like ttft=500ms,tpot=50ms,e2e=5s: verdict per row, goodput
+    #[arg(
+        long,
+        value_name = "LIMITS",
+        env = "IPW_SLO",
+        help_heading = "Workload"
+    )]
+    pub(crate) slo: Option<String>,
     /// A generation parameter sent with each request, typed as JSON; repeat for more
     #[arg(long, value_name = "K=V", help_heading = "Workload")]
     #[serde(deserialize_with = "table_of_json")]

@@ -7,6 +7,7 @@ mod error;
 mod failures;
 mod grading;
 mod hardware;
+mod load;
 mod next;
 mod observe;
 mod quality;

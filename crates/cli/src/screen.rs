@@ -2,6 +2,8 @@
 //!
 //! A closed pipe is not an error: whoever closed it has seen enough.
 
+mod loaded;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -9,6 +11,7 @@ use std::path::Path;
 use ipw_core::text::{excerpt, printable};
 use ipw_store::Overview;
 use ipw_store::overview::{Distribution, EnergyTotals};
+use serde_json::Value;
 
 use crate::error::CliError;
 use crate::failures;
@@ -61,6 +64,7 @@ pub(crate) fn error(error: &CliError) {
 pub(crate) fn overview(
     head: &[(&str, String)],
     overview: &Overview,
+    load: &Value,
     notes: &[String],
     directory: &Path,
 ) -> String {
@@ -79,7 +83,11 @@ pub(crate) fn overview(
     for line in answers(overview) {
         let _ = writeln!(text, "{line}");
     }
-    if let Some(table) = latencies(overview, width()) {
+    for line in loaded::lines(load) {
+        let _ = writeln!(text, "{line}");
+    }
+    let table = loaded::table(load, overview, width()).or_else(|| latencies(overview, width()));
+    if let Some(table) = table {
         let _ = writeln!(text, "\n{table}");
     }
     let failures = failures::lines(overview);

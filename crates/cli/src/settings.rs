@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use ipw_analysis::latency::Origin;
+use ipw_analysis::slo::Slo;
 use ipw_clients::{ClientSpec, KeySource};
 use ipw_core::params::Params;
 use ipw_core::secret::looks_secret;
@@ -88,6 +90,7 @@ pub(crate) fn resolve(
             seed: args.seed.unwrap_or(0),
             retries: args.retries.unwrap_or(0),
             unique_prefix: args.unique_prefix,
+            slo: slo(args)?,
             warmup: args.warmup.unwrap_or(WARMUP),
             request_timeout: args
                 .request_timeout
@@ -186,6 +189,7 @@ impl ProfileArgs {
             repeat,
             seed,
             retries,
+            slo,
             system,
             warmup
         );
@@ -246,6 +250,14 @@ fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         gpus: args.gpu.clone(),
         service_host,
     })
+}
+
+/// The limits as they were written, if they can be read.
+fn slo(args: &ProfileArgs) -> Result<Option<String>, CliError> {
+    if let Some(text) = &args.slo {
+        Slo::parse(text, Origin::Sent).map_err(|error| CliError::usage(error.to_string()))?;
+    }
+    Ok(args.slo.clone())
 }
 
 /// One after the other, unless somebody says otherwise.

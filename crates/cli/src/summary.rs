@@ -50,6 +50,7 @@ pub(crate) fn new(
         telemetry: None,
         efficiency: None,
         overview: None,
+        load: None,
     }
 }
 

@@ -25,6 +25,17 @@ pub struct Record {
     pub energy: QueryEnergy,
     /// Whether it is right.
     pub grade: Grade,
+    /// Whether it kept the limits; `None` where there are none.
+    pub kept: Option<Kept>,
+}
+
+/// How a reply kept the limits that a good one keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// All of them; `None` when a latency is not known.
+    pub is_met: Option<bool>,
+    /// Those that it missed, or `failed`.
+    pub missed: Vec<&'static str>,
 }
 
 impl Record {
@@ -219,6 +230,7 @@ mod tests {
             },
             energy: QueryEnergy::default(),
             grade: Grade::unscored(None, "no scorer"),
+            kept: None,
         }
     }
 

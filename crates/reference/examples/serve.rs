@@ -14,7 +14,9 @@ use ipw_reference::{Script, Service};
 use ipw_runner::SystemClock;
 
 fn main() {
-    let words = std::env::args().nth(1).map_or(16, |words| words.parse().unwrap());
+    let words = std::env::args()
+        .nth(1)
+        .map_or(16, |words| words.parse().unwrap());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let service = Service::start(clock, move |_| Script::words(words)).unwrap();
     println!("{}", service.url());

@@ -11,7 +11,7 @@ use ipw_core::energy::QueryEnergy;
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::reading::Window;
-use ipw_core::record::Record;
+use ipw_core::record::{Kept, Record};
 use ipw_core::reply::Reply;
 use ipw_core::rollup::Basis;
 use ipw_core::sink::{Sink, SinkError};
@@ -35,6 +35,9 @@ pub(crate) struct Landed {
     pub(crate) ticket: Ticket,
 }
 
+/// Says how a reply kept its limits.
+pub type Judge = Arc<dyn Fn(&Record) -> Kept + Send + Sync>;
+
 /// Says whether a reply is right.
 pub type Grader = Arc<dyn Fn(&Query, &Reply) -> Grade + Send + Sync>;
 
@@ -52,6 +55,7 @@ impl<S: Sink + Send + 'static> Assembler<S> {
         mut sink: S,
         notifier: Notifier,
         grader: Grader,
+        judge: Option<Judge>,
     ) -> std::io::Result<Self> {
         let (sender, receiver) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -62,7 +66,14 @@ impl<S: Sink + Send + 'static> Assembler<S> {
                 let landed = receiver.iter().inspect(|_| {
                     left.fetch_sub(1, Ordering::Relaxed);
                 });
-                let assembled = assemble(landed, &session, &mut sink, &notifier, &grader);
+                let assembled = assemble(
+                    landed,
+                    &session,
+                    &mut sink,
+                    &notifier,
+                    &grader,
+                    judge.as_ref(),
+                );
                 (sink, assembled)
             })?;
         Ok(Self {
@@ -99,6 +110,7 @@ fn assemble(
     sink: &mut dyn Sink,
     notifier: &Notifier,
     grader: &Grader,
+    judge: Option<&Judge>,
 ) -> Result<(), SinkError> {
     for landed in landed {
         let Landed {
@@ -113,14 +125,16 @@ fn assemble(
             None => QueryEnergy::default(),
         };
         let grade = grader(&query, &reply);
-        let record = Record {
+        let mut record = Record {
             query,
             part,
             due,
             reply,
             energy,
             grade,
+            kept: None,
         };
+        record.kept = judge.as_ref().map(|judge| judge(&record));
         notifier.send(finished(&record));
         sink.append(record)?;
     }

@@ -25,7 +25,7 @@ pub mod tolerance;
 mod workload;
 
 pub use arrivals::{Arrivals, Process, Rate};
-pub use assemble::Grader;
+pub use assemble::{Grader, Judge};
 pub use clock::SystemClock;
 pub use done::Done;
 pub use interrupt::{Interrupt, Interrupter};

@@ -85,6 +85,9 @@ pub struct Load {
     /// Whether every prompt begins with a text of its own, so that no cache knows it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unique_prefix: bool,
+    /// Limits that a good reply keeps, as they were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<String>,
     /// Queries before the first that counts.
     pub warmup: u32,
     /// How long one query may take.

@@ -12,7 +12,7 @@ use ipw_datasets::{Dataset, DatasetError};
 use ipw_telemetry::{SelfTest, Session};
 use serde_json::Map;
 
-use crate::assemble::{Assembler, Grader};
+use crate::assemble::{Assembler, Grader, Judge};
 use crate::dispatch::Dispatch;
 use crate::schedule::TraceError;
 use crate::sending::send_all;
@@ -29,6 +29,8 @@ pub struct Parts<'a> {
     pub session: Arc<Session>,
     /// Who says whether replies are right.
     pub grader: Grader,
+    /// Who says how they kept their limits; `None` without limits.
+    pub judge: Option<Judge>,
     /// The clock of this part.
     pub clock: Arc<dyn Clock>,
     /// The number of this part.
@@ -102,6 +104,7 @@ pub async fn run<S: Sink + Send + 'static>(
         sink,
         notices.notifier(),
         Arc::clone(&parts.grader),
+        parts.judge.clone(),
     )?;
     let sent = warm_up_and_send(&dispatch, parts, &assembler, notices).await;
     let (sink, stored) = assembler.finish();

@@ -9,6 +9,7 @@ pub mod events;
 mod features;
 mod file;
 mod framing;
+pub mod instants;
 mod ipc;
 mod lock;
 pub mod output;

@@ -76,6 +76,8 @@ pub struct Summary {
     pub efficiency: Option<Value>,
     /// What came out; `None` while it runs.
     pub overview: Option<Overview>,
+    /// Latencies with their intervals, the steady window, SLO and queue; `None` while it runs.
+    pub load: Option<Value>,
 }
 
 /// Versions of what made a run.

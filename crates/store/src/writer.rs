@@ -76,6 +76,8 @@ pub struct Finished {
     pub overview: Overview,
     /// What the summary says of the sources.
     pub telemetry: Value,
+    /// What it says of the load.
+    pub load: Value,
     /// The run that was there before and could not be removed or is kept, with the reason.
     pub kept_aside: Option<PathBuf>,
     /// What went wrong without costing a row.
@@ -142,7 +144,7 @@ impl RunWriter {
     pub fn finish(
         self,
         status: Status,
-        change: impl FnOnce(&mut Summary, &Overview),
+        change: impl FnOnce(&mut Summary, &Overview, &Run),
     ) -> Result<Finished, StoreError> {
         drop(self.sender);
         let Written { mut summary } = self.thread.join().map_err(|_| StoreError::WriterGone)??;
@@ -153,11 +155,12 @@ impl RunWriter {
                 with_causes(&error)
             ));
         }
-        let overview = Overview::of(&Run::open(&self.directory)?)?;
+        let run = Run::open(&self.directory)?;
+        let overview = Overview::of(&run)?;
         summary.total_queries = overview.rows;
         summary.status = status;
         summary.overview = Some(overview.clone());
-        change(&mut summary, &overview);
+        change(&mut summary, &overview, &run);
         summary.write(&self.directory)?;
         Lock::release(&self.directory);
         let kept_aside = match (self.aside, status) {
@@ -167,6 +170,7 @@ impl RunWriter {
         Ok(Finished {
             overview,
             telemetry: summary.telemetry.unwrap_or_default(),
+            load: summary.load.unwrap_or_default(),
             kept_aside,
             warnings,
         })

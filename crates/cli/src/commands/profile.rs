@@ -28,7 +28,7 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
-use crate::{clients, grading, next, quality, screen, settings, signals, summary};
+use crate::{clients, grading, load, next, quality, screen, settings, signals, summary};
 
 pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -119,6 +119,7 @@ impl Profile {
             dataset: &*self.dataset,
             session: Arc::clone(&hardware.session),
             grader: grading::grader(),
+            judge: load::judge(&self.plan.load),
             clock: Arc::clone(&self.clock),
             part,
             done,
@@ -279,10 +280,13 @@ impl Profile {
         hardware: &Hardware,
         warm: &[SelfTest],
     ) -> Result<Finished, StoreError> {
-        writer.finish(status_of(went), |summary, overview| {
+        writer.finish(status_of(went), |summary, overview, run| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
             summary.telemetry = Some(hardware.summary(elapsed, warm));
             summary.efficiency = Some(json!(grading::efficiency(overview)));
+            // A run that cannot be read again says so elsewhere.
+            let load = load::findings(run, &self.plan.load).ok();
+            summary.load = load.map(|load| json!(load));
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {
                 Err(error) => Some(with_causes(error)),
@@ -369,7 +373,13 @@ impl Profile {
             ("status", status.label().to_owned()),
         ];
         let notes = quality::notes(overview, &finished.telemetry);
-        screen::print(&screen::overview(&head, overview, &notes, directory));
+        screen::print(&screen::overview(
+            &head,
+            overview,
+            &finished.load,
+            &notes,
+            directory,
+        ));
     }
 }
 

@@ -33,7 +33,14 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
         ("status", status(summary)),
     ];
     let notes = quality::notes(&overview, summary.get("telemetry").unwrap_or(&Value::Null));
-    screen::print(&screen::overview(&head, &overview, &notes, run.directory()));
+    let load = summary.get("load").unwrap_or(&Value::Null);
+    screen::print(&screen::overview(
+        &head,
+        &overview,
+        load,
+        &notes,
+        run.directory(),
+    ));
     Ok(Exit::Done)
 }
 

@@ -75,6 +75,7 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     plan.load.seed = args.seed.unwrap_or(plan.load.seed);
     plan.load.retries = args.retries.unwrap_or(plan.load.retries);
     plan.load.unique_prefix |= args.unique_prefix;
+    plan.load.slo = super::slo(args)?.or(plan.load.slo);
     plan.load.duration = args.duration.map(|Span(time)| time).or(plan.load.duration);
     plan.load.ramp = args.ramp.map_or(plan.load.ramp, |Span(ramp)| ramp);
     let asked = generation(args, &plan.client.id)?;

@@ -449,3 +449,67 @@ fn five_thousand_streams_at_a_time_without_an_error_of_ours() {
     assert_eq!(complete, 5000);
     assert_eq!(most_at_once(&place.service.log()), 5000);
 }
+
+#[test]
+fn limits_have_a_verdict_per_row_and_the_steady_time_is_told() {
+    let place = Place::new(|received| Script {
+        // Every fourth is slow.
+        first_token: Duration::from_millis(if received.number % 4 == 0 { 400 } else { 50 }),
+        gap: Duration::from_millis(5),
+        fault: (received.number == 6).then(|| Fault::Status(500, "broken".to_owned())),
+        ..Script::words(4)
+    });
+    let args = [
+        "--concurrency",
+        "4",
+        "--warmup",
+        "0",
+        "--slo",
+        "ttft=200ms,tpot=1s",
+    ];
+    let ran = profile(&place, 80, &args);
+    let run = place.run_of("d");
+    let rows = rows(&run);
+    let met = rows
+        .iter()
+        .filter(|row| row["slo"]["is_met"] == json!(true))
+        .count();
+    assert_eq!(met, 59, "three of four, but for the one that failed");
+    let slow: Vec<_> = rows
+        .iter()
+        .filter(|row| row["slo"]["missed"] == "ttft")
+        .collect();
+    assert_eq!(slow.len(), 20);
+    assert_eq!(
+        rows.iter()
+            .filter(|row| row["slo"]["missed"] == "failed")
+            .count(),
+        1
+    );
+    let load = &summary(&run)["load"];
+    assert_eq!(load["slo"]["whole"]["met"], json!(59));
+    let steady = &load["steady"];
+    let in_flight = steady["mean_in_flight"].as_f64().unwrap();
+    assert!((3.5..=4.0).contains(&in_flight), "{steady}");
+    // The service's own log says how many came back in that time.
+    assert!(
+        steady["requests_per_second"].as_f64().unwrap() > 5.0,
+        "{steady}"
+    );
+    let p50 = &load["latency"]["total_seconds"]["sent"]["p50"];
+    assert!(p50["low"].as_f64() <= p50["value"].as_f64(), "{p50}");
+    assert_eq!(
+        load["latency"]["total_seconds"]["sent"]["p99"]["needs"],
+        json!(368)
+    );
+    for words in [
+        "4 at a time",
+        "steady for",
+        "% of queries kept it",
+        "n/a: too few",
+    ] {
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
+    let wrong = said(&mut place.profile(&["--slo", "speed=3s"]));
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+}

@@ -62,6 +62,7 @@ pub(super) fn columns() -> Vec<Column<Row>> {
         http(),
         headline(),
         service_timing(),
+        slo(),
     ]
 }
 
@@ -232,6 +233,27 @@ fn headline() -> Column<Row> {
         ],
     )
     .says("the energy that reports quote", "never")
+}
+
+fn slo() -> Column<Row> {
+    Column::group(
+        "slo",
+        vec![
+            Column::boolean("is_met", |row: &Row| row.record.kept.as_ref()?.is_met).says(
+                "whether the reply kept all limits of `--slo`",
+                "there are none, or a latency that they need was not measured",
+            ),
+            Column::made_text("missed", |row: &Row| {
+                let kept = row.record.kept.as_ref()?;
+                Some(kept.missed.join(",").into())
+            })
+            .says(
+                "the limits that it missed, or `failed`; empty if none",
+                "there are no limits",
+            ),
+        ],
+    )
+    .says("the limits that a good reply keeps", "never")
 }
 
 fn service_timing() -> Column<Row> {

@@ -83,6 +83,7 @@ fn record(index: u64, outcome: Outcome) -> Record {
         },
         energy: QueryEnergy::unknown(Reason::NoSource),
         grade: Grade::unscored(None, "no scorer"),
+        kept: None,
     }
 }
 
@@ -110,6 +111,7 @@ fn summary(directory: &Path) -> Summary {
         telemetry: None,
         efficiency: None,
         overview: None,
+        load: None,
     }
 }
 
@@ -158,7 +160,7 @@ fn finished_run(directory: &Path, rows: u64) {
     for index in 0..rows {
         writer.append(record(index, Outcome::Complete)).unwrap();
     }
-    writer.finish(Status::Complete, |_, _| {}).unwrap();
+    writer.finish(Status::Complete, |_, _, _| {}).unwrap();
 }
 
 fn temporary() -> (tempfile::TempDir, PathBuf) {
@@ -243,7 +245,7 @@ fn a_finished_run_has_every_row_in_order_with_its_values() {
         };
         writer.append(record(index, outcome)).unwrap();
     }
-    let finished = writer.finish(Status::Complete, |_, _| {}).unwrap();
+    let finished = writer.finish(Status::Complete, |_, _, _| {}).unwrap();
     assert!(finished.warnings.is_empty(), "{:?}", finished.warnings);
 
     let run = Run::open(&directory).unwrap();
@@ -357,7 +359,7 @@ fn the_old_run_is_kept_aside_until_the_new_one_is_complete() {
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
         let writer =
             RunWriter::start(run, summary(&directory), CommitPolicy::every(1), clock).unwrap();
-        writer.finish(status, |_, _| {}).unwrap();
+        writer.finish(status, |_, _, _| {}).unwrap();
         assert_eq!(aside.join("precious").exists(), expect_old);
     }
 }
@@ -387,7 +389,7 @@ fn a_run_without_rows_has_an_overview() {
     let (_parent, directory) = temporary();
     let clock = Arc::new(ManualClock::default());
     let writer = start(&directory, CommitPolicy::every(1), &clock);
-    let finished = writer.finish(Status::Complete, |_, _| {}).unwrap();
+    let finished = writer.finish(Status::Complete, |_, _, _| {}).unwrap();
     assert_eq!(finished.overview.rows, 0);
     assert_eq!(finished.overview.total_query_seconds, None);
     let again = Overview::of(&Run::open(&directory).unwrap()).unwrap();

@@ -59,7 +59,7 @@ pub(crate) fn once(rows: u64) -> anyhow::Result<String> {
     let copy = phase.end(clock.now())?;
 
     let phase = Phase::begin(clock)?;
-    let finished = writer.finish(Status::Complete, |_, _| {})?;
+    let finished = writer.finish(Status::Complete, |_, _, _| {})?;
     let finish = phase.end(clock.now())?;
     ensure!(finished.warnings.is_empty(), "{:?}", finished.warnings);
 
@@ -199,6 +199,7 @@ fn summary(directory: &Path, clock: &SystemClock) -> Summary {
         telemetry: None,
         efficiency: None,
         overview: None,
+        load: None,
     }
 }
 
@@ -254,5 +255,6 @@ fn record() -> Record {
         },
         energy: QueryEnergy::default(),
         grade: Grade::unscored(None, "no scorer"),
+        kept: None,
     }
 }

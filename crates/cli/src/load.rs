@@ -1,0 +1,230 @@
+//! What a run says of its load: latencies with intervals, the steady window, SLOs, the queue.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use ipw_analysis::latency::{Latencies, LatencySummary, Origin, Row};
+use ipw_analysis::saturation::{Trend, queue_trend};
+use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
+use ipw_analysis::steady::{Flights, Load, NotSteady, Served, Steady, Window};
+use ipw_core::record::{self, Record};
+use ipw_core::time::Timestamp;
+use ipw_runner::Judge;
+use ipw_runner::plan::Load as Planned;
+use ipw_store::{Run, StoreError};
+use serde::Serialize;
+
+/// Longest time between a query's end and the start of the next one that does not end the window.
+const DIP: f64 = 0.05;
+/// Gaps between chunks that are kept at the most: more rows are thinned evenly.
+const MOST_GAPS: u64 = 10_000_000;
+
+/// What came out.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Findings {
+    /// How queries were sent, in words.
+    pub(crate) load: String,
+    /// Latencies over the whole run.
+    pub(crate) latency: LatencySummary,
+    /// Only every so many queries' gaps are in the pooled ones.
+    pub(crate) gaps_of_every: u64,
+    /// What was served while the load was full.
+    pub(crate) steady: Option<Steady>,
+    /// Why there is no such time, by part.
+    pub(crate) not_steady: BTreeMap<u32, NotSteady>,
+    /// Whether the queue grew, for an open loop of one part.
+    pub(crate) queue: Option<Trend>,
+    /// How the SLO was kept.
+    pub(crate) slo: Option<Kept>,
+}
+
+/// How an SLO was kept.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Kept {
+    /// As it was written.
+    pub(crate) objectives: String,
+    /// Where latencies count from that do not say.
+    pub(crate) counted_from: Origin,
+    /// Over the whole run.
+    pub(crate) whole: Goodput,
+    /// Over the queries that ended while the load was full, and per second of that time.
+    pub(crate) steady: Goodput,
+}
+
+/// Where a plan's SLO counts from unless it says: an open loop's users come by the plan.
+pub(crate) fn origin(load: &Planned) -> Origin {
+    if load.arrivals.is_open() {
+        Origin::Planned
+    } else {
+        Origin::Sent
+    }
+}
+
+/// Who says of each row whether it kept the plan's limits.
+pub(crate) fn judge(load: &Planned) -> Option<Judge> {
+    let slo = Slo::parse(load.slo.as_deref()?, origin(load)).ok()?;
+    Some(Arc::new(move |record| kept(&slo, record)))
+}
+
+fn kept(slo: &Slo, record: &Record) -> record::Kept {
+    let timing = &record.reply.timing;
+    let seconds = |instant: Timestamp| instant.seconds();
+    let chunks: Vec<f64> = timing.chunks.iter().copied().map(seconds).collect();
+    let verdict = slo.verdict(&Row {
+        part: record.part,
+        due: Some(seconds(record.due)),
+        start: Some(seconds(timing.start)),
+        sent: timing.sent.map(seconds),
+        first_token: timing.first_token.map(seconds),
+        first_answer_token: timing.first_answer_token.map(seconds),
+        end: Some(seconds(timing.end)),
+        chunks: &chunks,
+        output_tokens: record.reply.tokens.output,
+        is_answered: record.reply.outcome.is_answered(),
+    });
+    let names = |quantities: Vec<Quantity>| quantities.into_iter().map(Quantity::name).collect();
+    match verdict {
+        slo::Kept::Met => record::Kept {
+            is_met: Some(true),
+            missed: Vec::new(),
+        },
+        slo::Kept::Missed { missed } => record::Kept {
+            is_met: Some(false),
+            missed: names(missed),
+        },
+        slo::Kept::Unknown { .. } => record::Kept::default(),
+        slo::Kept::Failed => record::Kept {
+            is_met: Some(false),
+            missed: vec!["failed"],
+        },
+    }
+}
+
+/// Reads the rows twice: once for the windows, once for what lies in them.
+pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError> {
+    let mut flights = Flights::default();
+    let mut chunks = 0;
+    for_each(run, |row| {
+        flights.push(row);
+        chunks += row.chunks.len() as u64;
+    })?;
+    let gaps_of_every = chunks.div_ceil(MOST_GAPS).max(1);
+    let kind = match plan.arrivals.concurrency() {
+        Some(places) if !plan.arrivals.is_open() => Load::Closed {
+            concurrency: places.get() as u64,
+            tolerance: DIP,
+        },
+        _ => Load::Open {
+            ramp: plan.ramp.as_secs_f64(),
+        },
+    };
+    let (windows, not_steady) = split(flights.windows(kind));
+    let mut latencies = Latencies::default();
+    let mut served = Served::within(windows.clone());
+    let slo = plan
+        .slo
+        .as_deref()
+        .and_then(|text| Slo::parse(text, origin(plan)).ok());
+    let (mut tally, mut inside) = (slo.clone().map(Tally::new), slo.map(Tally::new));
+    let mut number = 0;
+    for_each(run, |row| {
+        served.push(row);
+        let window = windows.get(&row.part);
+        let is_inside = window
+            .zip(row.end)
+            .is_some_and(|(window, end)| window.holds(end));
+        for tally in tally
+            .iter_mut()
+            .chain(inside.iter_mut().filter(|_| is_inside))
+        {
+            tally.push(row);
+        }
+        let is_kept = number % gaps_of_every == 0;
+        number += 1;
+        latencies.push(&Row {
+            chunks: if is_kept { row.chunks } else { &[] },
+            ..*row
+        });
+    })?;
+    let seconds: f64 = windows.values().map(Window::seconds).sum();
+    let queue = plan.arrivals.is_open().then(|| {
+        let (part, window) = windows.first_key_value()?;
+        Some(queue_trend(
+            &flights.spans(*part),
+            window.from,
+            window.until,
+        ))
+    });
+    Ok(Findings {
+        load: in_words(plan),
+        latency: latencies.finish(),
+        gaps_of_every,
+        steady: served.finish(),
+        not_steady,
+        queue: queue.flatten(),
+        slo: tally.zip(inside).map(|(tally, inside)| Kept {
+            objectives: plan.slo.clone().unwrap_or_default(),
+            counted_from: origin(plan),
+            whole: tally.finish(None),
+            steady: inside.finish((seconds > 0.0).then_some(seconds)),
+        }),
+    })
+}
+
+type Windows = BTreeMap<u32, Window>;
+
+fn split(windows: BTreeMap<u32, Result<Window, NotSteady>>) -> (Windows, BTreeMap<u32, NotSteady>) {
+    let mut found = Windows::new();
+    let mut missing = BTreeMap::new();
+    for (part, window) in windows {
+        match window {
+            Ok(window) => drop(found.insert(part, window)),
+            Err(reason) => drop(missing.insert(part, reason)),
+        }
+    }
+    (found, missing)
+}
+
+fn in_words(plan: &Planned) -> String {
+    use ipw_runner::Arrivals;
+    let capped = |concurrency: &Option<std::num::NonZeroUsize>| {
+        concurrency.map_or(String::new(), |most| format!(", at most {most} at a time"))
+    };
+    let mut words = match &plan.arrivals {
+        Arrivals::Sequential => "one after the other".to_owned(),
+        Arrivals::Closed { concurrency } => format!("{concurrency} at a time"),
+        Arrivals::Open {
+            rate,
+            process,
+            concurrency,
+        } => format!(
+            "{} a second, {process}{}",
+            rate.per_second(),
+            capped(concurrency)
+        ),
+        Arrivals::Trace { concurrency, .. } => format!("by a trace{}", capped(concurrency)),
+    };
+    if !plan.ramp.is_zero() {
+        let _ = write!(words, ", growing for {:?}", plan.ramp);
+    }
+    words
+}
+
+/// Calls `each` with every row of the run.
+fn for_each(run: &Run, mut each: impl FnMut(&Row<'_>)) -> Result<(), StoreError> {
+    run.for_each(|row| {
+        each(&Row {
+            part: row.part,
+            due: row.due,
+            start: row.start,
+            sent: row.sent,
+            first_token: row.first_token,
+            first_answer_token: row.first_answer_token,
+            end: row.end,
+            chunks: row.chunks,
+            output_tokens: row.output_tokens,
+            is_answered: row.is_answered,
+        });
+    })
+}

@@ -174,7 +174,7 @@ pub(crate) struct ShowArgs {
 }
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
-#[derive(Debug, Default, Args, Deserialize)]
+#[derive(Debug, Clone, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ProfileArgs {
@@ -317,6 +317,15 @@ pub(crate) struct ProfileArgs {
         help_heading = "Workload"
     )]
     pub(crate) slo: Option<String>,
+    /// One run for each load, and a table over them: concurrency=1,2,4,8 or rate=1,2,4
+    #[arg(long, value_name = "AXIS=LIST", conflicts_with_all = ["resume", "plan"],
+          help_heading = "Workload")]
+    #[serde(skip)]
+    pub(crate) sweep: Option<Sweep>,
+    /// Double the concurrency (with `--rate` the rate) until more brings nothing more
+    #[arg(long, conflicts_with_all = ["sweep", "resume", "plan"], help_heading = "Workload")]
+    #[serde(skip)]
+    pub(crate) find_saturation: bool,
     /// A generation parameter sent with each request, typed as JSON; repeat for more
     #[arg(long, value_name = "K=V", help_heading = "Workload")]
     #[serde(deserialize_with = "table_of_json")]
@@ -441,6 +450,63 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "PATH", help_heading = "Configuration")]
     #[serde(skip)]
     pub(crate) plan: Option<PathBuf>,
+}
+
+/// The loads of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Sweep {
+    /// So many at a time.
+    Concurrency(Vec<NonZeroUsize>),
+    /// So many a second.
+    Rate(Vec<Rate>),
+    /// As many at a time as bring something.
+    Find,
+    /// As many a second as the service keeps up with.
+    FindRate,
+}
+
+impl Sweep {
+    /// What changes from step to step.
+    pub(crate) const fn axis(&self) -> &'static str {
+        match self {
+            Self::Concurrency(_) | Self::Find => "concurrency",
+            Self::Rate(_) | Self::FindRate => "rate",
+        }
+    }
+
+    /// Whether it ends where more brings nothing more.
+    pub(crate) const fn is_search(&self) -> bool {
+        matches!(self, Self::Find | Self::FindRate)
+    }
+}
+
+impl FromStr for Sweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
+            text.split(',').map(|one| one.trim().parse().ok()).collect()
+        }
+        let wrong = || format!("`{text}` is no sweep: write `concurrency=1,2,4` or `rate=0.5,1,2`");
+        let (axis, loads) = text.split_once('=').ok_or_else(wrong)?;
+        match axis.trim() {
+            "concurrency" => list(loads).map(Self::Concurrency).ok_or_else(wrong),
+            "rate" => list(loads).map(Self::Rate).ok_or_else(wrong),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl ProfileArgs {
+    /// The sweep that is asked for, if one is.
+    pub(crate) fn sweep(&self) -> Option<Sweep> {
+        let search = match self.rate {
+            Some(_) => Sweep::FindRate,
+            None => Sweep::Find,
+        };
+        let search = self.find_saturation.then_some(search);
+        self.sweep.clone().or(search)
+    }
 }
 
 /// `K=V`.

@@ -24,7 +24,10 @@ use args::{Cli, Command};
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Profile(profile) => commands::profile::run(*profile),
+        Command::Profile(profile) => match profile.sweep() {
+            Some(sweep) => commands::sweep::run(&profile, &sweep),
+            None => commands::profile::run(*profile),
+        },
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
         Command::Watch(watch) => commands::watch::run(&watch),

@@ -9,4 +9,5 @@ pub(crate) mod profile;
 #[cfg(feature = "engine")]
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod sweep;
 pub(crate) mod watch;

@@ -143,7 +143,8 @@ impl Profile {
         let done = self
             .conclude(&directory, aside.as_deref(), went, finished, notices)
             .and_then(|exit| self.still_measured(exit, &lost));
-        if done.is_ok() && client.in_process() && !self.args.quiet && !self.args.json {
+        let is_chatty = !self.args.quiet && !self.args.json && self.args.sweep().is_none();
+        if done.is_ok() && client.in_process() && is_chatty {
             let found = next::look(&self.clock).await;
             screen::print(&next::advice(&found, &directory.display().to_string()));
         }

@@ -1,6 +1,7 @@
 //! Load: the schedule is followed, nobody is dropped, both latencies are told.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use ipw_core::stats::quantile;
@@ -512,4 +513,60 @@ fn limits_have_a_verdict_per_row_and_the_steady_time_is_told() {
     }
     let wrong = said(&mut place.profile(&["--slo", "speed=3s"]));
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+}
+
+#[test]
+fn a_sweep_is_a_run_for_each_load_and_a_table_over_them() {
+    // Four places: more at a time only wait.
+    let busy = std::sync::Arc::new(std::sync::Mutex::new(vec![0_u64; 4]));
+    let place = Place::new(move |received| {
+        let mut busy = busy.lock().unwrap();
+        let place = usize::try_from(received.number).unwrap() % 4;
+        #[expect(clippy::disallowed_methods, reason = "the service's own queue")]
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap();
+        let now = u64::try_from(now.as_millis()).unwrap();
+        busy[place] = busy[place].max(now) + 40;
+        Script {
+            first_token: Duration::from_millis(busy[place] - now),
+            ..Script::words(3)
+        }
+    });
+    let dataset = place.jsonl("d", questions(20));
+    let mut command = place.profile(&[
+        "--dataset",
+        dataset.to_str().unwrap(),
+        "--warmup",
+        "0",
+        "--sweep",
+        "concurrency=1,4,16,32",
+        "--duration",
+        "1s",
+    ]);
+    let ran = said(&mut command);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let directory = place.runs().join("sweep_reference_d_concurrency");
+    let text = std::fs::read(directory.join("sweep.json")).unwrap();
+    let sweep: Value = serde_json::from_slice(&text).unwrap();
+    let points = sweep["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    let rate = |place: usize| points[place]["requests_per_second"].as_f64().unwrap();
+    assert!(rate(1) > 2.0 * rate(0), "{points:?}");
+    assert!(rate(3) < 1.5 * rate(1), "{points:?}");
+    assert_eq!(
+        sweep["knee"]["recommended"]["load"],
+        json!(4.0),
+        "{}",
+        sweep["knee"]
+    );
+    for point in points {
+        let run = Path::new(point["directory"].as_str().unwrap());
+        assert_eq!(summary(run)["status"], "complete");
+    }
+    assert!(
+        ran.out.contains("stopped growing after concurrency 4"),
+        "{}",
+        ran.out
+    );
 }

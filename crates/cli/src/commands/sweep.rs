@@ -1,0 +1,311 @@
+//! `ipw profile --sweep concurrency=1,2,4` and `--find-saturation`: one run for each load, and a
+//! table over all of them.
+
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ipw_analysis::saturation::{Knee, LEAST_GAIN, Step, knee};
+use ipw_core::slug::slug;
+use ipw_runner::Rate;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::profile;
+use crate::args::{ProfileArgs, Sweep};
+use crate::error::{CliError, Exit};
+use crate::{clients, screen};
+
+/// Loads that `--find-saturation` tries, each twice the one before.
+const DOUBLINGS: u32 = 12;
+
+/// What one load came to; `None` is not known.
+#[derive(Debug, Clone, Serialize)]
+struct Point {
+    load: f64,
+    directory: PathBuf,
+    requests_per_second: Option<f64>,
+    tokens_per_second: Option<f64>,
+    goodput: Option<f64>,
+    p50_seconds: Option<f64>,
+    p99_seconds: Option<f64>,
+    watts: Option<f64>,
+    joules_per_token: Option<f64>,
+    is_estimated: bool,
+    accuracy: Option<f64>,
+    failed: u64,
+    queue: Option<String>,
+}
+
+/// Runs every step, whatever became of the one before, unless it was interrupted.
+pub(crate) fn run(args: &ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError> {
+    let parent = directory(args, sweep);
+    std::fs::create_dir_all(&parent)
+        .with_context(|| format!("cannot create `{}`", parent.display()))?;
+    let mut points: Vec<Point> = Vec::new();
+    let mut worst = Exit::Done;
+    for load in loads(sweep) {
+        if !args.quiet && !args.json {
+            screen::talk(&format!("\n{} {load}", sweep.axis()));
+        }
+        let step = parent.join(format!(
+            "{}_{}",
+            sweep.axis(),
+            slug(&load.to_string(), "load")
+        ));
+        let mut own = args.clone();
+        own.output_dir = Some(step.clone());
+        match sweep {
+            Sweep::Rate(_) | Sweep::FindRate => own.rate = Some(rate(load)?),
+            Sweep::Concurrency(_) | Sweep::Find => own.concurrency = Some(places(load)),
+        }
+        let exit = match profile::run(own) {
+            Ok(exit) => exit,
+            // Failed queries are a finding; what makes a run impossible ends the sweep.
+            Err(error) if error.exit == Exit::Failed => {
+                screen::error(&error);
+                Exit::Failed
+            }
+            Err(error) => return Err(error),
+        };
+        points.push(point(load, &step)?);
+        if exit == Exit::Interrupted {
+            worst = exit;
+            break;
+        }
+        if exit != Exit::Done {
+            worst = exit;
+        }
+        if sweep.is_search() && (is_past(&points) || grew(&points)) {
+            break;
+        }
+    }
+    conclude(args, sweep, &parent, &points)?;
+    Ok(worst)
+}
+
+fn loads(sweep: &Sweep) -> Vec<f64> {
+    match sweep {
+        Sweep::Concurrency(places) => places.iter().map(|places| real(places.get())).collect(),
+        Sweep::Rate(rates) => rates.iter().map(|rate| rate.per_second()).collect(),
+        Sweep::Find | Sweep::FindRate => (0..DOUBLINGS).map(|n| f64::from(1_u32 << n)).collect(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 places")]
+fn real(places: usize) -> f64 {
+    places as f64
+}
+
+fn rate(load: f64) -> Result<Rate, CliError> {
+    Rate::try_from(load).map_err(CliError::usage)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it was a number of places"
+)]
+fn places(load: f64) -> NonZeroUsize {
+    NonZeroUsize::new(load as usize).unwrap_or(NonZeroUsize::MIN)
+}
+
+fn directory(args: &ProfileArgs, sweep: &Sweep) -> PathBuf {
+    let parent = args.output_dir.clone();
+    let model = args.model.as_deref();
+    let model = model.unwrap_or(if args.client_base_url.is_some() {
+        "model"
+    } else {
+        clients::DEFAULT_MODEL
+    });
+    let dataset = args.dataset.as_deref().unwrap_or("starter");
+    let dataset = Path::new(dataset)
+        .file_stem()
+        .map_or(dataset.into(), |stem| stem.to_string_lossy());
+    parent
+        .unwrap_or_else(|| PathBuf::from("runs"))
+        .join(format!(
+            "sweep_{}_{}_{}",
+            slug(model, "model"),
+            slug(&dataset, "dataset"),
+            sweep.axis()
+        ))
+}
+
+/// What the step's summary says.
+fn point(load: f64, step: &Path) -> Result<Point, CliError> {
+    let run = std::fs::read_dir(step)
+        .with_context(|| format!("cannot read `{}`", step.display()))?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.join("summary.json").exists())
+        .with_context(|| format!("no run in `{}`", step.display()))?;
+    let text = std::fs::read(run.join("summary.json")).context("reading the step's summary")?;
+    let summary: Value = serde_json::from_slice(&text).context("reading the step's summary")?;
+    let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64);
+    let basis = summary.pointer("/overview/energy/basis");
+    let is_estimated = basis.and_then(Value::as_array).is_some_and(|all| {
+        all.iter()
+            .any(|one| one.as_str().is_some_and(|one| one.ends_with("estimated")))
+    });
+    let total = "/load/latency/total_seconds/planned";
+    Ok(Point {
+        load,
+        requests_per_second: number("/load/steady/requests_per_second"),
+        tokens_per_second: number("/load/steady/output_tokens_per_second"),
+        goodput: number("/load/slo/steady/requests_per_second"),
+        p50_seconds: number(&format!("{total}/p50/value")),
+        p99_seconds: number(&format!("{total}/p99/value")),
+        watts: number("/overview/energy/watts"),
+        joules_per_token: number("/overview/energy/joules_per_output_token"),
+        is_estimated,
+        accuracy: number("/efficiency/accuracy/value").or_else(|| number("/efficiency/accuracy")),
+        failed: failed(&summary),
+        queue: summary
+            .pointer("/load/queue/verdict")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        directory: run,
+    })
+}
+
+fn failed(summary: &Value) -> u64 {
+    let outcomes = summary
+        .pointer("/overview/outcomes")
+        .and_then(Value::as_object);
+    let is_failed = |name: &str| name.starts_with("failed") || name == "timed_out";
+    outcomes
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| is_failed(name))
+        .filter_map(|(_, count)| count.as_u64())
+        .sum()
+}
+
+fn found(points: &[Point]) -> Knee {
+    let steps: Vec<Step> = points
+        .iter()
+        .filter_map(|point| {
+            Some(Step {
+                load: point.load,
+                throughput: point.requests_per_second?,
+                goodput: point.goodput,
+                latency: point.p50_seconds,
+            })
+        })
+        .collect();
+    knee(&steps, LEAST_GAIN)
+}
+
+/// Whether two loads beyond the knee brought nothing more: one may be chance.
+fn is_past(points: &[Point]) -> bool {
+    match found(points) {
+        Knee::Found { recommended, .. } => {
+            let beyond = points.iter().filter(|point| point.load > recommended.load);
+            beyond.count() >= 2
+        }
+        _ => false,
+    }
+}
+
+fn grew(points: &[Point]) -> bool {
+    points
+        .last()
+        .is_some_and(|point| point.queue.as_deref() == Some("growing"))
+}
+
+fn conclude(
+    args: &ProfileArgs,
+    sweep: &Sweep,
+    parent: &Path,
+    points: &[Point],
+) -> Result<(), CliError> {
+    let knee = found(points);
+    let summary = json!({ "axis": sweep.axis(), "points": points, "knee": knee });
+    let path = parent.join("sweep.json");
+    std::fs::write(&path, format!("{summary:#}\n"))
+        .with_context(|| format!("cannot write `{}`", path.display()))?;
+    if args.json {
+        screen::print(&format!(
+            "{}\n",
+            json!({ "event": "sweep", "sweep": summary })
+        ));
+    } else if !args.quiet {
+        screen::print(&table(sweep, points, &knee, &path));
+    }
+    Ok(())
+}
+
+fn table(sweep: &Sweep, points: &[Point], knee: &Knee, path: &Path) -> String {
+    let unknown = || "–".to_owned();
+    let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(unknown, show);
+    let mut text = format!(
+        "\n{:>11} {:>8} {:>8} {:>9} {:>9} {:>9} {:>7} {:>8} {:>6}\n",
+        sweep.axis(),
+        "req/s",
+        "goodput",
+        "p50",
+        "p99",
+        "tokens/s",
+        "W",
+        "J/token",
+        "right"
+    );
+    for point in points {
+        // An estimate is called one wherever it stands.
+        let mark = if point.is_estimated { "~" } else { "" };
+        let energy = |value: Option<f64>, digits: usize| {
+            value.map_or_else(unknown, |value| format!("{mark}{value:.digits$}"))
+        };
+        let _ = writeln!(
+            text,
+            "{:>11} {:>8} {:>8} {:>9} {:>9} {:>9} {:>7} {:>8} {:>6}",
+            point.load,
+            shown(point.requests_per_second, |value| format!("{value:.2}")),
+            shown(point.goodput, |value| format!("{value:.2}")),
+            shown(point.p50_seconds, screen::seconds),
+            shown(point.p99_seconds, screen::seconds),
+            shown(point.tokens_per_second, |value| format!("{value:.1}")),
+            energy(point.watts, 1),
+            energy(point.joules_per_token, 3),
+            shown(point.accuracy, |value| format!("{:.0} %", value * 100.0)),
+        );
+    }
+    if points.iter().any(|point| point.is_estimated) {
+        text.push_str("~ estimated, not measured\n");
+    }
+    let _ = writeln!(
+        text,
+        "\n{}\n{}",
+        saturation(sweep, points, knee),
+        path.display()
+    );
+    text
+}
+
+fn saturation(sweep: &Sweep, points: &[Point], knee: &Knee) -> String {
+    if grew(points) {
+        let load = points.last().map_or(0.0, |point| point.load);
+        return format!(
+            "At {} {load} the queue grew: the service does not keep up.",
+            sweep.axis()
+        );
+    }
+    match knee {
+        Knee::Found {
+            recommended,
+            beyond,
+            ..
+        } => format!(
+            "Throughput stopped growing after {} {}: {} brought no more.",
+            sweep.axis(),
+            recommended.load,
+            beyond.load
+        ),
+        Knee::NotReached { .. } => {
+            "Throughput still grew at the largest load: saturation was not reached.".to_owned()
+        }
+        Knee::CannotTell { .. } => "Too few steady steps to tell where it saturates.".to_owned(),
+    }
+}

@@ -239,3 +239,37 @@ fn every_row_has_joules_with_their_sigma_or_says_why_not() {
         assert_eq!(row["energy"]["shares"][0]["method"], method);
     }
 }
+
+/// Four at a time and by a schedule: the real server answers all of them.
+#[test]
+fn the_real_server_takes_load() {
+    let _busy = crate::common::all_cores();
+    // A server of its own: batches change the rounding, and so the answers that others compare.
+    let Some(server) = or_skip(LlamaServer::start(1)) else {
+        return;
+    };
+    for (name, load) in [
+        ("closed", &["--concurrency=4"][..]),
+        ("open", &["--rate=4", "--seed=1"]),
+    ] {
+        let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("llama-{name}"));
+        let place = format!("--output-dir={}", output.display());
+        let url = format!("--client-base-url={}", server.url());
+        let model = format!("--model={MODEL_NAME}");
+        let mut args = vec!["profile", "--client=openai", &url, &model, &place];
+        args.extend([
+            "--max-queries=12",
+            "--warmup=1",
+            "--param=max_tokens=12",
+            "--overwrite",
+        ]);
+        args.extend_from_slice(load);
+        let done = ipw(&args);
+        let shown = String::from_utf8_lossy(&done.stdout);
+        let talk = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(0), "{name}: {talk}");
+        assert!(shown.contains("queries   12"), "{shown}");
+        assert!(!shown.contains("failed"), "{shown}");
+        assert!(shown.contains("load "), "{shown}");
+    }
+}

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod demo;
 mod endurance;
+mod method;
 
 /// What people run by hand.
 #[derive(Debug, Parser)]
@@ -27,6 +28,8 @@ enum Command {
     Fuzz(endurance::FuzzArgs),
     /// A night of queries with faults and kills, as fast as it goes
     Night(endurance::NightArgs),
+    /// Compare attribution with simulated truth, and write the table into docs/method.md
+    Method(method::MethodArgs),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => endurance::fuzz(&args),
         Command::Night(args) => endurance::night(&args),
+        Command::Method(args) => method::run(&args),
     };
     done.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));

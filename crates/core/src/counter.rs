@@ -29,7 +29,7 @@ pub enum Step {
 
 /// More than any one domain draws: a wrap that implies more was a reset. The largest machines draw
 /// some kilowatts per socket or board.
-const LARGEST_POWER: Watts = Watts::from_watts(20_000.0);
+pub const LARGEST_POWER: Watts = Watts::from_watts(20_000.0);
 
 /// A counter being followed.
 #[derive(Debug, Clone, Copy)]

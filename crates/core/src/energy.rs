@@ -1,21 +1,14 @@
-//! Energy and power of a window, from the readings of one source (docs/method.md §6).
-//!
-//! One pure function for live and later use. Counters are edges; between two edges power is taken
-//! as constant, so an edge of the window that falls between them takes its share. A reset is a gap
-//! and a gap is never energy.
+//! Energy and power of a query: how a source is to be read, what it says, and what the sources add
+//! up to (docs/method.md §6). How energy is shared is in [`crate::attribution`].
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::counter::{Counter, Rollover, Step};
+use crate::counter::Rollover;
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
 use crate::source::{Domain, Method};
-use crate::time::Timestamp;
-use crate::units::{Joules, Watts};
-
-/// Below this share of the window, what was seen says too little to stand for a number.
-const LEAST_COVERAGE: f64 = 0.5;
+use crate::units::Joules;
 
 /// Why a number is null, or less than it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,8 +17,6 @@ pub enum Reason {
     NoSource,
     /// The service runs on another machine: local joules are not its own.
     RemoteService,
-    /// Several queries were in flight.
-    Shared,
     /// No reading falls into the window.
     NoReading,
     /// The counter started anew inside the window.
@@ -34,6 +25,8 @@ pub enum Reason {
     Gap,
     /// The readings end before the window does, or start after it.
     Partial,
+    /// Idle is unknown, and the steps that hold the query are mostly idle.
+    TooShort,
     /// A GPU does the work and nothing here measures it.
     GpuUnmeasured,
 }
@@ -44,11 +37,11 @@ impl Reason {
         match self {
             Self::NoSource => "no_source",
             Self::RemoteService => "remote_service",
-            Self::Shared => "shared",
             Self::NoReading => "no_reading",
             Self::CounterReset => "counter_reset",
             Self::Gap => "gap",
             Self::Partial => "partial",
+            Self::TooShort => "too_short",
             Self::GpuUnmeasured => "gpu_unmeasured",
         }
     }
@@ -71,7 +64,7 @@ impl Spread {
     /// The spread of values that each held for some time; `None` if none did.
     pub fn of(mut values: Vec<(f64, Duration)>) -> Option<Self> {
         values.retain(|(value, held)| value.is_finite() && !held.is_zero());
-        values.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        values.sort_unstable_by(|(left, _), (right, _)| left.total_cmp(right));
         let total: f64 = values.iter().map(|(_, held)| held.as_secs_f64()).sum();
         let (min, max) = (values.first()?.0, values.last()?.0);
         let mean = values
@@ -148,11 +141,13 @@ pub struct Meter {
 /// What one source says of one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowEnergy {
-    /// The energy; `None` with a reason.
+    /// The energy, idle included; `None` with a reason.
     pub energy: Option<Joules>,
-    /// One standard deviation of it.
+    /// What of it lies above idle; `None` when idle is unknown, too.
+    pub above_idle: Option<Joules>,
+    /// One standard deviation of the energy.
     pub sigma: Option<Joules>,
-    /// Power over the covered part.
+    /// Power of the source over the covered part, whoever it was for.
     pub power: Option<Spread>,
     /// Share of the window that readings cover.
     pub coverage: f64,
@@ -165,19 +160,13 @@ impl WindowEnergy {
     pub const fn unknown(reason: Reason) -> Self {
         Self {
             energy: None,
+            above_idle: None,
             sigma: None,
             power: None,
             coverage: 0.0,
             reason: Some(reason),
         }
     }
-}
-
-/// A step between two edges.
-struct Stretch {
-    start: Timestamp,
-    end: Timestamp,
-    energy: Joules,
 }
 
 impl Meter {
@@ -188,186 +177,6 @@ impl Meter {
             Kind::Counter(_) => Duration::ZERO,
             Kind::Power(averaging) => averaging / 2,
         }
-    }
-
-    /// The energy of `window`. `readings` are those of one source in order, from the last two
-    /// before the window to the first two after it, all later by [`Meter::lag`].
-    pub fn energy(&self, readings: &[Reading], window: Window) -> WindowEnergy {
-        match self.kind {
-            Kind::Counter(rollover) => self.differences(rollover, readings, window),
-            Kind::Power(_) => self.integrated(readings, window),
-        }
-    }
-
-    /// Each power holds until the next reading, with the time that really passed.
-    fn integrated(&self, readings: &[Reading], window: Window) -> WindowEnergy {
-        let mut tally = Tally::new(window);
-        let lag = self.lag();
-        for pair in readings.windows(2) {
-            let (start, end) = (pair[0].at.before(lag), pair[1].at.before(lag));
-            let watts = Watts::from_watts(pair[0].value);
-            let silence = pair[1].previous.map(|before| pair[1].at.since(before));
-            if silence.is_none_or(|silence| silence > self.longest_silence) {
-                tally.lose(start, end, Reason::Gap);
-            } else if watts.is_finite() && watts >= Watts::ZERO {
-                tally.add(&Stretch {
-                    start,
-                    end,
-                    energy: watts * end.since(start),
-                });
-            } else {
-                tally.lose(start, end, Reason::CounterReset);
-            }
-        }
-        tally.finish(self)
-    }
-
-    fn differences(
-        &self,
-        rollover: Rollover,
-        readings: &[Reading],
-        window: Window,
-    ) -> WindowEnergy {
-        let mut counter = Counter::new(rollover);
-        let mut edge: Option<(Timestamp, Timestamp)> = None;
-        let mut tally = Tally::new(window);
-        for reading in readings {
-            let (read, previous) = (reading.at, reading.previous);
-            if previous.is_none() {
-                // Nothing connects it with what came before: the first reading, or the machine slept.
-                counter.forget();
-            }
-            let silent =
-                previous.is_none_or(|previous| read.since(previous) > self.longest_silence);
-            let since = edge.map_or(Duration::ZERO, |(_, last_read)| read.since(last_read));
-            let at = edge_instant(reading, edge.map(|(_, last_read)| last_read));
-            let step = counter.update(Joules::from_joules(reading.value), since);
-            if let Some((from, _)) = edge {
-                match step {
-                    Step::Reset => tally.lose(from, at, Reason::CounterReset),
-                    _ if silent => tally.lose(from, at, Reason::Gap),
-                    Step::Advanced(energy) | Step::Wrapped(energy) => {
-                        tally.add(&Stretch {
-                            start: from,
-                            end: at,
-                            energy,
-                        });
-                    }
-                    Step::First => tally.lose(from, at, Reason::CounterReset),
-                }
-            }
-            edge = Some((at, read));
-        }
-        tally.finish(self)
-    }
-}
-
-/// When the counter changed, having changed before at the poll of `last_change`. If that was the
-/// poll just before, it changes faster than it is polled, and the value is that of the poll; if not,
-/// the change lies between the two polls.
-pub fn edge_instant(reading: &Reading, last_change: Option<Timestamp>) -> Timestamp {
-    match reading.previous {
-        Some(previous) if last_change.is_some_and(|changed| changed < previous) => {
-            previous.after(reading.at.since(previous) / 2)
-        }
-        _ => reading.at,
-    }
-}
-
-/// What has been found out about a window so far.
-struct Tally {
-    window: Window,
-    energy: Joules,
-    covered: Duration,
-    powers: Vec<(f64, Duration)>,
-    /// Length and power of the steps that hold the window's two ends.
-    ends: Vec<(Duration, Watts)>,
-    lost: Option<Reason>,
-}
-
-impl Tally {
-    fn new(window: Window) -> Self {
-        Self {
-            window,
-            energy: Joules::ZERO,
-            covered: Duration::ZERO,
-            powers: Vec::new(),
-            ends: Vec::new(),
-            lost: None,
-        }
-    }
-
-    fn add(&mut self, step: &Stretch) {
-        let length = step.end.since(step.start);
-        let overlap = self.window.overlap(step.start, step.end);
-        if overlap.is_zero() || length.is_zero() {
-            return;
-        }
-        let power = step.energy / length;
-        self.energy = self.energy + power * overlap;
-        self.covered += overlap;
-        self.powers.push((power.watts(), overlap));
-        for end in [self.window.start(), self.window.end()] {
-            if step.start < end && end < step.end {
-                self.ends.push((length, power));
-            }
-        }
-    }
-
-    fn lose(&mut self, start: Timestamp, end: Timestamp, reason: Reason) {
-        if !self.window.overlap(start, end).is_zero() {
-            // A reset says more than a gap.
-            self.lost = Some(self.lost.map_or(reason, |before| before.min(reason)));
-        }
-    }
-
-    fn finish(self, meter: &Meter) -> WindowEnergy {
-        let length = self.window.length();
-        if self.covered.is_zero() || length.is_zero() {
-            return WindowEnergy::unknown(self.lost.unwrap_or(Reason::NoReading));
-        }
-        let coverage = (self.covered.as_secs_f64() / length.as_secs_f64()).min(1.0);
-        let is_whole = length.saturating_sub(self.covered) < Duration::from_micros(1);
-        let reason = match self.lost {
-            None if is_whole => None,
-            lost => Some(lost.unwrap_or(Reason::Partial)),
-        };
-        if reason == Some(Reason::CounterReset) || coverage < LEAST_COVERAGE {
-            return WindowEnergy {
-                coverage,
-                ..WindowEnergy::unknown(reason.unwrap_or(Reason::Partial))
-            };
-        }
-        let sigma = self.sigma(meter);
-        WindowEnergy {
-            energy: Some(self.energy),
-            sigma: Some(sigma),
-            power: Spread::of(self.powers),
-            coverage,
-            reason,
-        }
-    }
-
-    /// Where the window's ends lie inside a step nobody knows (uniform: length/√12); the device's
-    /// own period adds the same; the scale's uncertainty goes with the whole.
-    fn sigma(&self, meter: &Meter) -> Joules {
-        let mean = (self.energy / self.covered).watts();
-        let averaging = match meter.kind {
-            Kind::Counter(_) => Duration::ZERO,
-            Kind::Power(averaging) => averaging,
-        };
-        let blur = meter.period.unwrap_or_default().max(averaging);
-        let own = mean * blur.as_secs_f64();
-        let ends = self
-            .ends
-            .iter()
-            .map(|(length, power)| power.watts() * length.as_secs_f64());
-        let edges: f64 = ends
-            .chain([own, own])
-            .map(|energy| energy * energy / 12.0)
-            .sum();
-        let scale = meter.relative_sigma.unwrap_or(0.0) * self.energy.joules();
-        Joules::from_joules((edges + scale * scale).sqrt())
     }
 }
 

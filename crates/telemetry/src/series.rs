@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ipw_core::account::Account;
-use ipw_core::counter::{Counter, Step};
-use ipw_core::energy::{Meter, edge_instant};
+use ipw_core::attribution::{Balance, Flights, Idle, Steps, Totals, edge_instant};
+use ipw_core::counter::{Counter, LARGEST_POWER, Step};
+use ipw_core::energy::{Kind, Meter};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Quantity, Source, SourceIndex};
 use ipw_core::time::Timestamp;
@@ -26,6 +27,16 @@ pub(crate) struct Series {
     /// Time between the latest changes.
     intervals: VecDeque<Duration>,
     changed: Option<Timestamp>,
+    books: Books,
+}
+
+/// What is known for good: steps that no query can come to be in any more.
+#[derive(Clone)]
+struct Books {
+    steps: Steps,
+    totals: Totals,
+    /// How many of the readings in memory are in it.
+    taken: usize,
 }
 
 /// How an energy source is followed.
@@ -58,6 +69,11 @@ impl Series {
             account: Account::default(),
             intervals: VecDeque::new(),
             changed: None,
+            books: Books {
+                steps: Steps::new(&meter),
+                totals: Totals::default(),
+                taken: 0,
+            },
         }
     }
 
@@ -124,7 +140,7 @@ impl Series {
             // What was drawn since the last reading is what that one said.
             Some(Following::Power) => match last {
                 None => Step::First,
-                Some(last) if last.value.is_finite() && last.value >= 0.0 => {
+                Some(last) if (0.0..=LARGEST_POWER.watts()).contains(&last.value) => {
                     Step::Advanced(Watts::from_watts(last.value) * since)
                 }
                 Some(_) => Step::Reset,
@@ -141,9 +157,10 @@ impl Series {
         }
     }
 
-    /// The readings that say something of `window`: from the second-last one before it to the second
-    /// one after it, as late as the source is. A counter changed before it was read, and only the
-    /// reading before tells by how much. Two binary searches and a copy of what is inside.
+    /// The readings that say something of `window`: from the last one before it to the first one
+    /// after it, as late as the source is, one more in front, which dates the first edge, and one
+    /// more behind, as an edge lies before its reading. Two binary searches and a copy of what is
+    /// inside.
     pub(crate) fn window(&self, window: Window) -> Vec<Reading> {
         let lag = self.meter.lag();
         let (start, end) = (window.start().after(lag), window.end().after(lag));
@@ -157,12 +174,51 @@ impl Series {
             .collect()
     }
 
-    /// Forgets what nobody needs: everything before the last two readings at or before `needed`.
+    /// Puts into the books what no query can come to be in any more: everything up to `needed`.
+    pub(crate) fn settle(&mut self, needed: Timestamp, flights: &Flights) {
+        if self.is_energy() {
+            let until = self
+                .readings
+                .partition_point(|reading| reading.at <= needed);
+            self.books.take(&self.readings, until, flights);
+        }
+    }
+
+    /// Forgets what nobody needs: everything before the last reading at or before `needed`, and
+    /// the one that dates it.
     pub(crate) fn forget_before(&mut self, needed: Timestamp) {
         let after = self
             .readings
             .partition_point(|reading| reading.at <= needed);
-        self.readings.drain(..after.saturating_sub(2));
+        let mut old = after.saturating_sub(2);
+        if self.is_energy() {
+            old = old.min(self.books.taken);
+            self.books.taken -= old;
+        }
+        self.readings.drain(..old);
+    }
+
+    /// The first instant that what is kept tells of.
+    pub(crate) fn reaches_back(&self) -> Option<Timestamp> {
+        self.readings.front().map(|first| self.tells_from(first))
+    }
+
+    /// The first instant that a reading may tell of: its edge is no earlier.
+    pub(crate) fn tells_from(&self, reading: &Reading) -> Timestamp {
+        let previous = reading.previous.unwrap_or(reading.at);
+        previous.before(self.meter.lag())
+    }
+
+    /// Where its joules went so far.
+    pub(crate) fn balance(&self, flights: &Flights, idle: Option<Idle>) -> Option<Balance> {
+        let mut books = self.books.clone();
+        books.take(&self.readings, self.readings.len(), flights);
+        self.is_energy().then(|| books.totals.balance(idle))
+    }
+
+    /// Idle, as sure as what happened between queries leaves it.
+    pub(crate) fn doubt(&self, idle: Idle) -> Idle {
+        self.books.totals.doubt(idle)
     }
 
     /// The last change.
@@ -198,24 +254,34 @@ impl Series {
             .is_some_and(|polled| now.since(polled) <= self.meter.longest_silence)
     }
 
-    /// Whether it has said enough for a window that ends at `end`: something after it.
+    /// Whether it has said enough for a window that ends at `end`: an edge at or after it.
     pub(crate) fn reaches(&self, end: Timestamp) -> bool {
-        let needed = end.after(self.meter.lag());
         let Some(latest) = self.latest() else {
             return false;
         };
-        let at = match self.kind {
-            Some(Following::Counter(_)) => {
-                let last_change = self.readings.iter().rev().nth(1);
-                edge_instant(latest, last_change.map(|reading| reading.at))
-            }
-            _ => latest.at,
+        let last_change = self.readings.iter().rev().nth(1).map(|reading| reading.at);
+        let edge = match self.meter.kind {
+            Kind::Counter(_) => edge_instant(latest, last_change, self.meter.period).0,
+            Kind::Power(_) => latest.at.before(self.meter.lag()),
         };
-        at >= needed
+        edge >= end
     }
 
     pub(crate) fn len(&self) -> usize {
         self.readings.len()
+    }
+}
+
+impl Books {
+    /// Takes the readings before the place `until`.
+    fn take(&mut self, readings: &VecDeque<Reading>, until: usize, flights: &Flights) {
+        let fresh = self.taken.min(until)..until;
+        for reading in readings.range(fresh) {
+            if let Some(step) = self.steps.take(reading) {
+                self.totals.add(&step, flights);
+            }
+        }
+        self.taken = self.taken.max(until);
     }
 }
 
@@ -309,8 +375,45 @@ mod tests {
         }
         let before = series.window(window(505, 700));
         series.forget_before(at(505));
+        assert_eq!(series.len(), 100, "they are not in the books yet");
+        series.settle(at(505), &Flights::default());
+        series.forget_before(at(505));
         assert_eq!(series.len(), 51);
         assert_eq!(series.window(window(505, 700)), before);
+    }
+
+    #[test]
+    fn a_window_is_reached_by_an_edge_and_not_by_the_poll_that_sees_it() {
+        let mut series = counter();
+        series.take(at(0), 1.0);
+        series.take(at(100), 2.0);
+        series.take(at(190), 2.0);
+        series.take(at(200), 3.0);
+        assert!(series.reaches(at(195)), "it changed between the two polls");
+        assert!(!series.reaches(at(197)), "and perhaps before this");
+    }
+
+    #[test]
+    fn the_books_hold_what_was_counted_whether_it_is_forgotten_or_not() {
+        let mut flights = Flights::default();
+        flights.add(window(200, 400));
+        let mut series = counter();
+        for index in 0..100_u32 {
+            series.take(at(u64::from(index) * 10), f64::from(index));
+            if index.is_multiple_of(7) {
+                let needed = at(u64::from(index.saturating_sub(3)) * 10);
+                series.settle(needed, &flights);
+                series.forget_before(needed);
+            }
+        }
+        assert!(series.len() < 20);
+        let balance = series.balance(&flights, None).unwrap();
+        assert_eq!(balance.measured, series.account().energy);
+        assert!(
+            (balance.queries.joules() - 20.0).abs() < 1e-9,
+            "{balance:?}"
+        );
+        assert!((balance.nobody.joules() - 79.0).abs() < 1e-9, "{balance:?}");
     }
 
     #[test]

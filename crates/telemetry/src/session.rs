@@ -1,11 +1,11 @@
 //! The live collection of readings: answers for a window, and forgets only what is on disk and what
 //! no open query can need.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipw_core::account::Account;
+use ipw_core::attribution::{Balance, Flights, Idle, share};
 use ipw_core::energy::{GpuState, Kind, Meter, QueryEnergy, Reason, Share, Spread, gauge_spread};
 use ipw_core::hardware::Device;
 use ipw_core::reading::{Reading, Window};
@@ -13,10 +13,13 @@ use ipw_core::rollup::{Use, uses};
 use ipw_core::source::{Gauge, Quantity, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
+use self::state::{Evidence, Open, State};
 use crate::sampler::{Poller, Sampler};
 use crate::self_test::{SelfTest, self_tests};
 use crate::series::Series;
 use crate::{Collector, PollError};
+
+mod state;
 
 /// A shorter silence is a busy machine, not a gap.
 const LEAST_SILENCE: Duration = Duration::from_millis(500);
@@ -40,18 +43,6 @@ pub enum Role {
 pub(crate) struct Shared {
     state: Mutex<State>,
     news: Condvar,
-}
-
-struct State {
-    series: Vec<Series>,
-    /// Readings that are not on disk yet.
-    unsaved: Vec<Reading>,
-    /// Everything up to here is on disk.
-    saved: Timestamp,
-    open: BTreeMap<Ticket, Open>,
-    next_ticket: u64,
-    faults: Vec<String>,
-    uses: Uses,
 }
 
 /// What each source goes into, and which counters stood still when that was worked out.
@@ -100,12 +91,6 @@ impl Boards {
             tensor: Spread::over(&self.tensor),
         }
     }
-}
-
-struct Open {
-    start: Timestamp,
-    in_flight: bool,
-    shared: bool,
 }
 
 /// How the readings of a source are kept.
@@ -233,64 +218,100 @@ impl Session {
     /// A query begins: from now on nothing that it may need is forgotten.
     pub fn open(&self, start: Timestamp) -> Ticket {
         let mut state = self.shared.lock();
-        let ticket = Ticket(state.next_ticket);
-        state.next_ticket += 1;
-        let mut shared = false;
-        for other in state.open.values_mut().filter(|other| other.in_flight) {
-            other.shared = true;
-            shared = true;
-        }
-        state.open.insert(
-            ticket,
-            Open {
-                start,
-                in_flight: true,
-                shared,
-            },
-        );
-        ticket
+        let flight = Some(state.flights.begin(start));
+        state.admit(Open { start, flight })
     }
 
-    /// The query is over; its readings are still needed.
+    /// Keeps the readings from `start` on, without any query in flight, until [`Session::release`]:
+    /// for [`Session::idle_over`].
+    pub fn watch(&self, start: Timestamp) -> Ticket {
+        let flight = None;
+        self.shared.lock().admit(Open { start, flight })
+    }
+
+    /// What this ticket keeps may be forgotten.
+    pub fn release(&self, ticket: Ticket) {
+        let mut state = self.shared.lock();
+        if let Some(open) = state.open.remove(&ticket) {
+            // Nobody says when it ended: as far as is known, now.
+            let window = Window::new(open.start, self.clock.now().max(open.start));
+            if let (Some(flight), Some(window)) = (open.flight, window) {
+                state.flights.settle(flight, window);
+            }
+        }
+        state.forget();
+    }
+
+    /// The query is over; its readings are still needed. When exactly it was in flight is said by
+    /// [`Session::close`].
     pub fn landed(&self, ticket: Ticket) {
-        if let Some(open) = self.shared.lock().open.get_mut(&ticket) {
-            open.in_flight = false;
+        let now = self.clock.now();
+        let mut state = self.shared.lock();
+        if let Some(flight) = state.open.get(&ticket).and_then(|open| open.flight) {
+            state.flights.end(flight, now);
         }
     }
 
     /// The energy of a query, once readings later than its end are there, or after a while without
-    /// them. Its readings may be forgotten afterwards.
+    /// them: its share of what was used while it was in flight. Its readings may be forgotten
+    /// afterwards.
     pub fn close(&self, ticket: Ticket, window: Window) -> QueryEnergy {
+        let mut state = self.shared.lock();
+        if let Some(flight) = state.open.get(&ticket).and_then(|open| open.flight) {
+            state.flights.settle(flight, window);
+        }
+        drop(state);
         self.wait_for_readings(window.end());
         let mut state = self.shared.lock();
-        let shared = state.open.remove(&ticket).is_none_or(|open| open.shared);
-        let traces = state.traces(window);
-        let uses = state.uses(&self.kept);
+        let evidence = state.evidence(window, None, &self.kept);
+        state.open.remove(&ticket);
         state.forget();
         drop(state);
-        self.energy(&traces, &uses, window, shared)
+        self.energy(&evidence, window)
     }
 
     /// The energy of any window whose readings are still in memory, as if nobody else had been in
     /// flight.
     pub fn window_energy(&self, window: Window) -> QueryEnergy {
         let mut state = self.shared.lock();
-        let traces = state.traces(window);
-        let uses = state.uses(&self.kept);
+        let evidence = state.evidence(window, Some(Flights::alone(window)), &self.kept);
         drop(state);
-        self.energy(&traces, &uses, window, false)
+        self.energy(&evidence, window)
     }
 
-    fn energy(
-        &self,
-        traces: &[Vec<Reading>],
-        uses: &[Use],
-        window: Window,
-        shared: bool,
-    ) -> QueryEnergy {
+    /// What each source draws with nobody in flight, in their order: from now on queries are told
+    /// apart from it. `None` where that is not known.
+    pub fn set_idle(&self, idle: Vec<Option<Idle>>) {
+        self.shared.lock().idle = idle;
+    }
+
+    /// The mean power of each energy source over `window`, in the order of the sources, as far as
+    /// nobody was in flight and its readings are still in memory ([`Session::watch`]).
+    pub fn idle_over(&self, window: Window) -> Vec<Option<Idle>> {
+        let state = self.shared.lock();
+        let traces = state.traces(window);
+        let flights = state.flights.clone();
+        drop(state);
+        let idle = self.kept.iter().zip(&traces).map(|(kept, trace)| {
+            kept.about.domain()?;
+            Idle::over(&kept.meter, trace, window, &flights)
+        });
+        idle.collect()
+    }
+
+    /// Where the joules of each source went so far, in their order; `None` for gauges. What is
+    /// still in flight counts with what it has got so far.
+    pub fn balance(&self) -> Vec<Option<Balance>> {
+        let state = self.shared.lock();
+        let sources = state.series.iter().enumerate();
+        sources
+            .map(|(place, series)| series.balance(&state.flights, state.idle_of(place)))
+            .collect()
+    }
+
+    fn energy(&self, evidence: &Evidence, window: Window) -> QueryEnergy {
         let why_not = match self.role {
             Role::Client => Some(Reason::RemoteService),
-            Role::Service if shared => Some(Reason::Shared),
             Role::Service => self.absent,
         };
         let mut energy = QueryEnergy {
@@ -298,17 +319,18 @@ impl Session {
             ..QueryEnergy::default()
         };
         let mut boards = Boards::default();
-        for ((kept, trace), used) in self.kept.iter().zip(traces).zip(uses) {
+        for (place, (kept, trace)) in self.kept.iter().zip(&evidence.traces).enumerate() {
             match kept.about.quantity {
                 Quantity::Energy { domain, .. } | Quantity::Power { domain, .. } => {
                     if why_not.is_none() {
+                        let idle = evidence.idle[place];
                         energy.shares.push(Share {
                             name: kept.about.name.clone(),
                             domain,
                             method: kept.about.method,
                             collector: kept.about.collector.clone(),
-                            used: *used,
-                            energy: kept.meter.energy(trace, window),
+                            used: evidence.uses[place],
+                            energy: share(&kept.meter, trace, window, &evidence.flights, idle),
                         });
                     }
                 }
@@ -440,17 +462,8 @@ impl Drop for Session {
 
 impl Shared {
     fn new(series: Vec<Series>, uses: Uses) -> Self {
-        let state = State {
-            series,
-            uses,
-            unsaved: Vec::new(),
-            saved: Timestamp::ZERO,
-            open: BTreeMap::new(),
-            next_ticket: 0,
-            faults: Vec::new(),
-        };
         Self {
-            state: Mutex::new(state),
+            state: Mutex::new(State::new(series, uses)),
             news: Condvar::new(),
         }
     }
@@ -486,33 +499,6 @@ impl Shared {
         let mut state = self.lock();
         if !state.faults.contains(&text) && state.faults.len() < MOST_FAULTS {
             state.faults.push(text);
-        }
-    }
-}
-
-impl State {
-    fn traces(&self, window: Window) -> Vec<Vec<Reading>> {
-        let traces = self.series.iter().map(|series| series.window(window));
-        traces.collect()
-    }
-
-    /// What each source goes into, worked out again only when a counter turned out to stand still
-    /// or began to move.
-    fn uses(&mut self, kept: &[Kept]) -> Arc<[Use]> {
-        let is_known = self.series.iter().map(Series::is_stuck);
-        if !is_known.eq(self.uses.stuck.iter().copied()) {
-            let stuck = self.series.iter().map(Series::is_stuck).collect();
-            self.uses = Uses::of(kept, stuck);
-        }
-        Arc::clone(&self.uses.uses)
-    }
-
-    /// Forgets what is on disk and what no open query can need.
-    fn forget(&mut self) {
-        let oldest = self.open.values().map(|open| open.start).min();
-        let needed = oldest.map_or(self.saved, |oldest| oldest.min(self.saved));
-        for series in &mut self.series {
-            series.forget_before(needed);
         }
     }
 }

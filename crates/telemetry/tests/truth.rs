@@ -12,13 +12,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipw_core::energy::{QueryEnergy, Reason};
-use ipw_core::reading::Window;
+use ipw_core::attribution::{Ledger, equal, steps};
+use ipw_core::counter::Rollover;
+use ipw_core::energy::{Kind, Meter, QueryEnergy, Reason};
+use ipw_core::reading::{Reading, Window};
 use ipw_core::source::Domain;
 use ipw_core::time::{Clock, Timestamp};
+use ipw_core::units::Joules;
 use ipw_telemetry::collectors::rapl;
 use ipw_telemetry::{Options, Poller, Role, Session, Setup};
 use ipw_testkit::ManualClock;
+use ipw_testkit::fuzz::Random;
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
 
 fn at(seconds: f64) -> Timestamp {
@@ -34,6 +38,8 @@ struct Bench {
     clock: Arc<ManualClock>,
     now: f64,
     poll: f64,
+    /// All that was taken to disk.
+    readings: Vec<Reading>,
     root: tempfile::TempDir,
 }
 
@@ -71,6 +77,7 @@ impl Bench {
             clock,
             now: 0.0,
             poll: 0.01,
+            readings: Vec::new(),
             root,
         }
     }
@@ -87,6 +94,7 @@ impl Bench {
             if let Some(last) = saved.last() {
                 self.session.saved(last.at);
             }
+            self.readings.extend(saved);
             self.now += self.poll;
         }
     }
@@ -105,6 +113,10 @@ impl Bench {
     fn truth(&self, start: f64, end: f64) -> f64 {
         self.trace.between(start, end)
     }
+}
+
+fn window(start: f64, end: f64) -> Window {
+    Window::new(at(start), at(end)).unwrap()
 }
 
 fn square() -> PowerTrace {
@@ -353,7 +365,7 @@ fn a_counter_that_starts_late_is_partial_until_it_counts() {
 }
 
 #[test]
-fn two_queries_in_flight_share_and_get_none() {
+fn two_queries_in_flight_share_what_was_used() {
     let mut bench = Bench::new(square(), Defects::default());
     bench.live_until(1.0);
     let first = bench.session.open(at(1.0));
@@ -364,17 +376,168 @@ fn two_queries_in_flight_share_and_get_none() {
     bench.live_until(3.0);
     bench.session.landed(second);
     bench.live_until(4.0);
-    for (ticket, start, end) in [(first, 1.0, 2.0), (second, 1.5, 3.0)] {
-        let energy = bench
-            .session
-            .close(ticket, Window::new(at(start), at(end)).unwrap());
-        assert_eq!(
-            (energy.of(Domain::CpuPackage), energy.reason),
-            (None, Some(Reason::Shared))
-        );
-    }
+    let whole = bench.session.window_energy(window(1.0, 3.0));
+    let shares = [(first, 1.0, 2.0), (second, 1.5, 3.0)].map(|(ticket, start, end)| {
+        let energy = bench.session.close(ticket, window(start, end));
+        assert_eq!(energy.reason, None);
+        joules(&energy)
+    });
+    assert!((shares.iter().sum::<f64>() - joules(&whole)).abs() < 1e-9);
+    // Alone for half a second, then half of what both used.
+    let truth = bench.truth(1.0, 1.5) + bench.truth(1.5, 2.0) / 2.0;
+    assert!((shares[0] / truth - 1.0).abs() < 0.02, "{shares:?}");
     let alone = bench.query(5.0, 6.0);
     assert_eq!(alone.reason, None);
+}
+
+/// 20 W idle, and 80 W above it while a query of a tenth or a half second is in flight; each second
+/// begins one.
+fn busy_for(seconds: f64) -> PowerTrace {
+    PowerTrace::new(&[(0.4, 20.0), (seconds, 100.0), (0.6 - seconds, 20.0)])
+}
+
+#[test]
+fn a_coarse_counter_is_right_where_idle_is_known() {
+    for (seconds, allowed) in [(0.15, 0.03), (0.5, 0.01)] {
+        let coarse = Defects {
+            period: 0.1013,
+            ..Defects::default()
+        };
+        let quiet = PowerTrace::new(&[(1.0, 20.0)]);
+        let mut bench = Bench::new(quiet, coarse.clone());
+        let watch = bench.session.watch(at(0.0));
+        bench.live_until(3.0);
+        let idle = bench.session.idle_over(window(0.2, 3.0));
+        bench.session.release(watch);
+        let power = idle[0].unwrap();
+        assert!((power.power.watts() - 20.0).abs() < 0.2, "{power:?}");
+        let mut bench = Bench::new(busy_for(seconds), coarse);
+        bench.session.set_idle(idle);
+        let (mut sum, mut truth, mut inside) = (0.0, 0.0, 0);
+        for second in 1..40 {
+            let start = f64::from(second) + 0.4;
+            let energy = bench.query(start, start + seconds);
+            let share = &energy.shares[0].energy;
+            let above = share.above_idle.unwrap().joules();
+            assert!((joules(&energy) - above - 20.0 * seconds).abs() < 0.1);
+            let off = joules(&energy) - bench.truth(start, start + seconds);
+            inside += u32::from(off.abs() <= 2.0 * share.sigma.unwrap().joules());
+            sum += joules(&energy);
+            truth += bench.truth(start, start + seconds);
+        }
+        let error = sum / truth - 1.0;
+        assert!(
+            error.abs() < allowed,
+            "{seconds} s: {:+.2} %",
+            error * 100.0
+        );
+        assert!(inside >= 35, "{inside} of 39 within two sigma");
+        let balance = bench.session.balance()[0].unwrap();
+        // The work of the first second was nobody's.
+        let nobody = balance.unassigned.unwrap().joules() - 80.0 * seconds;
+        assert!(
+            nobody.abs() < 0.005 * balance.measured.joules(),
+            "{balance:?}"
+        );
+    }
+}
+
+#[test]
+fn somebody_in_flight_is_not_idle() {
+    let mut bench = Bench::new(square(), Defects::default());
+    let ticket = bench.session.open(at(0.5));
+    bench.live_until(3.0);
+    assert_eq!(bench.session.idle_over(window(0.6, 2.9)), [None]);
+    bench.session.release(ticket);
+    let watch = bench.session.watch(at(3.2));
+    bench.live_until(6.0);
+    let idle = bench.session.idle_over(window(3.2, 5.9))[0].unwrap();
+    let truth = bench.truth(3.2, 5.9) / 2.7;
+    assert!((idle.power.watts() / truth - 1.0).abs() < 0.02, "{idle:?}");
+    assert!(idle.sigma.watts() > 0.5, "it was far from steady: {idle:?}");
+    bench.session.release(watch);
+}
+
+#[test]
+fn the_run_s_books_balance_and_live_is_what_one_pass_over_the_readings_gives() {
+    let defects = Defects {
+        period: 0.05,
+        resets: vec![11.0],
+        garbled: vec![(17.0, 18.5)],
+        ..Defects::default()
+    };
+    let mut bench = Bench::new(square(), defects);
+    let mut random = Random::new(7);
+    let mut millis = |limit: usize| f64::from(u32::try_from(random.below(limit)).unwrap()) / 1e3;
+    let mut queries: Vec<(f64, f64)> = (0..60)
+        .map(|_| {
+            let start = 1.0 + millis(25_000);
+            (start, start + 0.02 + millis(1500))
+        })
+        .collect();
+    queries.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let mut events: Vec<(f64, usize, bool)> = Vec::new();
+    for (number, (start, end)) in queries.iter().enumerate() {
+        events.push((*start, number, true));
+        events.push((*end, number, false));
+    }
+    events.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let mut tickets = vec![None; queries.len()];
+    for (moment, number, begins) in events {
+        bench.live_until(moment);
+        if begins {
+            tickets[number] = Some(bench.session.open(at(moment)));
+        } else {
+            bench.clock.set(at(moment));
+            bench.session.landed(tickets[number].unwrap());
+        }
+    }
+    bench.live_until(29.0);
+    let mut live = Vec::new();
+    for ((start, end), ticket) in queries.iter().zip(&tickets) {
+        let energy = bench.session.close(ticket.unwrap(), window(*start, *end));
+        live.push((
+            energy.shares[0].energy.energy,
+            energy.shares[0].energy.reason,
+        ));
+    }
+    let (source, account) = &bench.session.accounts()[0];
+    let meter = Meter {
+        kind: Kind::Counter(Rollover::Wraps(Joules::from_joules(262_143.328_851))),
+        period: source.period,
+        relative_sigma: source.relative_sigma,
+        longest_silence: Duration::from_millis(500),
+    };
+    let mut ledger = Ledger::new(&meter, None, equal);
+    let mut later = Vec::new();
+    let windows = queries
+        .iter()
+        .map(|(start, end)| ((), window(*start, *end)));
+    let balance = ledger.settle(steps(&meter, &bench.readings), windows, |(), energy| {
+        later.push((energy.energy, energy.reason));
+    });
+    for ((live, why), (later, why_later)) in live.iter().zip(&later) {
+        assert_eq!((why, live.is_some()), (why_later, later.is_some()));
+        let (live, later) = (live.unwrap_or_default(), later.unwrap_or_default());
+        assert!((live - later).joules().abs() < 1e-9, "{live} and {later}");
+    }
+    assert!(
+        later
+            .iter()
+            .any(|(_, why)| *why == Some(Reason::CounterReset))
+    );
+    assert!(later.iter().any(|(_, why)| *why == Some(Reason::Gap)));
+    let books = bench.session.balance()[0].unwrap();
+    for (books, pass) in [
+        (books.measured, balance.measured),
+        (books.queries, balance.queries),
+        (books.nobody, balance.nobody),
+        (books.gaps, balance.gaps),
+        (books.measured - books.gaps, account.energy),
+        (books.queries + books.nobody + books.gaps, books.measured),
+    ] {
+        assert!((books - pass).joules().abs() < 1e-6, "{books} and {pass}");
+    }
 }
 
 #[test]

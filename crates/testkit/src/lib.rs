@@ -15,6 +15,7 @@ mod lab;
 mod place;
 mod python;
 pub mod sensor;
+pub mod simulation;
 mod skip;
 pub mod tiny_model;
 

@@ -386,7 +386,7 @@ fn the_doctor_says_what_is_here_and_what_would_help() {
     let nothing = said(ipw().arg("doctor").env("IPW_SYSFS_ROOT", place.sysfs()));
     assert_eq!(nothing.code, Some(0), "{}", nothing.err);
     for words in [
-        "Not here",
+        "Not read",
         "rapl",
         "What the energy of a run here would mean",
     ] {

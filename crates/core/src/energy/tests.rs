@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::rollup::uses;
 use crate::source::{Quantity, Source, SourceIndex};
+use crate::time::Timestamp;
 
 const MS: u64 = 1_000_000;
 
@@ -234,6 +235,7 @@ fn share(domain: Domain, method: Method, joules: Option<f64>) -> Share {
     let energy = match joules {
         Some(value) => WindowEnergy {
             energy: Some(Joules::from_joules(value)),
+            above_idle: None,
             sigma: Some(Joules::from_joules(0.1)),
             power: None,
             coverage: 1.0,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use arrow::datatypes::DataType;
 use ipw_core::energy::Share;
 use ipw_core::reply::ServiceTiming;
 use ipw_core::rollup::Basis;
@@ -134,7 +133,7 @@ fn energy() -> Column<Row> {
     let share = vec![
         Column::text("name", |share: &Share| Some(&share.name)),
         joules("total_joules", |share| share.energy.energy),
-        Column::unfilled("above_idle_joules", DataType::Float64),
+        joules("above_idle_joules", |share| share.energy.above_idle),
         joules("sigma_joules", |share| share.energy.sigma),
         Column::made_text("method", |share: &Share| Some(share.method.label().into())),
         Column::float("coverage", |share: &Share| Some(share.energy.coverage)),

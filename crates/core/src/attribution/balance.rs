@@ -1,0 +1,155 @@
+//! Where the joules of a source went, over many steps: what was counted is what queries got, what
+//! nobody got, and what was lost (docs/method.md §6.3).
+
+use super::tally::View;
+use super::{Idle, Step};
+use crate::units::{Joules, Watts};
+
+/// Sums over steps, from which the balance follows whatever idle turns out to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    energy: f64,
+    seconds: f64,
+    /// Of the steps in which somebody was in flight at some time.
+    shared_energy: f64,
+    shared_seconds: f64,
+    /// Energy of the time with somebody in flight, as far as time tells.
+    busy_energy: f64,
+    busy_seconds: f64,
+    lost: f64,
+    /// Whether somebody was in flight in the latest step.
+    is_busy: bool,
+    calm: Option<Calm>,
+}
+
+/// What the first steps after work were like in which nobody was in flight: means that lean towards
+/// the latest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Calm {
+    power: f64,
+    square: f64,
+    /// Relative variance from the dating of edges.
+    dating: f64,
+}
+
+/// How much the latest quiet step counts among those before.
+const LATEST: f64 = 0.25;
+
+impl Calm {
+    fn of(step: &Step, energy: f64) -> Self {
+        let power = energy / step.seconds();
+        Self {
+            power,
+            square: power * power,
+            dating: step.dating_variance(1.0),
+        }
+    }
+
+    fn then(self, latest: Self) -> Self {
+        let mean = |before: f64, now: f64| before + LATEST * (now - before);
+        Self {
+            power: mean(self.power, latest.power),
+            square: mean(self.square, latest.square),
+            dating: mean(self.dating, latest.dating),
+        }
+    }
+
+    /// How far quiet steps were from idle, beyond what the dating of their edges explains.
+    fn excess(self, idle: f64) -> f64 {
+        let off = self.square - 2.0 * self.power * idle + idle * idle;
+        (off - self.dating * idle * idle).max(0.0)
+    }
+}
+
+/// Where the joules of a source went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Balance {
+    /// All that was counted, across gaps as well.
+    pub measured: Joules,
+    /// What went to queries: the sum of their totals.
+    pub queries: Joules,
+    /// What went to queries above idle; `None` when idle is unknown.
+    pub above_idle: Option<Joules>,
+    /// Idle power over the time that steps cover; `None` when it is unknown.
+    pub idle: Option<Joules>,
+    /// What was used while nobody was in flight.
+    pub nobody: Joules,
+    /// What was used above idle in steps without any query; `None` when idle is unknown.
+    pub unassigned: Option<Joules>,
+    /// What was counted across gaps, and is nobody's.
+    pub gaps: Joules,
+}
+
+impl Totals {
+    /// Takes a step.
+    pub fn add(&mut self, step: &Step, flights: &super::Flights) {
+        let view = View::of(step, &mut flights.cursor_from(step.start));
+        self.take(&view);
+    }
+
+    pub(super) fn take(&mut self, view: &View<'_>) {
+        let Some(energy) = view.step.believed() else {
+            self.lost += view.step.energy.map_or(0.0, Joules::joules);
+            return;
+        };
+        let (energy, seconds) = (energy.joules(), view.seconds);
+        self.energy += energy;
+        self.seconds += seconds;
+        let was_busy = std::mem::replace(&mut self.is_busy, !view.is_empty());
+        if view.is_empty() {
+            if was_busy && seconds > 0.0 {
+                let latest = Calm::of(view.step, energy);
+                self.calm = Some(self.calm.map_or(latest, |calm| calm.then(latest)));
+            }
+            return;
+        }
+        self.shared_energy += energy;
+        self.shared_seconds += seconds;
+        self.busy_energy += energy * view.busy / seconds;
+        self.busy_seconds += view.busy;
+    }
+
+    /// Idle as it was measured, and as sure as the first quiet steps after work leave it: clocks
+    /// and fans take their time to come down (docs/method.md §6.5).
+    #[must_use]
+    pub fn doubt(&self, idle: Idle) -> Idle {
+        let excess = self
+            .calm
+            .map_or(0.0, |calm| calm.excess(idle.power.watts()));
+        let sigma = idle.sigma.watts();
+        Idle {
+            sigma: Watts::from_watts((sigma * sigma + excess).sqrt()),
+            ..idle
+        }
+    }
+
+    /// The balance with this idle power.
+    pub fn balance(&self, idle: Option<Idle>) -> Balance {
+        let joules = Joules::from_joules;
+        let measured = joules(self.energy + self.lost);
+        let gaps = joules(self.lost);
+        let Some(idle) = idle.map(|idle| Watts::watts(idle.power)) else {
+            return Balance {
+                measured,
+                queries: joules(self.busy_energy),
+                above_idle: None,
+                idle: None,
+                nobody: joules(self.energy - self.busy_energy),
+                unassigned: None,
+                gaps,
+            };
+        };
+        let above = self.shared_energy - idle * self.shared_seconds;
+        let unassigned =
+            self.energy - self.shared_energy - idle * (self.seconds - self.shared_seconds);
+        Balance {
+            measured,
+            queries: joules(above + idle * self.busy_seconds),
+            above_idle: Some(joules(above)),
+            idle: Some(joules(idle * self.seconds)),
+            nobody: joules(unassigned + idle * (self.seconds - self.busy_seconds)),
+            unassigned: Some(joules(unassigned)),
+            gaps,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Who was in flight when: sums over the number of queries in flight, from which any step's and any
+//! query's part follows at once (docs/method.md §6.3).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::reading::Window;
+use crate::time::Timestamp;
+
+/// A query's stay among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlightId(u64);
+
+/// Queries in flight over time. With n the number in flight, it keeps F = ∫ n dt, G = ∫ dt ÷ n and
+/// the time in which n > 0, at every begin and end; between two of those n is constant.
+#[derive(Debug, Clone)]
+pub struct Flights {
+    events: VecDeque<Event>,
+    /// The sums where the forgotten events end.
+    base: Sums,
+    /// Begin and end of the flights that may still be dated anew.
+    known: BTreeMap<FlightId, (Timestamp, Option<Timestamp>)>,
+    next: u64,
+}
+
+/// Somebody begins or ends.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    id: FlightId,
+    begins: bool,
+    /// The sums up to here, and the number in flight from here on.
+    sums: Sums,
+}
+
+/// The sums at an instant.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sums {
+    pub(super) at: Timestamp,
+    /// In flight from here on.
+    pub(super) in_flight: i64,
+    /// F, in nanoseconds.
+    pub(super) flight_nanos: u64,
+    /// Time with somebody in flight, in nanoseconds.
+    pub(super) busy_nanos: u64,
+    /// G, in seconds.
+    pub(super) fair_seconds: f64,
+    /// How many have begun.
+    pub(super) begun: u64,
+}
+
+impl Sums {
+    const NOTHING: Self = Self {
+        at: Timestamp::ZERO,
+        in_flight: 0,
+        flight_nanos: 0,
+        busy_nanos: 0,
+        fair_seconds: 0.0,
+        begun: 0,
+    };
+
+    /// The sums at a later instant, before the next event.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nobody has 2^52 queries in flight"
+    )]
+    fn later(self, at: Timestamp) -> Self {
+        let nanos = at.nanos().saturating_sub(self.at.nanos());
+        let Ok(in_flight @ 1..) = u64::try_from(self.in_flight) else {
+            return Self {
+                at: at.max(self.at),
+                ..self
+            };
+        };
+        Self {
+            at: at.max(self.at),
+            flight_nanos: self
+                .flight_nanos
+                .saturating_add(in_flight.saturating_mul(nanos)),
+            busy_nanos: self.busy_nanos + nanos,
+            fair_seconds: self.fair_seconds
+                + std::time::Duration::from_nanos(nanos).as_secs_f64() / in_flight as f64,
+            ..self
+        }
+    }
+
+    fn passing(self, begins: bool) -> Self {
+        Self {
+            in_flight: self.in_flight + if begins { 1 } else { -1 },
+            begun: self.begun + u64::from(begins),
+            ..self
+        }
+    }
+}
+
+impl Default for Flights {
+    fn default() -> Self {
+        Self {
+            events: VecDeque::new(),
+            base: Sums::NOTHING,
+            known: BTreeMap::new(),
+            next: 0,
+        }
+    }
+}
+
+impl Flights {
+    /// One query and nobody else.
+    pub fn alone(window: Window) -> Self {
+        let mut flights = Self::default();
+        flights.add(window);
+        flights
+    }
+
+    /// A query begins.
+    pub fn begin(&mut self, at: Timestamp) -> FlightId {
+        let id = FlightId(self.next);
+        self.next += 1;
+        self.known.insert(id, (at, None));
+        self.insert(id, true, at);
+        id
+    }
+
+    /// The query is over.
+    pub fn end(&mut self, id: FlightId, at: Timestamp) {
+        if let Some((start, end @ None)) = self.known.get_mut(&id) {
+            let at = at.max(*start);
+            *end = Some(at);
+            self.insert(id, false, at);
+        }
+    }
+
+    /// The query's begin and end are these after all, and will not change again.
+    pub fn settle(&mut self, id: FlightId, window: Window) {
+        let Some((start, end)) = self.known.remove(&id) else {
+            return;
+        };
+        let begin = self.date((id, true), Some(start), window.start());
+        let end = self.date((id, false), end, window.end());
+        if let Some(first) = begin.into_iter().chain(end).min() {
+            self.sum_up_from(first);
+        }
+    }
+
+    /// A query of which all is known.
+    pub fn add(&mut self, window: Window) {
+        let id = FlightId(self.next);
+        self.next += 1;
+        self.insert(id, true, window.start());
+        self.insert(id, false, window.end());
+    }
+
+    /// Forgets what was before `needed`: as if nobody had been in flight then.
+    pub fn forget_before(&mut self, needed: Timestamp) {
+        while let Some(event) = self.events.front().filter(|event| event.sums.at < needed) {
+            self.base = event.sums;
+            self.events.pop_front();
+        }
+    }
+
+    /// What is needed for times from `from` to `to`, and nothing else.
+    #[must_use]
+    pub fn excerpt(&self, from: Timestamp, to: Timestamp) -> Self {
+        let first = self.events.partition_point(|event| event.sums.at < from);
+        let last = self.events.partition_point(|event| event.sums.at < to);
+        Self {
+            events: self.events.range(first..last.max(first)).copied().collect(),
+            base: self.before(first),
+            known: BTreeMap::new(),
+            next: self.next,
+        }
+    }
+
+    /// Begins and ends that are remembered.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The sums just before an instant; before what is remembered there is nobody.
+    pub(super) fn at(&self, at: Timestamp) -> Sums {
+        let after = self.events.partition_point(|event| event.sums.at < at);
+        self.before(after).later(at)
+    }
+
+    /// Looks at instants in order.
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        Cursor {
+            flights: self,
+            after: 0,
+            latest: None,
+        }
+    }
+
+    /// The same from an instant on.
+    pub(super) fn cursor_from(&self, at: Timestamp) -> Cursor<'_> {
+        Cursor {
+            flights: self,
+            after: self.events.partition_point(|event| event.sums.at < at),
+            latest: None,
+        }
+    }
+
+    /// The sums at the event before this place.
+    fn before(&self, place: usize) -> Sums {
+        place
+            .checked_sub(1)
+            .map_or(self.base, |last| self.events[last].sums)
+    }
+
+    fn insert(&mut self, id: FlightId, begins: bool, at: Timestamp) {
+        if let Some(place) = self.date((id, begins), None, at) {
+            self.sum_up_from(place);
+        }
+    }
+
+    /// Dates an event, anew if it had been dated: the place from which on sums have changed.
+    fn date(
+        &mut self,
+        (id, begins): (FlightId, bool),
+        old: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Option<usize> {
+        if old == Some(at) {
+            return None;
+        }
+        let taken = old.map(|old| self.take_out((id, begins), old));
+        // Where the past is forgotten, it cannot change any more.
+        let at = at.max(self.base.at);
+        let place = self.events.partition_point(|event| event.sums.at <= at);
+        let sums = Sums {
+            at,
+            ..Sums::NOTHING
+        };
+        self.events.insert(place, Event { id, begins, sums });
+        Some(taken.map_or(place, |taken| taken.min(place)))
+    }
+
+    /// Takes an event out: the place where it was.
+    fn take_out(&mut self, (id, begins): (FlightId, bool), at: Timestamp) -> usize {
+        let at = at.max(self.base.at);
+        let first = self.events.partition_point(|event| event.sums.at < at);
+        let mut same = self.events.range(first..);
+        let Some(offset) = same.position(|event| event.id == id && event.begins == begins) else {
+            // It was forgotten: the rest goes on without it.
+            self.base.in_flight += if begins { -1 } else { 1 };
+            return 0;
+        };
+        self.events.remove(first + offset);
+        first + offset
+    }
+
+    fn sum_up_from(&mut self, place: usize) {
+        let mut sums = self.before(place);
+        for event in self.events.range_mut(place..) {
+            sums = sums.later(event.sums.at).passing(event.begins);
+            event.sums = sums;
+        }
+    }
+}
+
+/// Looks at instants in order, without searching for each.
+pub(super) struct Cursor<'a> {
+    flights: &'a Flights,
+    after: usize,
+    /// The latest answer: one step ends where the next begins.
+    latest: Option<Sums>,
+}
+
+impl Cursor<'_> {
+    /// The sums just before an instant that is not before the last one asked for.
+    pub(super) fn at(&mut self, at: Timestamp) -> Sums {
+        if let Some(latest) = self.latest.filter(|latest| latest.at == at) {
+            return latest;
+        }
+        let events = &self.flights.events;
+        while self.after < events.len() && events[self.after].sums.at < at {
+            self.after += 1;
+        }
+        let sums = self.flights.before(self.after).later(at);
+        self.latest = Some(sums);
+        sums
+    }
+}

@@ -367,6 +367,10 @@ pub(crate) struct ProfileArgs {
         help_heading = "Energy"
     )]
     pub(crate) sample_interval: Option<Span>,
+    /// How long to look at what the machine draws with nobody asking, before and after the queries,
+    /// where something measures it; 0 skips it [default: 3s]
+    #[arg(long, value_name = "D", env = "IPW_IDLE", help_heading = "Energy")]
+    pub(crate) idle: Option<Pause>,
     /// Refuse to run without a measured energy source (exit 5); an estimate is none
     #[arg(long, help_heading = "Energy")]
     pub(crate) require_energy: bool,
@@ -547,6 +551,28 @@ impl FromStr for Span {
             Ok(span) => Ok(Self(span)),
             Err(error) => Err(format!("{error} (write it like `90s` or `10m`)")),
         }
+    }
+}
+
+/// A duration that may be nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pause(pub(crate) Duration);
+
+impl FromStr for Pause {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if matches!(text.trim(), "0" | "0s" | "0ms") {
+            return Ok(Self(Duration::ZERO));
+        }
+        text.parse().map(|Span(span)| Self(span))
+    }
+}
+
+impl<'de> Deserialize<'de> for Pause {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

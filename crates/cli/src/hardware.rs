@@ -2,15 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
 use ipw_clients::{BaseUrl, Client};
+use ipw_core::attribution::Balance;
 use ipw_core::energy::Reason;
 use ipw_core::hardware::{Device, SystemInfo, label};
 use ipw_core::time::Clock;
-use ipw_core::units::Watts;
+use ipw_core::units::{Joules, Watts};
+use ipw_runner::idle::{Drawn, Idled};
 use ipw_runner::plan::{ServiceHost, Telemetry};
 use ipw_telemetry::collectors::host::system_info;
 use ipw_telemetry::{Absent, Detected, Gpus, Options, Role, SelfTest, Session, Setup, detect};
@@ -161,7 +163,8 @@ impl Hardware {
 
     /// What `summary.json` says of the sources.
     /// `warm` is what the self-tests said after the warm-up.
-    pub(crate) fn summary(&self, elapsed: Duration, warm: &[SelfTest]) -> Value {
+    pub(crate) fn summary(&self, elapsed: Duration, warm: &[SelfTest], idled: &Idled) -> Value {
+        let balances = self.session.balance();
         let sources: Vec<_> = self
             .session
             .accounts()
@@ -182,6 +185,11 @@ impl Hardware {
                     "covered_seconds": source.domain().map(|_| account.covered.as_secs_f64()),
                     "resets": account.resets,
                     "gaps": account.gaps,
+                    "idle": {
+                        "before": drawn(&idled.before, place),
+                        "after": drawn(&idled.after, place),
+                    },
+                    "balance": balance(balances.get(place).and_then(Option::as_ref)),
                     "values": account.values.filter(|_| source.domain().is_none()),
                     "self_test": {
                         "start": warm.get(place),
@@ -201,6 +209,26 @@ impl Hardware {
             "sampler_cpu_share": share(own, elapsed),
         })
     }
+}
+
+/// What a source drew with nobody in flight.
+fn drawn(drawn: &OnceLock<Drawn>, place: usize) -> Option<Value> {
+    let idle = (*drawn.get()?.get(place)?)?;
+    Some(json!({ "watts": idle.power.watts(), "sigma_watts": idle.sigma.watts() }))
+}
+
+/// Where a source's joules went.
+fn balance(balance: Option<&Balance>) -> Option<Value> {
+    let balance = balance?;
+    Some(json!({
+        "measured_joules": balance.measured.joules(),
+        "queries_joules": balance.queries.joules(),
+        "nobody_joules": balance.nobody.joules(),
+        "lost_joules": balance.gaps.joules(),
+        "above_idle_joules": balance.above_idle.map(Joules::joules),
+        "idle_joules": balance.idle.map(Joules::joules),
+        "unassigned_joules": balance.unassigned.map(Joules::joules),
+    }))
 }
 
 /// What the devices call themselves, for the label.

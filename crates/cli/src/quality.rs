@@ -38,6 +38,7 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value) -> Vec<String> {
         }
         notes.extend(state(name, source));
         notes.extend(disagreement(name, source));
+        notes.extend(drift(name, source));
         let is_energy = source
             .pointer("/about/quantity/kind")
             .and_then(Value::as_str);
@@ -74,6 +75,17 @@ fn state(name: &str, source: &Value) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// Idle that was not the same before and after.
+fn drift(name: &str, source: &Value) -> Option<String> {
+    let watts = |moment: &str| source.get("idle")?.get(moment)?.get("watts")?.as_f64();
+    let (before, after) = (watts("before")?, watts("after")?);
+    ((after - before).abs() > DISAGREEMENT * before).then(|| {
+        format!(
+            "`{name}` drew {before:.1} W idle before the queries and {after:.1} W after: joules above idle are as uncertain as that"
+        )
+    })
 }
 
 /// A counter and the power of the same device that tell different things.

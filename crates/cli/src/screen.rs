@@ -229,6 +229,12 @@ fn energy(energy: &EnergyTotals) -> Vec<String> {
     }
     let mark = if is_estimate { " (estimated)" } else { "" };
     lines.push(format!("{:<9} {}{mark}", "", parts.join(", ")));
+    if let Some(above) = energy.above_idle_joules {
+        lines.push(format!(
+            "{:<9} {above:.1} J of it above what the machine draws with nobody asking",
+            ""
+        ));
+    }
     if !energy.reasons.is_empty() {
         let without: u64 = energy.reasons.values().sum();
         let why: Vec<_> = energy.reasons.keys().cloned().collect();

@@ -18,12 +18,14 @@ use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
 use serde::Deserialize;
 use serde_json::Map;
 
-use crate::args::{HostChoice, KeyValue, ProfileArgs, Span, json_or_text};
+use crate::args::{HostChoice, KeyValue, Pause, ProfileArgs, Span, json_or_text};
 use crate::clients;
 use crate::error::{CliError, Exit};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// With the model loaded, before and after.
+const IDLE: Duration = Duration::from_secs(3);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 const WARMUP: u32 = 3;
 /// Queries of a run that nobody said anything about.
@@ -198,6 +200,7 @@ impl ProfileArgs {
             flush_every,
             sample_interval,
             cpu_tdp,
+            idle,
             service_host
         );
         if self.api_key_env.is_none() && self.api_key_file.is_none() {
@@ -248,6 +251,7 @@ fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         estimate: !args.no_estimate,
         cpu_tdp_watts: args.cpu_tdp,
         gpus: args.gpu.clone(),
+        idle: args.idle.map_or(IDLE, |Pause(idle)| idle),
         service_host,
     })
 }

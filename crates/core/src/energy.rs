@@ -8,7 +8,7 @@ use crate::counter::Rollover;
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
 use crate::source::{Domain, Method};
-use crate::units::Joules;
+use crate::units::{Joules, Watts};
 
 /// Why a number is null, or less than it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -227,6 +227,79 @@ pub struct QueryEnergy {
     pub temperature: Option<Spread>,
     /// The state of the GPUs, over all boards.
     pub gpu: GpuState,
+    /// The same before and after the first token, where there was one.
+    pub phases: Option<Box<Phases>>,
+}
+
+/// What prefill and decode took.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Phases {
+    /// What the first of them is.
+    pub kind: PhaseKind,
+    /// How long the first took, and what.
+    pub prefill: Phase,
+    /// From the first token on.
+    pub decode: Phase,
+}
+
+/// What the time before the first token was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PhaseKind {
+    /// From the send to the first token, with nobody else in flight.
+    #[default]
+    Alone,
+    /// As long as the service says that it read the prompt, up to the first token.
+    ServiceTiming,
+    /// From the send to the first token, with others in flight: waiting is in it.
+    WaitAndPrefill,
+}
+
+impl PhaseKind {
+    /// The kind as columns spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::ServiceTiming => "service_timing",
+            Self::WaitAndPrefill => "wait_and_prefill",
+        }
+    }
+}
+
+/// What one phase of a query took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Phase {
+    /// Its time.
+    pub time: Duration,
+    /// Energy on the basis.
+    pub headline: Option<Joules>,
+    /// Energy by domain: GPUs, CPU packages, memory, neural engines.
+    pub gpu: Option<Joules>,
+    /// CPU packages.
+    pub cpu: Option<Joules>,
+    /// Memory.
+    pub dram: Option<Joules>,
+    /// Neural engines.
+    pub ane: Option<Joules>,
+}
+
+impl Phase {
+    /// What `energy` says of a window this long.
+    pub fn of(energy: &QueryEnergy, time: Duration) -> Self {
+        Self {
+            time,
+            headline: energy.headline(),
+            gpu: energy.of(Domain::Gpu),
+            cpu: energy.of(Domain::CpuPackage),
+            dram: energy.of(Domain::Dram),
+            ane: energy.of(Domain::Ane),
+        }
+    }
+
+    /// Mean power on the basis.
+    pub fn power(&self) -> Option<Watts> {
+        let power = self.headline? / self.time;
+        power.is_finite().then_some(power)
+    }
 }
 
 /// The state of all GPUs over a window.
@@ -285,6 +358,16 @@ impl QueryEnergy {
     /// The energy on the basis, all of it or nothing.
     pub fn headline(&self) -> Option<Joules> {
         sum(self.in_headline())
+    }
+
+    /// The energy on the basis above idle, all of it or nothing.
+    pub fn headline_above_idle(&self) -> Option<Joules> {
+        let mut sum = None;
+        for share in self.in_headline() {
+            let energy = share.energy.above_idle?;
+            sum = Some(sum.map_or(energy, |sum: Joules| sum + energy));
+        }
+        sum
     }
 
     /// One standard deviation of the headline; independent sources add in squares.

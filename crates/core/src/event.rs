@@ -24,6 +24,11 @@ pub struct Notice {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
+    /// It is looked at what the machine draws with nobody asking.
+    Idling {
+        /// For how long.
+        seconds: f64,
+    },
     /// The output is prepared and the first request is about to go out.
     RunStarted {
         /// Where the rows go.

@@ -18,7 +18,7 @@ use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Joules;
 use ipw_core::verdict::Grade;
-use ipw_telemetry::{Session, Ticket};
+use ipw_telemetry::{Session, Split, Ticket};
 
 use crate::notices::Notifier;
 
@@ -121,7 +121,7 @@ fn assemble(
             ticket,
         } = landed;
         let energy = match Window::new(reply.timing.start, reply.timing.end) {
-            Some(window) => session.close(ticket, window),
+            Some(window) => session.close_in_phases(ticket, window, split(&reply)),
             None => QueryEnergy::default(),
         };
         let grade = grader(&query, &reply);
@@ -139,6 +139,15 @@ fn assemble(
         sink.append(record)?;
     }
     Ok(())
+}
+
+/// Where the reply divides into prefill and decode.
+fn split(reply: &Reply) -> Option<Split> {
+    Some(Split {
+        sent: reply.timing.sent?,
+        first_token: reply.timing.first_token?,
+        prompt: reply.service_timing.prompt,
+    })
 }
 
 fn finished(record: &Record) -> Event {

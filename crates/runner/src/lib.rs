@@ -10,6 +10,7 @@ mod assemble;
 pub mod clock;
 mod dispatch;
 pub mod done;
+pub mod idle;
 pub mod interrupt;
 pub mod notices;
 mod pacer;

@@ -128,6 +128,9 @@ pub struct Telemetry {
     /// The GPUs that are meant, by index, UUID or place on the bus; empty for all that are visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<String>,
+    /// How long is looked at what the machine draws with nobody asking, before and after.
+    #[serde(rename = "idle_seconds", with = "seconds", default)]
+    pub idle: Duration,
     /// Where the service runs.
     pub service_host: ServiceHost,
 }

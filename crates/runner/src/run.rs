@@ -14,6 +14,7 @@ use serde_json::Map;
 
 use crate::assemble::{Assembler, Grader, Judge};
 use crate::dispatch::Dispatch;
+use crate::idle::{self, Idled};
 use crate::schedule::TraceError;
 use crate::sending::send_all;
 use crate::workload::Workload;
@@ -39,6 +40,8 @@ pub struct Parts<'a> {
     pub done: Done,
     /// What the sources' self-tests say after the warm-up, once it is over.
     pub self_tests: OnceLock<Vec<SelfTest>>,
+    /// What the sources drew with nobody in flight.
+    pub idled: Idled,
 }
 
 /// How a run ended.
@@ -131,7 +134,15 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
         parts.client.warm(places.min(MOST_WARM)).await;
     }
     let _ = parts.self_tests.set(parts.session.self_tests());
-    send_all(dispatch, parts, workload, assembler, notices).await
+    let has_queries = workload.peek().is_some();
+    if has_queries {
+        idle::before(dispatch, &parts.session, &parts.idled, notices).await;
+    }
+    let ended = send_all(dispatch, parts, workload, assembler, notices).await;
+    if has_queries && matches!(ended, Ok(Ended::Complete)) {
+        idle::after(dispatch, &parts.session, &parts.idled, notices).await;
+    }
+    ended
 }
 
 /// Connections that are opened before the first query at the most.

@@ -111,6 +111,8 @@ pub struct EnergyTotals {
     /// One standard deviation of it. The scale of a source is wrong by the same factor in every
     /// row, so deviations are added, not their squares.
     pub sigma_joules: Option<f64>,
+    /// What of it is above idle; `None` unless every row with energy says so.
+    pub above_idle_joules: Option<f64>,
     /// Mean power while these queries were under way.
     pub watts: Option<f64>,
     /// Energy per output token over the rows that know both.
@@ -133,6 +135,8 @@ struct EnergySums {
     values: Vec<f64>,
     seconds: f64,
     sigma: f64,
+    above_idle: f64,
+    is_above_idle_unknown: bool,
     with_tokens: f64,
     tokens: u64,
 }
@@ -141,6 +145,8 @@ impl EnergySums {
     fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
         let joules = column::<Float64Array>(batch, "headline.joules")?;
         let sigma = column::<Float64Array>(batch, "headline.sigma_joules")?;
+        // A run of an earlier version has no such column.
+        let above = column::<Float64Array>(batch, "headline.above_idle_joules").ok();
         let basis = column::<StringArray>(batch, "energy.basis")?;
         let reason = column::<StringArray>(batch, "energy.reason")?;
         let shares = column::<ListArray>(batch, "energy.shares")?;
@@ -164,6 +170,10 @@ impl EnergySums {
             }
             self.seconds += end.value(row) - start.value(row);
             self.sigma += sigma.value(row);
+            match above.filter(|above| above.is_valid(row)) {
+                Some(above) => self.above_idle += above.value(row),
+                None => self.is_above_idle_unknown = true,
+            }
             if let Ok(tokens @ 1..) = u64::try_from(output.value(row)) {
                 self.with_tokens += energy;
                 self.tokens += tokens;
@@ -190,6 +200,8 @@ impl EnergySums {
             values,
             seconds,
             sigma,
+            above_idle,
+            is_above_idle_unknown,
             with_tokens,
             tokens,
         } = self;
@@ -200,6 +212,7 @@ impl EnergySums {
         totals.rows = values.len() as u64;
         totals.joules = Some(joules);
         totals.sigma_joules = Some(sigma);
+        totals.above_idle_joules = (!is_above_idle_unknown).then_some(above_idle);
         totals.watts = (seconds > 0.0).then(|| joules / seconds);
         totals.joules_per_output_token = (tokens > 0).then(|| with_tokens / tokens as f64);
         totals.joules_per_query = Distribution::of(values);

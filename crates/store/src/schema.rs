@@ -19,6 +19,7 @@ use crate::features::schema_with_features;
 
 mod model;
 mod ours;
+mod phases;
 
 /// A record with what is derived from it, computed once.
 pub(crate) struct Row {

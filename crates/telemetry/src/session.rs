@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use ipw_core::account::Account;
 use ipw_core::attribution::{Balance, Flights, Idle, share};
-use ipw_core::energy::{GpuState, Kind, Meter, QueryEnergy, Reason, Share, Spread, gauge_spread};
+use ipw_core::energy::{
+    GpuState, Kind, Meter, Phase, PhaseKind, Phases, QueryEnergy, Reason, Share, Spread,
+    gauge_spread,
+};
 use ipw_core::hardware::Device;
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::{Use, uses};
@@ -110,6 +113,17 @@ pub struct Session {
     /// Why there is no energy, where that is known from the start.
     absent: Option<Reason>,
     longest_wait: Duration,
+}
+
+/// Where a query divides in two.
+#[derive(Debug, Clone, Copy)]
+pub struct Split {
+    /// When it was sent.
+    pub sent: Timestamp,
+    /// When the first token came.
+    pub first_token: Timestamp,
+    /// How long the service says that it read the prompt.
+    pub prompt: Option<Duration>,
 }
 
 /// What a session is started with.
@@ -256,6 +270,16 @@ impl Session {
     /// them: its share of what was used while it was in flight. Its readings may be forgotten
     /// afterwards.
     pub fn close(&self, ticket: Ticket, window: Window) -> QueryEnergy {
+        self.close_in_phases(ticket, window, None)
+    }
+
+    /// The same, divided in two where `split` says.
+    pub fn close_in_phases(
+        &self,
+        ticket: Ticket,
+        window: Window,
+        split: Option<Split>,
+    ) -> QueryEnergy {
         let mut state = self.shared.lock();
         if let Some(flight) = state.open.get(&ticket).and_then(|open| open.flight) {
             state.flights.settle(flight, window);
@@ -264,10 +288,40 @@ impl Session {
         self.wait_for_readings(window.end());
         let mut state = self.shared.lock();
         let evidence = state.evidence(window, None, &self.kept);
+        let was_alone = state.flights.had_one_at_most(window);
         state.open.remove(&ticket);
         state.forget();
         drop(state);
-        self.energy(&evidence, window)
+        let mut energy = self.energy(&evidence, window);
+        if energy.headline().is_some() {
+            energy.phases = split
+                .and_then(|split| self.phases(&evidence, window, split, was_alone))
+                .map(Box::new);
+        }
+        energy
+    }
+
+    /// What was used before and after `split`.
+    fn phases(
+        &self,
+        evidence: &Evidence,
+        window: Window,
+        split: Split,
+        was_alone: bool,
+    ) -> Option<Phases> {
+        let (kind, start) = match split.prompt {
+            Some(prompt) => (PhaseKind::ServiceTiming, split.first_token.before(prompt)),
+            None if was_alone => (PhaseKind::Alone, split.sent),
+            None => (PhaseKind::WaitAndPrefill, split.sent),
+        };
+        let first = split.first_token;
+        let prefill = Window::new(start.max(window.start()), first)?;
+        let decode = Window::new(first, window.end())?;
+        Some(Phases {
+            kind,
+            prefill: Phase::of(&self.energy(evidence, prefill), prefill.length()),
+            decode: Phase::of(&self.energy(evidence, decode), decode.length()),
+        })
     }
 
     /// The energy of any window whose readings are still in memory, as if nobody else had been in

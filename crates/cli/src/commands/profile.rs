@@ -11,6 +11,7 @@ use ipw_core::slug::{model_label, run_directory};
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::Dataset;
+use ipw_runner::idle::Idled;
 use ipw_runner::{
     Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
 };
@@ -124,6 +125,7 @@ impl Profile {
             part,
             done,
             self_tests: OnceLock::new(),
+            idled: Idled::default(),
         };
         let (writer, went) = ipw_runner::run(&self.plan, &parts, writer, &notices, &interrupt)
             .await
@@ -139,7 +141,7 @@ impl Profile {
             notices.send(Event::Warning { message });
         }
         let warm = parts.self_tests.get().map_or(&[][..], Vec::as_slice);
-        let finished = self.finish(writer, &went, &hardware, warm);
+        let finished = self.finish(writer, &went, &hardware, warm, &parts.idled);
         let done = self
             .conclude(&directory, aside.as_deref(), went, finished, notices)
             .and_then(|exit| self.still_measured(exit, &lost));
@@ -280,10 +282,11 @@ impl Profile {
         went: &Went,
         hardware: &Hardware,
         warm: &[SelfTest],
+        idled: &Idled,
     ) -> Result<Finished, StoreError> {
         writer.finish(status_of(went), |summary, overview, run| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
-            summary.telemetry = Some(hardware.summary(elapsed, warm));
+            summary.telemetry = Some(hardware.summary(elapsed, warm, idled));
             summary.efficiency = Some(json!(grading::efficiency(overview)));
             // A run that cannot be read again says so elsewhere.
             let load = load::findings(run, &self.plan.load).ok();

@@ -143,7 +143,10 @@ impl Observer for Progress {
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             Event::Note { message } => self.say(&format!("note: {message}")),
             // Whoever told it to stop was answered at once.
-            Event::Stopping { .. } => {}
+            Event::Idling { seconds } if self.is_terminal => {
+                self.bar.set_message(format!("idle for {seconds:.0} s"));
+            }
+            Event::Idling { .. } | Event::Stopping { .. } => {}
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }
     }

@@ -103,6 +103,9 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     if !args.gpu.is_empty() {
         own.gpus = given.gpus;
     }
+    if args.idle.is_some() {
+        own.idle = given.idle;
+    }
     if args.service_host.is_some() {
         own.service_host = given.service_host;
     }

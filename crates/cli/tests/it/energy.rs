@@ -309,7 +309,7 @@ fn without_an_estimate_energy_is_null_with_the_reason() {
         );
         assert_eq!(
             row["headline"],
-            json!({"joules": null, "sigma_joules": null, "watts": null})
+            json!({"joules": null, "sigma_joules": null, "watts": null, "above_idle_joules": null})
         );
         let memory = &metrics(&row)["memory_metrics"]["cpu_mb"]["avg"];
         assert!(
@@ -412,4 +412,67 @@ fn the_doctor_says_what_is_here_and_what_would_help() {
     assert_eq!(package["self_test"]["monotone"], true);
     let watts = package["self_test"]["watts"].as_f64().unwrap();
     assert!((30.0..50.0).contains(&watts), "{watts}");
+}
+
+#[test]
+fn idle_is_measured_before_and_after_and_phases_and_neighbours_have_their_shares() {
+    let place = paced(300);
+    let trace = PowerTrace::new(&[(1.0, 50.0)]);
+    let _sensor = Living::start(&place, &trace, Defects::default());
+    let run = |more: &[&str]| {
+        let mut args = vec!["--max-queries", "6", "--warmup", "0", "--overwrite"];
+        args.extend_from_slice(more);
+        let mut command = place.profile(&args);
+        command.env_remove("IPW_IDLE");
+        let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        rows(&place.run())
+    };
+    // Nothing but idle: what is above it is nothing, and the phases add up.
+    for row in run(&["--idle", "1s"]) {
+        let number = |name: &str| row["headline"][name].as_f64().unwrap();
+        assert!(
+            number("above_idle_joules").abs() < 0.05 * number("joules"),
+            "{row}"
+        );
+        assert_eq!(row["phases"]["kind"], "alone");
+        let phases = &metrics(&row)["phase_metrics"];
+        let phase = |name: &str| phases[name].as_f64().unwrap();
+        let sum = phase("prefill_energy_j") + phase("decode_energy_j");
+        // From the start to the send is in neither.
+        assert!((sum / number("joules") - 1.0).abs() < 0.05, "{sum}: {row}");
+        assert!(
+            (phase("prefill_power_avg_w") / 50.0 - 1.0).abs() < 0.1,
+            "{phases}"
+        );
+        assert!(phase("decode_energy_per_output_token_j") > 0.0);
+    }
+    let telemetry = &summary(&place.run())["telemetry"];
+    let source = &telemetry["sources"][0];
+    for moment in ["before", "after"] {
+        let watts = source["idle"][moment]["watts"].as_f64().unwrap();
+        assert!((watts / 50.0 - 1.0).abs() < 0.05, "{moment}: {watts}");
+    }
+    let balance = &source["balance"];
+    let part = |name: &str| balance[name].as_f64().unwrap();
+    let sum = part("queries_joules") + part("nobody_joules") + part("lost_joules");
+    assert!(
+        (sum / part("measured_joules") - 1.0).abs() < 1e-6,
+        "{balance}"
+    );
+    // Three at a time: each has a share, and what is before the first token has waiting in it.
+    let shared = run(&["--idle", "1s", "--concurrency", "3"]);
+    let total: f64 = shared
+        .iter()
+        .map(|row| row["headline"]["joules"].as_f64().unwrap())
+        .sum();
+    let (mut first, mut last) = (f64::MAX, 0.0_f64);
+    for row in &shared {
+        assert_eq!(row["phases"]["kind"], "wait_and_prefill");
+        assert!(metrics(row)["phase_metrics"]["prefill_energy_j"].is_null());
+        first = first.min(row["timing"]["start_seconds"].as_f64().unwrap());
+        last = last.max(row["timing"]["end_seconds"].as_f64().unwrap());
+    }
+    let truth = 50.0 * (last - first);
+    assert!((total / truth - 1.0).abs() < 0.1, "{total} of {truth}");
 }

@@ -169,6 +169,12 @@ impl Flights {
         }
     }
 
+    /// Whether there was never more than one in flight during `window`.
+    pub fn had_one_at_most(&self, window: Window) -> bool {
+        let (from, to) = (self.at(window.start()), self.at(window.end()));
+        to.flight_nanos - from.flight_nanos <= to.busy_nanos - from.busy_nanos
+    }
+
     /// Begins and ends that are remembered.
     pub fn len(&self) -> usize {
         self.events.len()

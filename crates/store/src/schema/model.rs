@@ -12,7 +12,7 @@ use ipw_core::units::Joules;
 use ipw_core::verdict::Grade;
 use serde_json::json;
 
-use super::{Row, count};
+use super::{Row, count, phases};
 use crate::column::Column;
 
 const NOT_YET: &str = "not measured";
@@ -38,7 +38,7 @@ pub(super) fn column(model: &str, system: &SystemInfo, gpus: &[Device]) -> Colum
                 energy.gpu.temperature.or(energy.temperature)
             }),
             tokens(),
-            phases(),
+            phases::column(),
             utilization(gpus),
             efficiency(),
             cost(),
@@ -359,47 +359,6 @@ fn tokens() -> Column<Row> {
         ],
     )
     .says("token counts", "never")
-}
-
-fn phases() -> Column<Row> {
-    let components = |name: &str| {
-        let columns = ["gpu", "cpu", "dram", "ane"]
-            .map(|name| unfilled(name, "J").says("energy of this component", NOT_YET));
-        Column::group(name, columns.into()).says("energy of the phase by component", "never")
-    };
-    let column = |name, unit, meaning| unfilled(name, unit).says(meaning, NOT_YET);
-    Column::group(
-        "phase_metrics",
-        vec![
-            column("prefill_energy_j", "J", "energy until the first token"),
-            column("decode_energy_j", "J", "energy from the first token on"),
-            column("prefill_duration_ms", "ms", "time until the first token"),
-            column("decode_duration_ms", "ms", "time from the first token on"),
-            column(
-                "prefill_power_avg_w",
-                "W",
-                "mean power until the first token",
-            ),
-            column(
-                "decode_power_avg_w",
-                "W",
-                "mean power from the first token on",
-            ),
-            column(
-                "prefill_energy_per_input_token_j",
-                "J/token",
-                "prefill energy per input token",
-            ),
-            column(
-                "decode_energy_per_output_token_j",
-                "J/token",
-                "decode energy per output token",
-            ),
-            components("prefill_energy_components_j"),
-            components("decode_energy_components_j"),
-        ],
-    )
-    .says("energy, power and time by phase", "never")
 }
 
 fn utilization(gpus: &[Device]) -> Column<Row> {

@@ -62,6 +62,7 @@ pub(super) fn columns() -> Vec<Column<Row>> {
         headline(),
         service_timing(),
         slo(),
+        phases(),
     ]
 }
 
@@ -229,9 +230,54 @@ fn headline() -> Column<Row> {
             })
             .unit("W")
             .says("its mean power from start to end", null),
+            Column::float("above_idle_joules", |row: &Row| {
+                let energy = &row.record.energy;
+                energy.headline_above_idle().map(Joules::joules)
+            })
+            .unit("J")
+            .says(
+                "what of it is above what the machine draws with nobody asking",
+                "idle was not measured (`--idle`)",
+            ),
         ],
     )
     .says("the energy that reports quote", "never")
+}
+
+fn phases() -> Column<Row> {
+    let null = "there is no energy, or no first token";
+    Column::group(
+        "phases",
+        vec![
+            Column::made_text("kind", |row: &Row| {
+                let phases = row.record.energy.phases.as_deref()?;
+                Some(phases.kind.label().into())
+            })
+            .says(
+                "what the time before the first token is: `alone` and `service_timing` are prefill; `wait_and_prefill` has waiting in it, and fills no `phase_metrics`",
+                null,
+            ),
+            Column::float("before_first_token_joules", |row: &Row| {
+                let phases = row.record.energy.phases.as_deref()?;
+                phases.prefill.headline.map(Joules::joules)
+            })
+            .unit("J")
+            .says("energy on the basis of that time", null),
+            Column::float("before_first_token_seconds", |row: &Row| {
+                let phases = row.record.energy.phases.as_deref()?;
+                Some(phases.prefill.time.as_secs_f64())
+            })
+            .unit("s")
+            .says("how long it was", null),
+            Column::float("after_first_token_joules", |row: &Row| {
+                let phases = row.record.energy.phases.as_deref()?;
+                phases.decode.headline.map(Joules::joules)
+            })
+            .unit("J")
+            .says("energy on the basis from the first token on", null),
+        ],
+    )
+    .says("energy before and after the first token", "never")
 }
 
 fn slo() -> Column<Row> {

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ipw_core::energy::QueryEnergy;
 use ipw_core::event::Event;
@@ -25,6 +26,20 @@ use crate::notices::Notifier;
 /// More replies than this wait for their readings or the disk: nothing new is sent meanwhile, as
 /// waiting here would hold up what is in flight.
 const BEHIND: usize = 8192;
+
+/// A receiver that waits must be woken for every reply, at the cost of the thread that stamps: more
+/// are left to come first.
+const LINGER: Duration = Duration::from_millis(1);
+
+/// Everything that is received, with a pause whenever there is nothing more for now.
+fn lingering<T>(receiver: &Receiver<T>) -> impl Iterator<Item = T> + '_ {
+    std::iter::from_fn(move || {
+        receiver.try_recv().ok().or_else(|| {
+            std::thread::sleep(LINGER);
+            receiver.recv().ok()
+        })
+    })
+}
 
 /// A query that is over.
 pub(crate) struct Landed {
@@ -63,7 +78,7 @@ impl<S: Sink + Send + 'static> Assembler<S> {
         let thread = std::thread::Builder::new()
             .name("ipw-assemble".to_owned())
             .spawn(move || {
-                let landed = receiver.iter().inspect(|_| {
+                let landed = lingering(&receiver).inspect(|_| {
                     left.fetch_sub(1, Ordering::Relaxed);
                 });
                 let assembled = assemble(

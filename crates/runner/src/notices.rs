@@ -4,12 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ipw_core::event::{Event, Notice, Observer};
 use ipw_core::time::Clock;
 
 /// Notices that may wait for slow observers before they are dropped.
 const QUEUE: usize = 4096;
+
+/// A receiver that waits must be woken for every notice, at the cost of whoever sends it: more are
+/// left to come first.
+const LINGER: Duration = Duration::from_millis(2);
 
 /// Hands notices to observers on a thread of their own.
 pub struct Notices {
@@ -85,10 +90,15 @@ impl Notices {
 }
 
 fn observe(receiver: &Receiver<Notice>, mut observers: Vec<Box<dyn Observer>>) {
-    for notice in receiver {
+    let mut tell = |notice: Notice| {
         for observer in &mut observers {
             observer.notice(&notice);
         }
+    };
+    while let Ok(first) = receiver.recv() {
+        tell(first);
+        receiver.try_iter().for_each(&mut tell);
+        std::thread::sleep(LINGER);
     }
 }
 

@@ -12,6 +12,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use ipw_core::event::Event;
 use ipw_core::query::Query;
+use ipw_core::reading::Window;
 use ipw_core::reply::{Outcome, Reply};
 use ipw_core::sink::Sink;
 use ipw_core::time::Timestamp;
@@ -228,7 +229,10 @@ async fn fly(
     } else {
         dispatch.send(&query).await
     };
-    parts.session.landed(ticket);
+    match Window::new(reply.timing.start, reply.timing.end) {
+        Some(window) => parts.session.landed_after(ticket, window),
+        None => parts.session.landed(ticket),
+    }
     Flown {
         query,
         due,

@@ -25,6 +25,8 @@ use crate::{Overview, Run, StoreError};
 
 /// Rows that may wait for the writer before the run waits for it.
 const QUEUE: usize = 1024;
+/// How long more rows may come before those that came are looked at.
+const LINGER: Duration = Duration::from_millis(1);
 /// How old `summary.json` may get while rows come in.
 const SUMMARY_AGE: Duration = Duration::from_secs(5);
 /// What a row takes beyond its texts, roughly: its some 180 columns in one commit.
@@ -225,16 +227,26 @@ impl Committer {
             };
             match next {
                 Ok(record) => {
-                    self.pending_bytes += size_of_texts(&record);
-                    self.pending.push(record.into());
-                    if self.is_due() {
-                        self.commit()?;
+                    self.take(record)?;
+                    // A receiver that waits must be woken for every row: more may come first.
+                    std::thread::sleep(LINGER);
+                    for record in receiver.try_iter() {
+                        self.take(record)?;
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => self.commit()?,
                 Err(RecvTimeoutError::Disconnected) => return self.commit(),
             }
         }
+    }
+
+    fn take(&mut self, record: Record) -> Result<(), StoreError> {
+        self.pending_bytes += size_of_texts(&record);
+        self.pending.push(record.into());
+        if self.is_due() {
+            self.commit()?;
+        }
+        Ok(())
     }
 
     fn until_due(&self) -> Duration {

@@ -266,6 +266,14 @@ impl Session {
         }
     }
 
+    /// The query is over, and this was its time; its readings are still needed.
+    pub fn landed_after(&self, ticket: Ticket, window: Window) {
+        let mut state = self.shared.lock();
+        if let Some(flight) = state.open.get(&ticket).and_then(|open| open.flight) {
+            state.flights.settle(flight, window);
+        }
+    }
+
     /// The energy of a query, once readings later than its end are there, or after a while without
     /// them: its share of what was used while it was in flight. Its readings may be forgotten
     /// afterwards.

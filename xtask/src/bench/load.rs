@@ -54,8 +54,8 @@ fn rate_of(
 }
 
 fn throughput(effort: Effort, binary: &Path) -> anyhow::Result<String> {
-    let seconds = effort.choose(1_u64, 4);
-    let rounds = effort.choose(1, 5);
+    let seconds = effort.choose(1_u64, 3);
+    let rounds = effort.choose(1, 3);
     let mut table = Table::new(
         "Requests per second, every chunk stamped and every row stored (budget: 0.7 of wrk at 64)",
         ["in flight", "chunks per reply", "ipw", "wrk", "ipw ÷ wrk"],
@@ -97,7 +97,13 @@ fn command(binary: &Path, url: &str, output: &Path) -> Command {
 
 fn profile(binary: &Path, url: &str, in_flight: usize, seconds: u64) -> anyhow::Result<()> {
     let output = tempfile::tempdir()?;
-    let status = command(binary, url, output.path())
+    // Plain questions: what is measured is sending and storing, not grading.
+    let dataset = output.path().join("questions.jsonl");
+    let question = "{\"problem\":\"What is the capital of France?\"}\n";
+    fs::write(&dataset, question.repeat(5000))?;
+    let status = command(binary, url, &output.path().join("runs"))
+        .arg("--dataset")
+        .arg(&dataset)
         .args(["--concurrency", &in_flight.to_string()])
         .args(["--duration", &format!("{seconds}s")])
         .status()

@@ -22,8 +22,8 @@ Examples:
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
 credentials, 4 more rows failed than `--max-failed` allows, 5 energy was required and is not
-available, 6 output exists, 130 interrupted (what there is
-was saved).";
+available, 6 output exists, 7 `ipw calibrate` found a figure out of its bound, 130 interrupted
+(what there is was saved).";
 
 /// Measure how much correct work an LLM inference service does for its time and energy.
 #[derive(Debug, Parser)]
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
+    /// Say how far off the times, loads and joules are that this machine would measure
+    Calibrate(CalibrateArgs),
     /// Show live what every source of energy and state says
     Watch(WatchArgs),
     /// Fetch, find and remove the models that run in process
@@ -150,6 +152,19 @@ pub(crate) struct DoctorArgs {
     /// Only these GPUs, by index, UUID or PCI place
     #[arg(long, value_name = "GPU", env = "IPW_GPU", value_delimiter = ',')]
     pub(crate) gpu: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Take some ten seconds instead of half a minute: fewer queries, wider of the mark
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Write the result there, too; later runs quote the one in the cache
+    #[arg(long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Where the service runs.

@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     NoEnergy = 5,
     /// The output exists.
     Exists = 6,
+    /// A gate was not passed: the numbers are there, and one is out of its bound.
+    Gate = 7,
     /// Interrupted; what there is was saved.
     Interrupted = 130,
 }

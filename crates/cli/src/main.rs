@@ -1,6 +1,7 @@
 //! `ipw`: how much correct work an inference service does for the time and energy it takes.
 
 mod args;
+mod calibration;
 mod clients;
 mod commands;
 mod error;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Show(show) => commands::show::run(&show),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
+        Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),
         #[cfg(feature = "engine")]
         Command::Models(models) => commands::models::run(&models),
         #[cfg(feature = "engine")]

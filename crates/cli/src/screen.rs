@@ -65,6 +65,7 @@ pub(crate) fn overview(
     head: &[(&str, String)],
     overview: &Overview,
     load: &Value,
+    calibrated: &[String],
     notes: &[String],
     directory: &Path,
 ) -> String {
@@ -94,8 +95,11 @@ pub(crate) fn overview(
     if !failures.is_empty() {
         let _ = writeln!(text, "\n{}", failures.join("\n"));
     }
-    if !notes.is_empty() {
+    if !calibrated.is_empty() || !notes.is_empty() {
         text.push('\n');
+    }
+    for line in calibrated {
+        let _ = writeln!(text, "{}", printable(line));
     }
     for note in notes {
         let _ = writeln!(text, "note: {}", printable(note));

@@ -9,6 +9,7 @@ use ipw_store::summary::{Part, Versions};
 use ipw_store::{Status, Summary};
 use serde_json::{Value, json};
 
+use crate::calibration;
 use crate::commands::profile::Profile;
 use crate::hardware::Hardware;
 
@@ -51,6 +52,7 @@ pub(crate) fn new(
         efficiency: None,
         overview: None,
         load: None,
+        calibration: calibration::of(&hardware.label),
     }
 }
 

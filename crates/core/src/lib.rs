@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod attribution;
+pub mod cache;
 pub mod counter;
 pub mod energy;
 pub mod event;

@@ -78,6 +78,8 @@ pub struct Summary {
     pub overview: Option<Overview>,
     /// Latencies with their intervals, the steady window, SLO and queue; `None` while it runs.
     pub load: Option<Value>,
+    /// What `ipw calibrate` last found on this hardware; `None` where it never ran.
+    pub calibration: Option<Value>,
 }
 
 /// Versions of what made a run.

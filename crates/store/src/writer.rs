@@ -80,6 +80,8 @@ pub struct Finished {
     pub telemetry: Value,
     /// What it says of the load.
     pub load: Value,
+    /// What it says of this hardware's calibration.
+    pub calibration: Option<Value>,
     /// The run that was there before and could not be removed or is kept, with the reason.
     pub kept_aside: Option<PathBuf>,
     /// What went wrong without costing a row.
@@ -173,6 +175,7 @@ impl RunWriter {
             overview,
             telemetry: summary.telemetry.unwrap_or_default(),
             load: summary.load.unwrap_or_default(),
+            calibration: summary.calibration,
             kept_aside,
             warnings,
         })

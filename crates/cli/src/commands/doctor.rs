@@ -236,7 +236,7 @@ fn describe(source: &Source, tested: &SelfTest) -> String {
 }
 
 /// `text` in lines that fit, the first behind `lead`, the others below it.
-fn wrapped(lead: &str, text: &str) -> String {
+pub(crate) fn wrapped(lead: &str, text: &str) -> String {
     let indent = lead.chars().count();
     let mut lines = vec![lead.to_owned()];
     for word in printable(text).split_whitespace() {

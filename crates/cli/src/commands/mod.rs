@@ -1,5 +1,6 @@
 //! The commands.
 
+pub(crate) mod calibrate;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod list;

@@ -29,7 +29,9 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
-use crate::{clients, grading, load, next, quality, screen, settings, signals, summary};
+use crate::{
+    calibration, clients, grading, load, next, quality, screen, settings, signals, summary,
+};
 
 pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -377,10 +379,12 @@ impl Profile {
             ("status", status.label().to_owned()),
         ];
         let notes = quality::notes(overview, &finished.telemetry);
+        let calibrated = calibration::quoted(finished.calibration.as_ref());
         screen::print(&screen::overview(
             &head,
             overview,
             &finished.load,
+            &calibrated,
             &notes,
             directory,
         ));

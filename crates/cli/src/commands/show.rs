@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::args::ShowArgs;
 use crate::error::{CliError, Exit};
-use crate::{quality, screen};
+use crate::{calibration, quality, screen};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     let run = Run::open(&args.run).map_err(|error| {
@@ -34,10 +34,12 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     ];
     let notes = quality::notes(&overview, summary.get("telemetry").unwrap_or(&Value::Null));
     let load = summary.get("load").unwrap_or(&Value::Null);
+    let calibrated = calibration::quoted(summary.get("calibration"));
     screen::print(&screen::overview(
         &head,
         &overview,
         load,
+        &calibrated,
         &notes,
         run.directory(),
     ));

@@ -6,6 +6,7 @@
     reason = "a test's helper fails loudly"
 )]
 
+mod calibrate;
 mod common;
 mod datasets;
 #[cfg(feature = "engine")]

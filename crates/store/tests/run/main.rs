@@ -112,6 +112,7 @@ fn summary(directory: &Path) -> Summary {
         efficiency: None,
         overview: None,
         load: None,
+        calibration: None,
     }
 }
 

@@ -200,6 +200,7 @@ fn summary(directory: &Path, clock: &SystemClock) -> Summary {
         efficiency: None,
         overview: None,
         load: None,
+        calibration: None,
     }
 }
 

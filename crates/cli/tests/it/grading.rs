@@ -1,5 +1,7 @@
 //! Answers graded as they come, where the row says how.
 
+use std::time::Duration;
+
 use ipw_reference::{Fault, Script};
 use serde_json::{Value, json};
 
@@ -79,7 +81,12 @@ fn a_row_that_says_how_is_graded_and_the_rest_is_not_called_wrong() {
 
 #[test]
 fn accuracy_per_watt_and_joule_are_shown_and_called_estimated() {
-    let place = answering("4");
+    // Long enough for the estimate, which is read every 50 ms.
+    let place = Place::new(|_| Script {
+        first_token: Duration::from_millis(150),
+        tokens: ["4".to_owned()].into(),
+        ..Script::default()
+    });
     let dataset = place.jsonl(
         "all",
         vec![json!({"problem": "2+2?", "answer": 4, "scorer": "exact"}); 5],

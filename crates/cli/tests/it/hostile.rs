@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use ipw_reference::Script;
 use serde_json::{Value, json};
 
-use crate::common::{Place, ipw, rows, said, summary};
+use crate::common::{Place, all_cores, ipw, rows, said, summary};
 
 /// Escape and control sequences, marks that turn the writing, NUL, what a shell or a path would
 /// take for something else.
@@ -73,6 +73,7 @@ fn hostile_prompts_and_replies_are_kept_and_never_shown_raw() {
 
 #[test]
 fn ten_megabytes_in_a_prompt_and_in_a_reply_are_a_row() {
+    let _busy = all_cores();
     let place = Place::new(|_| Script {
         tokens: ["y".repeat(10 << 20)].into(),
         ..Script::default()

@@ -10,7 +10,8 @@ use ipw_testkit::fuzz::Random;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Place, Said, ipw, metrics, no_other_load, questions, rows, said, spawn, summary, wait_until,
+    Place, Said, all_cores, ipw, metrics, no_other_load, questions, rows, said, spawn, summary,
+    wait_until,
 };
 
 fn profile(place: &Place, queries: usize, more: &[&str]) -> Said {
@@ -52,6 +53,7 @@ fn p99(mut values: Vec<f64>) -> f64 {
 
 #[test]
 fn a_closed_loop_keeps_so_many_in_flight_and_no_more() {
+    let _busy = all_cores();
     let place = Place::new(|_| Script {
         first_token: Duration::from_millis(40),
         ..Script::words(3)
@@ -153,6 +155,7 @@ fn an_open_loop_follows_its_schedule_and_the_seed_decides_it() {
 
 #[test]
 fn a_stalled_service_does_not_hide_behind_the_queries_that_wait() {
+    let _busy = all_cores();
     let stall = |place: &Place, more: &[&str]| -> (f64, f64) {
         let mut args = vec!["--rate", "100", "--arrival", "constant", "--warmup", "0"];
         args.extend_from_slice(more);
@@ -334,6 +337,7 @@ fn every_prompt_begins_differently_when_asked_and_warm_ups_always_do() {
 
 #[test]
 fn kills_and_resumes_with_64_in_flight_lose_and_double_nothing() {
+    let _busy = all_cores();
     let place = Place::new(|_| Script {
         first_token: Duration::from_millis(15),
         ..Script::words(3)
@@ -390,6 +394,7 @@ fn kills_and_resumes_with_64_in_flight_lose_and_double_nothing() {
 
 #[test]
 fn one_in_five_goes_wrong_with_256_in_flight_and_every_row_is_there() {
+    let _busy = all_cores();
     let place = Place::new(|received| {
         let mut random = Random::new(received.number);
         let fault = (random.below(5) == 0).then(|| match random.below(5) {
@@ -516,6 +521,7 @@ fn limits_have_a_verdict_per_row_and_the_steady_time_is_told() {
 
 #[test]
 fn a_sweep_is_a_run_for_each_load_and_a_table_over_them() {
+    let _busy = all_cores();
     // Four places: more at a time only wait.
     let busy = std::sync::Arc::new(std::sync::Mutex::new(vec![0_u64; 4]));
     let place = Place::new(move |received| {

@@ -12,7 +12,7 @@ use ipw_store::reader::column;
 use ipw_testkit::fuzz::Random;
 use serde_json::json;
 
-use crate::common::{Place, ipw, spawn, summary, wait_until};
+use crate::common::{Place, all_cores, ipw, spawn, summary, wait_until};
 
 /// One in twenty, of many kinds; those that take time are rare.
 fn fault(number: u64) -> Option<Fault> {
@@ -50,6 +50,7 @@ fn resident(child: &Child) -> Option<u64> {
 #[test]
 #[cfg(target_os = "linux")]
 fn after_a_bad_night_every_query_has_its_row_and_memory_is_flat() {
+    let _busy = all_cores();
     let asked = std::env::var("IPW_NIGHT_QUERIES").ok();
     let queries: u64 = asked.and_then(|asked| asked.parse().ok()).unwrap_or(4000);
     let place = Place::new(|received| Script {

@@ -1,16 +1,18 @@
 //! The command line, typed as written: no defaults, no logic.
 
-use std::num::NonZeroU64;
-use std::num::NonZeroUsize;
+mod values;
+
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
-use std::str::FromStr;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "engine")]
 use ipw_engine::server::guard::HostName;
 use ipw_runner::{Process, Rate, Tolerance};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+
+pub(crate) use values::{KeyValue, Pause, Span, Sweep, json_or_text};
+use values::{table_of_json, table_of_texts};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -471,51 +473,6 @@ pub(crate) struct ProfileArgs {
     pub(crate) plan: Option<PathBuf>,
 }
 
-/// The loads of a sweep.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Sweep {
-    /// So many at a time.
-    Concurrency(Vec<NonZeroUsize>),
-    /// So many a second.
-    Rate(Vec<Rate>),
-    /// As many at a time as bring something.
-    Find,
-    /// As many a second as the service keeps up with.
-    FindRate,
-}
-
-impl Sweep {
-    /// What changes from step to step.
-    pub(crate) const fn axis(&self) -> &'static str {
-        match self {
-            Self::Concurrency(_) | Self::Find => "concurrency",
-            Self::Rate(_) | Self::FindRate => "rate",
-        }
-    }
-
-    /// Whether it ends where more brings nothing more.
-    pub(crate) const fn is_search(&self) -> bool {
-        matches!(self, Self::Find | Self::FindRate)
-    }
-}
-
-impl FromStr for Sweep {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
-            text.split(',').map(|one| one.trim().parse().ok()).collect()
-        }
-        let wrong = || format!("`{text}` is no sweep: write `concurrency=1,2,4` or `rate=0.5,1,2`");
-        let (axis, loads) = text.split_once('=').ok_or_else(wrong)?;
-        match axis.trim() {
-            "concurrency" => list(loads).map(Self::Concurrency).ok_or_else(wrong),
-            "rate" => list(loads).map(Self::Rate).ok_or_else(wrong),
-            _ => Err(wrong()),
-        }
-    }
-}
-
 impl ProfileArgs {
     /// The sweep that is asked for, if one is.
     pub(crate) fn sweep(&self) -> Option<Sweep> {
@@ -528,109 +485,6 @@ impl ProfileArgs {
     }
 }
 
-/// `K=V`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeyValue {
-    pub(crate) key: String,
-    pub(crate) value: String,
-}
-
-impl FromStr for KeyValue {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((key, value)) if !key.trim().is_empty() => Ok(Self {
-                key: key.trim().to_owned(),
-                value: value.to_owned(),
-            }),
-            _ => Err("expected NAME=VALUE".to_owned()),
-        }
-    }
-}
-
-/// A duration as people write it: `90s`, `10m`; a bare number is seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span(pub(crate) Duration);
-
-impl FromStr for Span {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = match text.trim().parse::<f64>() {
-            Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
-            Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
-        };
-        match parsed {
-            Ok(span) if span.is_zero() => Err("it must be longer than zero".to_owned()),
-            Ok(span) => Ok(Self(span)),
-            Err(error) => Err(format!("{error} (write it like `90s` or `10m`)")),
-        }
-    }
-}
-
-/// A duration that may be nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pause(pub(crate) Duration);
-
-impl FromStr for Pause {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if matches!(text.trim(), "0" | "0s" | "0ms") {
-            return Ok(Self(Duration::ZERO));
-        }
-        text.parse().map(|Span(span)| Self(span))
-    }
-}
-
-impl<'de> Deserialize<'de> for Pause {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-/// A table whose texts are taken as they are.
-fn table_of_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<KeyValue>, D::Error> {
-    table(deserializer, |value| match value {
-        serde_json::Value::String(text) => text,
-        other => other.to_string(),
-    })
-}
-
-/// A table whose values are typed: each becomes its JSON text.
-fn table_of_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<KeyValue>, D::Error> {
-    table(deserializer, |value| value.to_string())
-}
-
-fn table<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    text: impl Fn(serde_json::Value) -> String,
-) -> Result<Vec<KeyValue>, D::Error> {
-    let table = serde_json::Map::deserialize(deserializer)?;
-    Ok(table
-        .into_iter()
-        .map(|(key, value)| KeyValue {
-            key,
-            value: text(value),
-        })
-        .collect())
-}
-
-/// What comes after `--param K=`: JSON if it is JSON, else a text.
-pub(crate) fn json_or_text(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -640,23 +494,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn spans_are_read_as_people_write_them() {
-        assert_eq!("90s".parse(), Ok(Span(Duration::from_secs(90))));
-        assert_eq!("2".parse(), Ok(Span(Duration::from_secs(2))));
-        assert_eq!("1m 30s".parse(), Ok(Span(Duration::from_secs(90))));
-        for wrong in ["0", "0s", "-1", "soon", "1e400", ""] {
-            assert!(wrong.parse::<Span>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn pairs_need_a_name() {
-        let pair: KeyValue = "a=b=c".parse().unwrap();
-        assert_eq!((pair.key.as_str(), pair.value.as_str()), ("a", "b=c"));
-        assert!("=x".parse::<KeyValue>().is_err());
-        assert!("x".parse::<KeyValue>().is_err());
     }
 }

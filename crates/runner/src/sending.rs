@@ -145,18 +145,17 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
     let mut ended = Ended::Complete;
     loop {
         due.look();
+        if ended == Ended::Complete && interrupt.is_draining() {
+            notices.send(Event::Stopping {
+                reason: "told to stop".to_owned(),
+            });
+            ended = Ended::Interrupted;
+            due.stop();
+        }
         if workload.peek().is_none() {
             due.stop();
         }
         while flights.len() < most && !due.waiting.is_empty() && !assembler.is_behind() {
-            if interrupt.is_draining() && ended == Ended::Complete {
-                notices.send(Event::Stopping {
-                    reason: "told to stop".to_owned(),
-                });
-                ended = Ended::Interrupted;
-                due.stop();
-                break;
-            }
             let Some(query) = workload.take()? else {
                 due.stop();
                 break;
@@ -182,13 +181,8 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
                 due.freed(dispatch.now());
             }
             () = due.next(), if !due.is_over() => {}
-            () = interrupt.draining(), if ended == Ended::Complete => {
-                notices.send(Event::Stopping {
-                    reason: "told to stop".to_owned(),
-                });
-                ended = Ended::Interrupted;
-                due.stop();
-            }
+            // What follows from it is decided above.
+            () = interrupt.draining(), if ended == Ended::Complete => {}
             () = tokio::time::sleep(BREATH), if is_behind => {}
         }
         if ended == Ended::Complete && plan.failures.stop_after(tally.failed, tally.tried) {

@@ -244,6 +244,8 @@ pub struct Distribution {
     pub p50: f64,
     /// 90th percentile.
     pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
     /// The largest.
@@ -260,6 +262,7 @@ impl Distribution {
             min: *values.first()?,
             p50: quantile(&values, 0.5)?,
             p90: quantile(&values, 0.9)?,
+            p95: quantile(&values, 0.95)?,
             p99: quantile(&values, 0.99)?,
             max: *values.last()?,
         })

@@ -10,6 +10,9 @@ use ipw_core::text::printable;
 
 use crate::screen;
 
+/// Below this many columns there is no room for a bar: what matters is cut to the line.
+const NARROW: usize = 60;
+
 pub(crate) struct Progress {
     bar: ProgressBar,
     is_terminal: bool,
@@ -35,12 +38,13 @@ impl Progress {
     }
 
     fn start(&mut self, queries: Option<u64>) {
-        let (bar, template) = match queries {
-            Some(queries) => (
-                ProgressBar::new(queries),
-                "{msg} {wide_bar} {pos}/{len} {rate} ETA {eta}",
-            ),
-            None => (ProgressBar::no_length(), "{msg} {spinner} {pos} {rate}"),
+        let is_narrow = screen::width() < NARROW;
+        let bar = queries.map_or_else(ProgressBar::no_length, ProgressBar::new);
+        let template = match queries {
+            Some(_) if is_narrow => "{pos}/{len} {wide_msg}",
+            Some(_) => "{msg} {wide_bar} {pos}/{len} {rate} ETA {eta}",
+            None if is_narrow => "{pos} {wide_msg}",
+            None => "{msg} {spinner} {pos} {rate}",
         };
         let style = ProgressStyle::with_template(template)
             .expect("the template is fixed")

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ipw_store::Overview;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{CELL, NAME, NARROW, seconds};
 
@@ -146,12 +146,8 @@ pub(super) fn table(load: &Value, overview: &Overview, width: usize) -> Option<S
         row("  planned", &latency["total_seconds"]["planned"], seconds);
     }
     row("per token", &latency["per_output_token_seconds"], seconds);
-    let rate = serde_json::to_value(overview.throughput_tokens_per_sec).unwrap_or_default();
-    let mut with_middle = rate.clone();
-    if let Some(object) = with_middle.as_object_mut() {
-        object.entry("p95").or_insert(Value::Null);
-    }
-    row("tokens/s", &with_middle, |value| format!("{value:.1}"));
+    let rate = json!(overview.throughput_tokens_per_sec);
+    row("tokens/s", &rate, |value| format!("{value:.1}"));
     if is_late {
         row("lag", &latency["schedule_lag_seconds"], seconds);
     }

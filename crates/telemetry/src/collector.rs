@@ -25,6 +25,12 @@ pub trait Collector: Send {
     /// sense for the device.
     fn interval(&self, wanted: Duration) -> Duration;
 
+    /// Those of the same circle are polled by one thread for as long as none of them keeps the
+    /// others waiting; without one, it has a thread of its own.
+    fn circle(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads what there is now. `take` gets the place of the source in [`Collector::sources`], the
     /// instant at which its value was taken, and the value. A source that has nothing to say this
     /// time is left out.

@@ -1,11 +1,10 @@
-//! A thread that polls one collector at absolute deadlines.
+//! Polls collectors at absolute deadlines.
 //!
-//! One thread each, so that a slow driver delays nobody else. It sleeps to its deadlines and never
-//! spins: that would burn joules on the machine that is measured. What it costs is measured too.
+//! On a thread each, or on one that those of a circle share for as long as none of them keeps the
+//! others waiting ([`circle`]). Threads sleep to their deadlines and never spin: that would burn
+//! joules on the machine that is measured. What they cost is measured too.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ipw_core::time::{Clock, Timestamp};
@@ -13,6 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::session::Shared;
 use crate::{Collector, PollError};
+
+mod circle;
+
+pub(crate) use circle::Sampler;
 
 /// Less than this is the noise of reading two clocks.
 const NAP: Duration = Duration::from_millis(100);
@@ -52,6 +55,10 @@ impl Poller {
         }
     }
 
+    fn circle(&self) -> Option<&'static str> {
+        self.collector.circle()
+    }
+
     /// Polls once; what comes back is how long to wait before the next time.
     pub fn poll(&mut self) -> Duration {
         let asleep = self.clock.asleep();
@@ -79,69 +86,6 @@ impl Poller {
         match result {
             Ok(()) | Err(PollError::Retry(_)) => self.interval,
             Err(PollError::Gone(_)) => self.interval.max(LOOK_AGAIN),
-        }
-    }
-}
-
-/// The thread of one collector.
-pub(crate) struct Sampler {
-    signal: Arc<Signal>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Signal {
-    stop: AtomicBool,
-    cpu_nanos: AtomicU64,
-}
-
-impl Sampler {
-    pub(crate) fn start(poller: Poller) -> std::io::Result<Self> {
-        let signal = Arc::new(Signal::default());
-        let shared = Arc::clone(&signal);
-        let name = format!("ipw-{}", poller.collector.id());
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(move || shared.run(poller))?;
-        Ok(Self {
-            signal,
-            thread: Some(thread),
-        })
-    }
-
-    pub(crate) fn cpu_time(&self) -> Duration {
-        Duration::from_nanos(self.signal.cpu_nanos.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn stop(&mut self) {
-        self.signal.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Signal {
-    fn run(&self, mut poller: Poller) {
-        let clock = Arc::clone(&poller.clock);
-        let mut deadline = clock.now();
-        while !self.stop.load(Ordering::Relaxed) {
-            let pause = poller.poll();
-            self.cpu_nanos.store(own_cpu_nanos(), Ordering::Relaxed);
-            deadline = next_deadline(deadline, pause, clock.now());
-            self.sleep_until(deadline, &*clock);
-        }
-    }
-
-    /// Sleeps, or wakes early to stop.
-    fn sleep_until(&self, deadline: Timestamp, clock: &dyn Clock) {
-        loop {
-            let left = deadline.since(clock.now());
-            if left.is_zero() || self.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            std::thread::park_timeout(left);
         }
     }
 }

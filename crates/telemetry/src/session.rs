@@ -139,14 +139,10 @@ pub struct Setup {
 }
 
 impl Session {
-    /// Starts a thread for each collector.
+    /// Starts a thread for each collector, or one for a circle of them.
     pub fn start(setup: Setup, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
         let (session, pollers) = Self::new(setup, clock);
-        let samplers = pollers
-            .into_iter()
-            .map(Sampler::start)
-            .collect::<std::io::Result<_>>()?;
-        *session.samplers() = samplers;
+        *session.samplers() = Sampler::start_all(pollers)?;
         Ok(session)
     }
 

@@ -151,6 +151,15 @@ impl Collector for BoardCollector {
         wanted.max(self.shortest)
     }
 
+    /// Energy waits for nobody's state.
+    fn circle(&self) -> Option<&'static str> {
+        Some(if self.shortest == STATE_INTERVAL {
+            "amd-state"
+        } else {
+            "amd"
+        })
+    }
+
     fn poll(
         &mut self,
         clock: &dyn Clock,

@@ -17,7 +17,7 @@ const ENERGY_INTERVAL: Duration = Duration::from_millis(50);
 /// State changes slowly, and asking for it takes the driver's locks.
 const STATE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Some of what a board tells, on a thread of its own.
+/// Some of what a board tells.
 struct Polled {
     board: Board,
     sources: Vec<Source>,
@@ -92,6 +92,15 @@ impl Collector for Polled {
 
     fn interval(&self, wanted: Duration) -> Duration {
         wanted.max(self.shortest)
+    }
+
+    /// Energy waits for nobody's state.
+    fn circle(&self) -> Option<&'static str> {
+        Some(if self.shortest == ENERGY_INTERVAL {
+            "nvml"
+        } else {
+            "nvml-state"
+        })
     }
 
     fn poll(

@@ -14,6 +14,7 @@ mod ipc;
 mod lock;
 pub mod output;
 pub mod overview;
+pub mod queries;
 pub mod reader;
 pub mod readings;
 pub mod resume;
@@ -26,6 +27,7 @@ pub mod writer;
 
 pub use output::{NewRun, create};
 pub use overview::Overview;
+pub use queries::QueryRow;
 pub use reader::Run;
 pub use readings::ReadingWriter;
 pub use summary::{Status, Summary};

@@ -297,6 +297,33 @@ fn a_finished_run_has_every_row_in_order_with_its_values() {
 }
 
 #[test]
+fn rows_are_read_one_by_one_with_what_was_asked_said_and_measured() {
+    let (_parent, directory) = temporary();
+    finished_run(&directory, 3);
+    let run = Run::open(&directory).unwrap();
+    let mut seen = 0;
+    run.for_each_query(|row| {
+        assert_eq!((row.index, row.id), (seen, &*format!("q{seen}")));
+        assert_eq!(row.problem, format!("question {seen}"));
+        assert_eq!((row.subject, row.expected), (Some("maths"), None));
+        assert_eq!((row.answer, row.is_answered), (Some("42"), true));
+        assert_eq!((row.input_tokens, row.output_tokens), (Some(7), Some(2)));
+        assert_eq!((row.is_correct, row.is_slo_met), (None, None));
+        assert_eq!(
+            (row.energy.joules, row.energy.reason),
+            (None, Some("no_source"))
+        );
+        assert_eq!(row.shares.iter().count(), 0);
+        assert!((row.total_seconds.unwrap() - 0.004).abs() < 1e-9);
+        assert!((row.first_token_seconds.unwrap() - 0.001).abs() < 1e-9);
+        assert!((row.instants.end.unwrap() - 0.004_000_010).abs() < 1e-12);
+        seen += 1;
+    })
+    .unwrap();
+    assert_eq!(seen, 3);
+}
+
+#[test]
 fn the_summary_has_the_originals_keys_first() {
     let (_parent, directory) = temporary();
     create(&directory, Existing::Keep).unwrap();

@@ -1,0 +1,365 @@
+//! The rows of a run one by one, as whoever looks at a run wants them: what was asked and answered,
+//! how long it took, what it took.
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
+    StringArray, StructArray,
+};
+
+use crate::overview::ANSWERED;
+use crate::reader::column;
+use crate::{Run, StoreError};
+
+/// One row. What an older version did not write is `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryRow<'a> {
+    /// Place in the run's order.
+    pub index: u64,
+    /// The query's own id.
+    pub id: &'a str,
+    /// Which part of the run.
+    pub part: u32,
+    /// What the question is about.
+    pub subject: Option<&'a str>,
+    /// The prompt.
+    pub problem: &'a str,
+    /// The expected answer.
+    pub expected: Option<&'a str>,
+    /// The model's answer.
+    pub answer: Option<&'a str>,
+    /// The model's reasoning, where it is kept apart.
+    pub reasoning: Option<&'a str>,
+    /// How it ended.
+    pub outcome: &'a str,
+    /// Whether there is an answer.
+    pub is_answered: bool,
+    /// What went wrong.
+    pub error: Option<&'a str>,
+    /// Whether the answer is right.
+    pub is_correct: Option<bool>,
+    /// Tokens of the prompt.
+    pub input_tokens: Option<u64>,
+    /// Tokens generated.
+    pub output_tokens: Option<u64>,
+    /// When things happened.
+    pub instants: RowInstants,
+    /// From the send to the first token, in seconds.
+    pub first_token_seconds: Option<f64>,
+    /// From the send to the end, in seconds.
+    pub total_seconds: Option<f64>,
+    /// From the planned send to the end, in seconds.
+    pub planned_seconds: Option<f64>,
+    /// Output tokens per second.
+    pub tokens_per_second: Option<f64>,
+    /// Energy, on the run's basis.
+    pub energy: RowEnergy<'a>,
+    /// Energy by source.
+    pub shares: RowShares,
+    /// Energy before and after the first token.
+    pub phases: RowPhases<'a>,
+    /// The original's energy of the GPUs, in joules.
+    pub gpu_joules: Option<f64>,
+    /// The original's mean power of the GPUs, in watts.
+    pub gpu_watts: Option<f64>,
+    /// Whether it kept the limits.
+    pub is_slo_met: Option<bool>,
+}
+
+/// When things happened, in seconds on the clock of the part.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RowInstants {
+    /// Planned to be sent.
+    pub due: Option<f64>,
+    /// The attempt began.
+    pub start: Option<f64>,
+    /// The first byte went out.
+    pub sent: Option<f64>,
+    /// The first token came.
+    pub first_token: Option<f64>,
+    /// It was over.
+    pub end: Option<f64>,
+}
+
+/// What a query took, on the basis of its run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RowEnergy<'a> {
+    /// Its joules.
+    pub joules: Option<f64>,
+    /// One standard deviation of them.
+    pub sigma: Option<f64>,
+    /// What of them is above idle.
+    pub above_idle: Option<f64>,
+    /// Its mean power.
+    pub watts: Option<f64>,
+    /// What they are made from.
+    pub basis: Option<&'a str>,
+    /// Why there are none.
+    pub reason: Option<&'a str>,
+}
+
+/// Energy before and after the first token.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RowPhases<'a> {
+    /// What the time before the first token is.
+    pub kind: Option<&'a str>,
+    /// Joules before.
+    pub before: Option<f64>,
+    /// How long that was, in seconds.
+    pub before_seconds: Option<f64>,
+    /// Joules after.
+    pub after: Option<f64>,
+}
+
+/// What each source says of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowShares(Option<StructArray>);
+
+/// What one source says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowShare<'a> {
+    /// The source.
+    pub name: &'a str,
+    /// Joules.
+    pub joules: Option<f64>,
+    /// What of them is above idle.
+    pub above_idle: Option<f64>,
+    /// One standard deviation.
+    pub sigma: Option<f64>,
+    /// `counter`, `integrated` or `estimated`.
+    pub method: &'a str,
+    /// Covered share of the window.
+    pub coverage: Option<f64>,
+    /// Why it is null or partial.
+    pub reason: Option<&'a str>,
+}
+
+impl RowShares {
+    /// Source by source.
+    pub fn iter(&self) -> impl Iterator<Item = RowShare<'_>> {
+        let count = self.0.as_ref().map_or(0, StructArray::len);
+        (0..count).filter_map(|place| {
+            let shares = self.0.as_ref()?;
+            let text = |name: &str| Texts::in_struct(shares, name).at(place);
+            let float = |name: &str| Floats::in_struct(shares, name).at(place);
+            Some(RowShare {
+                name: text("name")?,
+                joules: float("total_joules"),
+                above_idle: float("above_idle_joules"),
+                sigma: float("sigma_joules"),
+                method: text("method")?,
+                coverage: float("coverage"),
+                reason: text("reason"),
+            })
+        })
+    }
+}
+
+/// A column that may be missing.
+#[derive(Clone, Copy)]
+struct Floats<'a>(Option<&'a Float64Array>);
+
+impl<'a> Floats<'a> {
+    fn of(batch: &'a RecordBatch, path: &str) -> Self {
+        Self(column(batch, path).ok())
+    }
+
+    fn metric(run: &Run, batch: &'a RecordBatch, path: &str) -> Self {
+        Self(run.metric(batch, path).ok())
+    }
+
+    fn in_struct(array: &'a StructArray, name: &str) -> Self {
+        Self(cast(array.column_by_name(name)))
+    }
+
+    fn at(self, row: usize) -> Option<f64> {
+        let array = self.0?;
+        array.is_valid(row).then(|| array.value(row))
+    }
+}
+
+/// The same of texts.
+#[derive(Clone, Copy)]
+struct Texts<'a>(Option<&'a StringArray>);
+
+impl<'a> Texts<'a> {
+    fn of(batch: &'a RecordBatch, path: &str) -> Self {
+        Self(column(batch, path).ok())
+    }
+
+    fn in_struct(array: &'a StructArray, name: &str) -> Self {
+        Self(cast(array.column_by_name(name)))
+    }
+
+    fn at(self, row: usize) -> Option<&'a str> {
+        let array = self.0?;
+        array.is_valid(row).then(|| array.value(row))
+    }
+}
+
+fn cast<A: 'static>(array: Option<&ArrayRef>) -> Option<&A> {
+    array.and_then(|array| array.as_any().downcast_ref::<A>())
+}
+
+fn count(array: &Int64Array, row: usize) -> Option<u64> {
+    let value = array.is_valid(row).then(|| array.value(row))?;
+    u64::try_from(value).ok()
+}
+
+impl Run {
+    /// Calls `each` with every row; never more than one batch is in memory.
+    pub fn for_each_query(&self, mut each: impl FnMut(&QueryRow<'_>)) -> Result<(), StoreError> {
+        for batch in self.batches() {
+            let batch = batch?;
+            let columns = Columns::of(self, &batch)?;
+            for row in 0..batch.num_rows() {
+                each(&columns.row(row)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns of a batch that rows are read from.
+struct Columns<'a> {
+    index: &'a Int64Array,
+    id: &'a StringArray,
+    part: &'a Int32Array,
+    outcome: &'a StringArray,
+    correct: &'a BooleanArray,
+    input: &'a Int64Array,
+    output: &'a Int64Array,
+    shares: &'a ListArray,
+    slo: Option<&'a BooleanArray>,
+    subject: Texts<'a>,
+    problem: Texts<'a>,
+    expected: Texts<'a>,
+    answer: Texts<'a>,
+    reasoning: Texts<'a>,
+    error: Texts<'a>,
+    basis: Texts<'a>,
+    reason: Texts<'a>,
+    phase_kind: Texts<'a>,
+    due: Floats<'a>,
+    start: Floats<'a>,
+    sent: Floats<'a>,
+    first_token: Floats<'a>,
+    end: Floats<'a>,
+    first_token_seconds: Floats<'a>,
+    total_seconds: Floats<'a>,
+    planned_seconds: Floats<'a>,
+    tokens_per_second: Floats<'a>,
+    joules: Floats<'a>,
+    sigma: Floats<'a>,
+    above_idle: Floats<'a>,
+    watts: Floats<'a>,
+    before: Floats<'a>,
+    before_seconds: Floats<'a>,
+    after: Floats<'a>,
+    gpu_joules: Floats<'a>,
+    gpu_watts: Floats<'a>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(run: &Run, batch: &'a RecordBatch) -> Result<Self, StoreError> {
+        let float = |path: &str| Floats::of(batch, path);
+        let metric = |path: &str| Floats::metric(run, batch, path);
+        let text = |path: &str| Texts::of(batch, path);
+        let answers = column::<StructArray>(batch, "model_answers")?;
+        Ok(Self {
+            index: column(batch, "query_index")?,
+            id: column(batch, "query_id")?,
+            part: column(batch, "part")?,
+            outcome: column(batch, "outcome")?,
+            correct: run.metric(batch, "lm_correctness")?,
+            input: run.metric(batch, "token_metrics.input")?,
+            output: run.metric(batch, "token_metrics.output")?,
+            shares: column(batch, "energy.shares")?,
+            slo: column(batch, "slo.is_met").ok(),
+            subject: text("subject"),
+            problem: text("problem"),
+            expected: text("answer"),
+            // The model's name may hold dots.
+            answer: Texts::in_struct(answers, run.model()),
+            reasoning: text("reasoning"),
+            error: text("error"),
+            basis: text("energy.basis"),
+            reason: text("energy.reason"),
+            phase_kind: text("phases.kind"),
+            due: float("timing.due_seconds"),
+            start: float("timing.start_seconds"),
+            sent: float("timing.sent_seconds"),
+            first_token: float("timing.first_token_seconds"),
+            end: float("timing.end_seconds"),
+            first_token_seconds: metric("latency_metrics.time_to_first_token_seconds"),
+            total_seconds: metric("latency_metrics.total_query_seconds"),
+            planned_seconds: float("planned_latency.total_query_seconds"),
+            tokens_per_second: metric("latency_metrics.throughput_tokens_per_sec"),
+            joules: float("headline.joules"),
+            sigma: float("headline.sigma_joules"),
+            above_idle: float("headline.above_idle_joules"),
+            watts: float("headline.watts"),
+            before: float("phases.before_first_token_joules"),
+            before_seconds: float("phases.before_first_token_seconds"),
+            after: float("phases.after_first_token_joules"),
+            gpu_joules: metric("energy_metrics.per_query_joules"),
+            gpu_watts: metric("power_metrics.gpu.per_query_watts.avg"),
+        })
+    }
+
+    fn row(&self, row: usize) -> Result<QueryRow<'a>, StoreError> {
+        let shares = self.shares.value(row);
+        let shares = shares.as_any().downcast_ref::<StructArray>();
+        let shares = shares.ok_or_else(|| StoreError::Column {
+            column: "energy.shares".to_owned(),
+        })?;
+        let outcome = self.outcome.value(row);
+        let correct = self.correct;
+        Ok(QueryRow {
+            index: u64::try_from(self.index.value(row)).unwrap_or(0),
+            id: self.id.value(row),
+            part: u32::try_from(self.part.value(row)).unwrap_or(0),
+            subject: self.subject.at(row),
+            problem: self.problem.at(row).unwrap_or_default(),
+            expected: self.expected.at(row),
+            answer: self.answer.at(row),
+            reasoning: self.reasoning.at(row),
+            outcome,
+            is_answered: ANSWERED.contains(&outcome),
+            error: self.error.at(row),
+            is_correct: correct.is_valid(row).then(|| correct.value(row)),
+            input_tokens: count(self.input, row),
+            output_tokens: count(self.output, row),
+            instants: RowInstants {
+                due: self.due.at(row),
+                start: self.start.at(row),
+                sent: self.sent.at(row),
+                first_token: self.first_token.at(row),
+                end: self.end.at(row),
+            },
+            first_token_seconds: self.first_token_seconds.at(row),
+            total_seconds: self.total_seconds.at(row),
+            planned_seconds: self.planned_seconds.at(row),
+            tokens_per_second: self.tokens_per_second.at(row),
+            energy: RowEnergy {
+                joules: self.joules.at(row),
+                sigma: self.sigma.at(row),
+                above_idle: self.above_idle.at(row),
+                watts: self.watts.at(row),
+                basis: self.basis.at(row),
+                reason: self.reason.at(row),
+            },
+            shares: RowShares((!shares.is_empty()).then(|| shares.clone())),
+            phases: RowPhases {
+                kind: self.phase_kind.at(row),
+                before: self.before.at(row),
+                before_seconds: self.before_seconds.at(row),
+                after: self.after.at(row),
+            },
+            gpu_joules: self.gpu_joules.at(row),
+            gpu_watts: self.gpu_watts.at(row),
+            is_slo_met: self
+                .slo
+                .and_then(|slo| slo.is_valid(row).then(|| slo.value(row))),
+        })
+    }
+}

@@ -5,6 +5,7 @@ pub mod interval;
 pub mod latency;
 pub mod marginal;
 pub mod percentile;
+pub mod quality;
 pub mod saturation;
 pub mod slo;
 pub mod steady;

@@ -10,12 +10,14 @@ use ipw_clients::{BaseUrl, Client};
 use ipw_core::attribution::Balance;
 use ipw_core::energy::Reason;
 use ipw_core::hardware::{Device, SystemInfo, label};
-use ipw_core::time::Clock;
+use ipw_core::source::{Gauge, Quantity, Source};
+use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::{Joules, Watts};
 use ipw_runner::idle::{Drawn, Idled};
 use ipw_runner::plan::{ServiceHost, Telemetry};
 use ipw_telemetry::collectors::host::system_info;
 use ipw_telemetry::{Absent, Detected, Gpus, Options, Role, SelfTest, Session, Setup, detect};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Exit};
@@ -33,6 +35,15 @@ pub(crate) struct Hardware {
     pub(crate) label: String,
     absent: Vec<Absent>,
     estimate: Option<String>,
+    begun: Begun,
+}
+
+/// Where the session began, to tell our own CPU time from the machine's.
+struct Begun {
+    at: Timestamp,
+    own: Duration,
+    /// Whether the model runs in this process.
+    is_service: bool,
 }
 
 /// Where to look: the system's own places, unless the environment names others.
@@ -112,6 +123,11 @@ impl Hardware {
             role,
             absent: reason,
         };
+        let begun = Begun {
+            at: clock.now(),
+            own: own_cpu_time(),
+            is_service: client.in_process(),
+        };
         let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
         session.prime(PRIMING);
         let label = label(
@@ -124,6 +140,7 @@ impl Hardware {
             label,
             absent,
             estimate,
+            begun,
         })
     }
 
@@ -159,6 +176,24 @@ impl Hardware {
             notes.push("no source of energy here (see `ipw doctor`)".to_owned());
         }
         notes
+    }
+
+    /// CPU time of the process that computes, and of the whole machine.
+    fn cpu(&self, elapsed: Duration) -> Value {
+        let accounts = self.session.accounts();
+        let gauge = |source: &Source| source.quantity == CPU_USE;
+        let found = accounts.iter().find(|(source, _)| gauge(source));
+        let busy = found.and_then(|(_, account)| Some(account.values?.mean / 100.0));
+        let since = elapsed.saturating_sub(self.begun.at.since(Timestamp::ZERO));
+        let cpus = self.system.cpu_count.map(f64::from);
+        let machine = busy
+            .zip(cpus)
+            .map(|(busy, cpus)| busy * cpus * since.as_secs_f64());
+        let own = own_cpu_time().saturating_sub(self.begun.own);
+        json!({
+            "service_seconds": self.begun.is_service.then_some(own.as_secs_f64()),
+            "machine_seconds": machine,
+        })
     }
 
     /// What `summary.json` says of the sources.
@@ -205,10 +240,21 @@ impl Hardware {
             "absent": self.absent,
             "estimate": self.estimate,
             "faults": self.session.faults(),
+            "cpu": self.cpu(elapsed),
             "sampler_cpu_seconds": own.as_secs_f64(),
             "sampler_cpu_share": share(own, elapsed),
         })
     }
+}
+
+const CPU_USE: Quantity = Quantity::Gauge {
+    gauge: Gauge::CpuUse,
+};
+
+fn own_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// What a source drew with nobody in flight.

@@ -53,6 +53,7 @@ pub(crate) fn new(
         overview: None,
         load: None,
         calibration: calibration::of(&hardware.label),
+        quality: None,
     }
 }
 

@@ -39,6 +39,11 @@ pub struct Values {
     pub min: f64,
     /// The largest.
     pub max: f64,
+    /// The mean of all readings.
+    pub mean: f64,
+    /// How many they are.
+    #[serde(skip)]
+    count: f64,
 }
 
 impl Account {
@@ -59,6 +64,8 @@ impl Account {
             last: value,
             min: value,
             max: value,
+            mean: 0.0,
+            count: 0.0,
         });
         let change = (value - values.last).abs();
         if change > 0.0 {
@@ -68,5 +75,7 @@ impl Account {
         values.last = value;
         values.min = values.min.min(value);
         values.max = values.max.max(value);
+        values.count += 1.0;
+        values.mean += (value - values.mean) / values.count;
     }
 }

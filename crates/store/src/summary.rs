@@ -80,6 +80,8 @@ pub struct Summary {
     pub load: Option<Value>,
     /// What `ipw calibrate` last found on this hardware; `None` where it never ran.
     pub calibration: Option<Value>,
+    /// Doubts about the numbers, each with advice; `None` while it runs.
+    pub quality: Option<Value>,
 }
 
 /// Versions of what made a run.

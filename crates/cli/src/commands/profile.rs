@@ -23,7 +23,7 @@ use ipw_store::writer::Finished;
 use ipw_store::{CommitPolicy, NewRun, ReadingWriter, Run, RunWriter, Status, StoreError};
 use ipw_telemetry::SelfTest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
@@ -293,6 +293,9 @@ impl Profile {
             // A run that cannot be read again says so elsewhere.
             let load = load::findings(run, &self.plan.load).ok();
             summary.load = load.map(|load| json!(load));
+            let part = |part: &Option<Value>| part.clone().unwrap_or_default();
+            let (telemetry, load) = (part(&summary.telemetry), part(&summary.load));
+            summary.quality = Some(json!(quality::notes(overview, &telemetry, &load)));
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {
                 Err(error) => Some(with_causes(error)),
@@ -378,14 +381,14 @@ impl Profile {
             ("dataset", self.dataset.name().to_owned()),
             ("status", status.label().to_owned()),
         ];
-        let notes = quality::notes(overview, &finished.telemetry);
+        let notes = quality::notes(overview, &finished.telemetry, &finished.load);
         let calibrated = calibration::quoted(finished.calibration.as_ref());
         screen::print(&screen::overview(
             &head,
             overview,
             &finished.load,
             &calibrated,
-            &notes,
+            &quality::lines(&notes),
             directory,
         ));
     }

@@ -32,15 +32,16 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
         ("hardware", text("hardware_label")),
         ("status", status(summary)),
     ];
-    let notes = quality::notes(&overview, summary.get("telemetry").unwrap_or(&Value::Null));
-    let load = summary.get("load").unwrap_or(&Value::Null);
+    let part = |key: &str| summary.get(key).unwrap_or(&Value::Null);
+    let load = part("load");
+    let notes = quality::notes(&overview, part("telemetry"), load);
     let calibrated = calibration::quoted(summary.get("calibration"));
     screen::print(&screen::overview(
         &head,
         &overview,
         load,
         &calibrated,
-        &notes,
+        &quality::lines(&notes),
         run.directory(),
     ));
     Ok(Exit::Done)

@@ -113,6 +113,7 @@ fn summary(directory: &Path) -> Summary {
         overview: None,
         load: None,
         calibration: None,
+        quality: None,
     }
 }
 

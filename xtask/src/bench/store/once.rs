@@ -201,6 +201,7 @@ fn summary(directory: &Path, clock: &SystemClock) -> Summary {
         overview: None,
         load: None,
         calibration: None,
+        quality: None,
     }
 }
 

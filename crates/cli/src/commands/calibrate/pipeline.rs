@@ -190,6 +190,7 @@ impl Bench {
             overview: None,
             load: None,
             calibration: None,
+            quality: None,
         }
     }
 }

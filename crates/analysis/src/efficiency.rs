@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::interval::wilson;
+use crate::interval::{real, wilson};
 
 /// Answers by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -82,9 +82,133 @@ impl Answers {
     }
 }
 
+/// What one query took and gave.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Took {
+    /// Its energy.
+    pub joules: Option<f64>,
+    /// From its start to its end; `None` without an answer.
+    pub seconds: Option<f64>,
+    /// Tokens that it generated.
+    pub output_tokens: Option<u64>,
+    /// Work that it was.
+    pub flops: Option<f64>,
+}
+
+/// Sums on the way to [`Derived`].
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Gains {
+    joules: Sum,
+    with_tokens: Sum,
+    tokens: f64,
+    with_work: Sum,
+    work: f64,
+    energy_delay: Sum,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sum {
+    value: f64,
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, value: f64) {
+        self.value += value;
+        self.count += 1;
+    }
+
+    fn mean(self) -> Option<f64> {
+        (self.count > 0).then(|| self.value / real(self.count))
+    }
+}
+
+/// What energy and time gave, over queries that know both sides of each ratio (docs/method.md §7).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Derived {
+    /// Queries that have energy.
+    pub queries: u64,
+    /// Mean energy of a query.
+    pub joules_per_query: Option<f64>,
+    /// Energy ÷ output tokens.
+    pub joules_per_output_token: Option<f64>,
+    /// Output tokens ÷ energy: the same as output tokens per second and watt.
+    pub output_tokens_per_joule: Option<f64>,
+    /// Mean of energy × time of a query.
+    pub energy_delay_joule_seconds: Option<f64>,
+    /// Floating-point operations ÷ energy.
+    pub flops_per_joule: Option<f64>,
+}
+
+impl Gains {
+    /// Takes one query in.
+    pub fn push(&mut self, took: &Took) {
+        let Some(joules) = took.joules.filter(|joules| joules.is_finite()) else {
+            return;
+        };
+        self.joules.add(joules);
+        if let Some(tokens) = took.output_tokens.filter(|tokens| *tokens > 0) {
+            self.with_tokens.add(joules);
+            self.tokens += real(tokens);
+        }
+        if let Some(work) = took.flops.filter(|work| work.is_finite()) {
+            self.with_work.add(joules);
+            self.work += work;
+        }
+        if let Some(seconds) = took.seconds.filter(|seconds| seconds.is_finite()) {
+            self.energy_delay.add(joules * seconds);
+        }
+    }
+
+    /// What came out.
+    pub fn finish(self) -> Derived {
+        let ratio = |over: f64, under: f64| Some(over / under).filter(|ratio| ratio.is_finite());
+        Derived {
+            queries: self.joules.count,
+            joules_per_query: self.joules.mean(),
+            joules_per_output_token: ratio(self.with_tokens.value, self.tokens),
+            output_tokens_per_joule: ratio(self.tokens, self.with_tokens.value),
+            energy_delay_joule_seconds: self.energy_delay.mean(),
+            flops_per_joule: ratio(self.work, self.with_work.value),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ratios_are_over_queries_that_know_both_sides() {
+        let mut gains = Gains::default();
+        assert_eq!(gains.finish(), Derived::default());
+        gains.push(&Took {
+            joules: Some(10.0),
+            seconds: Some(2.0),
+            output_tokens: Some(5),
+            flops: Some(1e9),
+        });
+        gains.push(&Took {
+            joules: Some(30.0),
+            ..Took::default()
+        });
+        gains.push(&Took {
+            output_tokens: Some(1000),
+            ..Took::default()
+        });
+        let derived = gains.finish();
+        assert_eq!(derived.queries, 2);
+        let values = [
+            (derived.joules_per_query, 20.0),
+            (derived.joules_per_output_token, 2.0),
+            (derived.output_tokens_per_joule, 0.5),
+            (derived.energy_delay_joule_seconds, 20.0),
+            (derived.flops_per_joule, 1e8),
+        ];
+        for (value, expected) in values {
+            assert!(close(value.unwrap(), expected), "{value:?}");
+        }
+    }
 
     fn close(left: f64, right: f64) -> bool {
         (left - right).abs() < 1e-9

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use ipw_analysis::efficiency::{Derived, Gains, Took};
 use ipw_analysis::latency::{Latencies, LatencySummary, Origin, Row};
 use ipw_analysis::saturation::{Trend, queue_trend};
 use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
@@ -12,6 +13,7 @@ use ipw_core::record::{self, Record};
 use ipw_core::time::Timestamp;
 use ipw_runner::Judge;
 use ipw_runner::plan::Load as Planned;
+use ipw_store::instants::Instants;
 use ipw_store::{Run, StoreError};
 use serde::Serialize;
 
@@ -37,6 +39,18 @@ pub(crate) struct Findings {
     pub(crate) queue: Option<Trend>,
     /// How the SLO was kept.
     pub(crate) slo: Option<Kept>,
+    /// What energy and time gave: part of `efficiency`.
+    #[serde(skip)]
+    pub(crate) derived: Gained,
+}
+
+/// What energy and time gave.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Gained {
+    /// Over the whole run.
+    pub(crate) whole: Derived,
+    /// Over the queries that ended while the load was full; `None` when it never was.
+    pub(crate) steady: Option<Derived>,
 }
 
 /// How an SLO was kept.
@@ -105,9 +119,9 @@ fn kept(slo: &Slo, record: &Record) -> record::Kept {
 pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError> {
     let mut flights = Flights::default();
     let mut chunks = 0;
-    for_each(run, |row| {
-        flights.push(row);
-        chunks += row.chunks.len() as u64;
+    run.for_each(|instants| {
+        flights.push(&row(instants));
+        chunks += instants.chunks.len() as u64;
     })?;
     let gaps_of_every = chunks.div_ceil(MOST_GAPS).max(1);
     let kind = match plan.arrivals.concurrency() {
@@ -127,13 +141,20 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
         .as_deref()
         .and_then(|text| Slo::parse(text, origin(plan)).ok());
     let (mut tally, mut inside) = (slo.clone().map(Tally::new), slo.map(Tally::new));
+    let (mut whole, mut steady) = (Gains::default(), Gains::default());
     let mut number = 0;
-    for_each(run, |row| {
+    run.for_each(|instants| {
+        let row = &row(instants);
         served.push(row);
         let window = windows.get(&row.part);
         let is_inside = window
             .zip(row.end)
             .is_some_and(|(window, end)| window.holds(end));
+        let took = took(instants);
+        whole.push(&took);
+        if is_inside {
+            steady.push(&took);
+        }
         for tally in tally
             .iter_mut()
             .chain(inside.iter_mut().filter(|_| is_inside))
@@ -169,6 +190,10 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
             whole: tally.finish(None),
             steady: inside.finish((seconds > 0.0).then_some(seconds)),
         }),
+        derived: Gained {
+            whole: whole.finish(),
+            steady: (!windows.is_empty()).then(|| steady.finish()),
+        },
     })
 }
 
@@ -211,20 +236,29 @@ fn in_words(plan: &Planned) -> String {
     words
 }
 
-/// Calls `each` with every row of the run.
-fn for_each(run: &Run, mut each: impl FnMut(&Row<'_>)) -> Result<(), StoreError> {
-    run.for_each(|row| {
-        each(&Row {
-            part: row.part,
-            due: row.due,
-            start: row.start,
-            sent: row.sent,
-            first_token: row.first_token,
-            first_answer_token: row.first_answer_token,
-            end: row.end,
-            chunks: row.chunks,
-            output_tokens: row.output_tokens,
-            is_answered: row.is_answered,
-        });
-    })
+fn row<'a>(instants: &Instants<'a>) -> Row<'a> {
+    Row {
+        part: instants.part,
+        due: instants.due,
+        start: instants.start,
+        sent: instants.sent,
+        first_token: instants.first_token,
+        first_answer_token: instants.first_answer_token,
+        end: instants.end,
+        chunks: instants.chunks,
+        output_tokens: instants.output_tokens,
+        is_answered: instants.is_answered,
+    }
+}
+
+fn took(instants: &Instants<'_>) -> Took {
+    let time = instants.end.zip(instants.start);
+    Took {
+        joules: instants.joules,
+        seconds: time
+            .filter(|_| instants.is_answered)
+            .map(|(end, start)| end - start),
+        output_tokens: instants.output_tokens,
+        flops: instants.flops,
+    }
 }

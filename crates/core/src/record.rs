@@ -56,6 +56,15 @@ impl Record {
         per(self.energy.headline()?.joules(), self.total_tokens())
     }
 
+    /// Energy on the basis times the time from start to end, in joule-seconds: small for what is
+    /// both quick and frugal.
+    pub fn energy_delay(&self) -> Option<f64> {
+        let time = self.reply.timing.end.since(self.reply.timing.start);
+        let is_answered = self.reply.outcome.is_answered();
+        let energy = self.energy.headline().filter(|_| is_answered)?;
+        Some(energy.joules() * time.as_secs_f64())
+    }
+
     /// Floating-point operations per token, of prompt and reply together.
     pub fn flops_per_token(&self) -> Option<f64> {
         per(self.reply.compute?.flops, self.total_tokens())

@@ -1,4 +1,4 @@
-//! When things happened in the rows of a run, row by row, without what was said.
+//! When things happened in the rows of a run and what they took, row by row, without what was said.
 
 use arrow::array::{
     Array, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
@@ -31,6 +31,10 @@ pub struct Instants<'a> {
     pub output_tokens: Option<u64>,
     /// Whether there is an answer.
     pub is_answered: bool,
+    /// Energy on the basis.
+    pub joules: Option<f64>,
+    /// Floating-point operations.
+    pub flops: Option<f64>,
 }
 
 impl Run {
@@ -60,6 +64,8 @@ fn rows(
         column: "timing.chunk_seconds".to_owned(),
     })?;
     let tokens = run.metric::<Int64Array>(batch, "token_metrics.output")?;
+    let joules = column::<Float64Array>(batch, "headline.joules")?;
+    let flops = run.metric::<Float64Array>(batch, "compute_metrics.flops_per_request")?;
     let value = |array: &Float64Array, row: usize| array.is_valid(row).then(|| array.value(row));
     let offsets = lists.value_offsets();
     let place = |offset: i32| usize::try_from(offset).unwrap_or(0);
@@ -77,6 +83,8 @@ fn rows(
             chunks: chunks.values().get(own).unwrap_or(&[]),
             output_tokens: output.and_then(|tokens| u64::try_from(tokens).ok()),
             is_answered: ANSWERED.contains(&outcome.value(row)),
+            joules: value(joules, row),
+            flops: value(flops, row),
         });
     }
     Ok(())

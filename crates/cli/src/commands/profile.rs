@@ -289,9 +289,11 @@ impl Profile {
         writer.finish(status_of(went), |summary, overview, run| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
             summary.telemetry = Some(hardware.summary(elapsed, warm, idled));
-            summary.efficiency = Some(json!(grading::efficiency(overview)));
             // A run that cannot be read again says so elsewhere.
             let load = load::findings(run, &self.plan.load).ok();
+            let mut efficiency = json!(grading::efficiency(overview));
+            efficiency["derived"] = json!(load.as_ref().map(|load| load.derived));
+            summary.efficiency = Some(efficiency);
             summary.load = load.map(|load| json!(load));
             let part = |part: &Option<Value>| part.clone().unwrap_or_default();
             let (telemetry, load) = (part(&summary.telemetry), part(&summary.load));

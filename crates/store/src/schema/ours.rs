@@ -239,6 +239,14 @@ fn headline() -> Column<Row> {
                 "what of it is above what the machine draws with nobody asking",
                 "idle was not measured (`--idle`)",
             ),
+            Column::float("energy_delay_joule_seconds", |row: &Row| {
+                row.record.energy_delay()
+            })
+            .unit("J·s")
+            .says(
+                "its energy times the time that it took: small for what is both quick and frugal",
+                "there is no energy, or no answer",
+            ),
         ],
     )
     .says("the energy that reports quote", "never")

@@ -307,10 +307,9 @@ fn without_an_estimate_energy_is_null_with_the_reason() {
             metrics(&row)["energy_metrics"]["cpu_per_query_joules"],
             Value::Null
         );
-        assert_eq!(
-            row["headline"],
-            json!({"joules": null, "sigma_joules": null, "watts": null, "above_idle_joules": null})
-        );
+        let headline = row["headline"].as_object().unwrap();
+        assert_eq!(headline.len(), 5);
+        assert!(headline.values().all(Value::is_null), "{headline:?}");
         let memory = &metrics(&row)["memory_metrics"]["cpu_mb"]["avg"];
         assert!(
             memory.as_f64().unwrap() > 0.0,

@@ -11,7 +11,7 @@ pub(crate) const Z: f64 = 1.959_963_984_540_054;
 pub(crate) const TAIL: f64 = 0.025;
 
 /// Up to here the exact series is summed; beyond, the expansion is good to twelve digits.
-const SERIES_UP_TO: u64 = 400;
+pub(crate) const SERIES_UP_TO: u64 = 400;
 
 /// The two ends of an interval of 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -41,6 +41,29 @@ impl Interval {
             high: middle + half,
         }
     }
+}
+
+impl Estimate {
+    /// `None` unless all three are numbers.
+    pub(crate) fn known(value: f64, low: f64, high: f64) -> Option<Self> {
+        let is_known = value.is_finite() && low.is_finite() && high.is_finite();
+        is_known.then_some(Self { value, low, high })
+    }
+
+    /// `value` ± `half`.
+    pub(crate) fn around(value: f64, half: f64) -> Option<Self> {
+        Self::known(value, value - half, value + half)
+    }
+
+    /// The same with all three put through a growing function.
+    pub(crate) fn map(self, grows: impl Fn(f64) -> f64) -> Option<Self> {
+        Self::known(grows(self.value), grows(self.low), grows(self.high))
+    }
+}
+
+/// A number that is one.
+pub(crate) fn known(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
 }
 
 /// A count as a number.
@@ -112,7 +135,8 @@ fn share_within(freedom: u64, angle: f64) -> f64 {
     }
 }
 
-fn by_expansion(freedom: f64) -> f64 {
+/// For many degrees of freedom, whole or not.
+pub(crate) fn by_expansion(freedom: f64) -> f64 {
     let square = Z * Z;
     let first = Z * (square + 1.0) / 4.0;
     let second = Z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;

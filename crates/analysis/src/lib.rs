@@ -1,11 +1,22 @@
 //! What runs say. Pure: numbers go in, findings come out; no file is opened here.
 
+pub mod bootstrap;
+pub mod compare;
+pub mod density;
+pub mod distribution;
+pub mod ecdf;
 pub mod efficiency;
+pub mod energy;
+pub mod gate;
 pub mod interval;
 pub mod latency;
 pub mod marginal;
+pub mod metric;
+pub mod outliers;
 pub mod percentile;
 pub mod quality;
+pub mod regression;
 pub mod saturation;
 pub mod slo;
 pub mod steady;
+pub mod timeline;

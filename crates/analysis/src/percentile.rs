@@ -148,7 +148,7 @@ pub fn ranks(count: usize, fraction: f64) -> Option<(usize, usize)> {
 /// How likely each number of hits is among `count`, up to a common factor, from the first that
 /// counts. Built from the most likely one by ratios of neighbours: there is no factorial in it, so
 /// nothing overflows, and all but a few standard deviations is left out.
-fn binomial(count: usize, fraction: f64) -> (usize, Vec<f64>) {
+pub(crate) fn binomial(count: usize, fraction: f64) -> (usize, Vec<f64>) {
     #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
     let number = |place: usize| place as f64;
     #[expect(

@@ -1,0 +1,329 @@
+//! How sure a ratio is: intervals of 95 % by drawing queries again (docs/method.md §9.4).
+//!
+//! Up to [`MOST_DRAWN`] queries are drawn with replacement, [`RESAMPLES`] times, and the interval is
+//! Efron's `BCa`: bias-corrected and accelerated. Beyond, the distribution of the logarithm is normal
+//! for all that matters, and the delta method gives its deviation in one pass. The result says
+//! which it was. The same seed gives the same interval.
+
+use std::collections::BTreeMap;
+
+use ipw_core::random::Random;
+use ipw_core::stats::{quantile, standard_deviation};
+use serde::Serialize;
+
+use crate::distribution::{normal_quantile, normal_share};
+use crate::interval::{Estimate, TAIL, Z, real};
+use crate::metric::{Kind, Metric, Recipe, Row, Sums, by_query, total};
+
+/// How often queries are drawn again.
+pub const RESAMPLES: usize = 2000;
+
+/// More queries than this are not drawn.
+pub const MOST_DRAWN: usize = 10_000;
+
+/// Where an interval comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Bootstrap, bias-corrected and accelerated.
+    Bca,
+    /// Bootstrap, quantiles as they are: nothing to correct by.
+    Percentile,
+    /// The logarithm ± 1.96 deviations, linearised.
+    Delta,
+}
+
+/// A metric with its interval of 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Sure {
+    /// The metric over all queries.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Where the interval comes from.
+    pub method: Method,
+    /// Queries.
+    pub queries: u64,
+}
+
+/// The interval of each of these metrics over these rows. `None` where the metric is not known, has
+/// fewer than two queries, or is no number in too many of the draws; for a percentile too, whose
+/// interval is that of [`crate::percentile`].
+pub fn intervals(rows: &[Row], metrics: &[Metric], seed: u64) -> BTreeMap<Metric, Option<Sure>> {
+    let queries: Vec<Sums> = by_query(rows)
+        .into_iter()
+        .map(|(_, one)| one.sums)
+        .collect();
+    let recipes: Vec<(Metric, Option<Recipe>)> = metrics
+        .iter()
+        .map(|metric| match metric.kind() {
+            Kind::Ratio(recipe) | Kind::Share(recipe) => (*metric, Some(recipe)),
+            Kind::Percentile(..) => (*metric, None),
+        })
+        .collect();
+    let draws = (2..=MOST_DRAWN)
+        .contains(&queries.len())
+        .then(|| drawn(&queries, seed));
+    recipes
+        .into_iter()
+        .map(|(metric, recipe)| {
+            let sure = recipe.and_then(|recipe| match &draws {
+                Some(draws) => by_draws(&recipe, &queries, draws),
+                None => by_delta(&recipe, &queries),
+            });
+            (metric, sure)
+        })
+        .collect()
+}
+
+/// The places that are drawn, resample by resample: what somebody else needs to check an interval.
+pub fn places(queries: usize, resamples: usize, seed: u64) -> Vec<Vec<usize>> {
+    let mut random = Random::new(seed);
+    (0..resamples)
+        .map(|_| draw(&mut random, queries).collect())
+        .collect()
+}
+
+fn draw(random: &mut Random, queries: usize) -> impl Iterator<Item = usize> {
+    (0..queries).map(move |_| random.up_to(queries - 1))
+}
+
+/// The sums of each resample.
+fn drawn(queries: &[Sums], seed: u64) -> Vec<Sums> {
+    let mut random = Random::new(seed);
+    (0..RESAMPLES)
+        .map(|_| {
+            let mut sums = Sums::default();
+            for place in draw(&mut random, queries.len()) {
+                sums.add(&queries[place]);
+            }
+            sums
+        })
+        .collect()
+}
+
+fn by_draws(recipe: &Recipe, queries: &[Sums], draws: &[Sums]) -> Option<Sure> {
+    let all = total(queries);
+    let value = recipe.value(&all)?;
+    // A draw without a right answer has no joules per right answer: it lies beyond all others.
+    let mut values: Vec<f64> = draws
+        .iter()
+        .map(|sums| recipe.value(sums).unwrap_or(f64::INFINITY))
+        .collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let corrected = bias(&values, value)
+        .zip(acceleration(recipe, queries, &all))
+        .and_then(|(bias, acceleration)| shares(bias, acceleration));
+    let (method, [low, high]) = match corrected {
+        Some(shares) => (Method::Bca, shares),
+        None => (Method::Percentile, [TAIL, 1.0 - TAIL]),
+    };
+    let found = Estimate::known(value, quantile(&values, low)?, quantile(&values, high)?)?;
+    Some(Sure::new(found, method, queries.len()))
+}
+
+fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<Sure> {
+    let value = recipe.value(&total(queries))?;
+    let means = total(queries).over(queries.len() as u64);
+    let influences: Option<Vec<f64>> = queries
+        .iter()
+        .map(|one| recipe.influence(one, &means))
+        .collect();
+    let error = standard_deviation(&influences?)? / real(queries.len() as u64).sqrt();
+    let (low, high) = (value * (-Z * error).exp(), value * (Z * error).exp());
+    Some(Sure::new(
+        Estimate::known(value, low, high)?,
+        Method::Delta,
+        queries.len(),
+    ))
+}
+
+/// How far the draws lie to one side of the value, in deviations; `None` if all do.
+fn bias(sorted: &[f64], value: f64) -> Option<f64> {
+    let below = sorted.partition_point(|one| *one < value) as u64;
+    let up_to = sorted.partition_point(|one| *one <= value) as u64;
+    let count = real(sorted.len() as u64);
+    normal_quantile(f64::midpoint(real(below), real(up_to)) / count)
+}
+
+/// How fast the deviation grows with the value: the skewness of what single queries do to it
+/// (jackknife), by six.
+fn acceleration(recipe: &Recipe, queries: &[Sums], all: &Sums) -> Option<f64> {
+    let without: Option<Vec<f64>> = queries
+        .iter()
+        .map(|one| recipe.value_without(all, one))
+        .collect();
+    let without = without?;
+    let middle = ipw_core::stats::mean(&without)?;
+    let (squares, cubes) = without.iter().fold((0.0, 0.0), |(squares, cubes), value| {
+        let distance = middle - value;
+        (squares + distance.powi(2), cubes + distance.powi(3))
+    });
+    let skewness = cubes / (6.0 * squares.powf(1.5));
+    // Queries that are all alike have no skewness.
+    Some(if skewness.is_finite() { skewness } else { 0.0 })
+}
+
+/// Which quantiles of the draws to take.
+fn shares(bias: f64, acceleration: f64) -> Option<[f64; 2]> {
+    let share = |z: f64| {
+        let moved = bias + z;
+        let share = normal_share(bias + moved / (1.0 - acceleration * moved));
+        (share > 0.0 && share < 1.0).then_some(share)
+    };
+    Some([share(-Z)?, share(Z)?])
+}
+
+impl Sure {
+    fn new(found: Estimate, method: Method, queries: usize) -> Self {
+        Self {
+            value: found.value,
+            low: found.low,
+            high: found.high,
+            method,
+            queries: queries as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: [Metric; 5] = [
+        Metric::Accuracy,
+        Metric::Ipw,
+        Metric::Ipj,
+        Metric::JoulesPerCorrect,
+        Metric::JoulesPerToken,
+    ];
+
+    fn rows(names: &[String], seed: u64) -> Vec<Row<'_>> {
+        let mut random = Random::new(seed);
+        names
+            .iter()
+            .map(|query| {
+                let tokens = 10 + random.up_to(500) as u64;
+                let joules = real(tokens) * 0.5 * (1.0 + 0.2 * random.unit());
+                Row {
+                    query,
+                    joules: Some(joules),
+                    seconds: Some(joules / 40.0 * (0.9 + 0.2 * random.unit())),
+                    total_tokens: Some(tokens),
+                    is_answered: true,
+                    is_correct: Some(random.unit() < 0.7),
+                    ..Row::default()
+                }
+            })
+            .collect()
+    }
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|place| place.to_string()).collect()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_interval() {
+        let names = names(60);
+        let rows = rows(&names, 1);
+        let found = intervals(&rows, &METRICS, 7);
+        assert_eq!(found, intervals(&rows, &METRICS, 7));
+        assert_ne!(found, intervals(&rows, &METRICS, 8));
+        for (metric, sure) in found {
+            let sure = sure.unwrap();
+            assert!(
+                sure.low < sure.value && sure.value < sure.high,
+                "{metric:?} {sure:?}"
+            );
+            assert_eq!((sure.method, sure.queries), (Method::Bca, 60));
+        }
+    }
+
+    /// The delta method takes over where both say the same.
+    #[test]
+    fn draws_and_delta_meet_for_many_queries() {
+        let names = names(4000);
+        let rows = rows(&names, 3);
+        let queries: Vec<Sums> = rows.iter().map(Row::sums).collect();
+        let draws = drawn(&queries, 5);
+        for metric in METRICS {
+            let (Kind::Ratio(recipe) | Kind::Share(recipe)) = metric.kind() else {
+                panic!("a ratio");
+            };
+            let drawn = by_draws(&recipe, &queries, &draws).unwrap();
+            let delta = by_delta(&recipe, &queries).unwrap();
+            let width = delta.high - delta.low;
+            // Two thousand draws leave some four percent in an end.
+            assert!(
+                (drawn.low - delta.low).abs() < 0.1 * width,
+                "{drawn:?} {delta:?}"
+            );
+            assert!(
+                (drawn.high - delta.high).abs() < 0.1 * width,
+                "{drawn:?} {delta:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_of_one_query_are_drawn_together() {
+        let few = names(20);
+        let once = rows(&few, 11);
+        let mut thrice = once.clone();
+        thrice.extend_from_slice(&once);
+        thrice.extend_from_slice(&once);
+        let interval = |rows: &[Row]| intervals(rows, &[Metric::JoulesPerToken], 2);
+        let (once, thrice) = (interval(&once), interval(&thrice));
+        let [once, thrice] = [once, thrice].map(|found| found[&Metric::JoulesPerToken].unwrap());
+        assert!((once.low - thrice.low).abs() < 1e-9 && (once.high - thrice.high).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_one_and_all_alike() {
+        assert_eq!(intervals(&[], &METRICS, 0)[&Metric::Ipj], None);
+        let names = names(8);
+        let one = Row {
+            query: "a",
+            joules: Some(3.0),
+            seconds: Some(1.0),
+            total_tokens: Some(10),
+            is_answered: true,
+            is_correct: Some(true),
+            ..Row::default()
+        };
+        assert!(intervals(&[one], &METRICS, 0).values().all(Option::is_none));
+        let alike: Vec<Row> = names.iter().map(|query| Row { query, ..one }).collect();
+        for (metric, sure) in intervals(&alike, &METRICS, 0) {
+            let sure = sure.unwrap();
+            assert!(sure.high - sure.low < 1e-12, "{metric:?} {sure:?}");
+        }
+        let wrong: Vec<Row> = alike
+            .iter()
+            .map(|row| Row {
+                is_correct: Some(false),
+                ..*row
+            })
+            .collect();
+        let found = intervals(&wrong, &METRICS, 0);
+        assert_eq!(found[&Metric::JoulesPerCorrect], None);
+        assert_eq!(
+            intervals(&wrong, &[Metric::TtftP50], 0)[&Metric::TtftP50],
+            None
+        );
+    }
+
+    /// A single right answer is missing in a third of the draws: there is no upper end.
+    #[test]
+    fn an_end_that_no_draw_has_is_not_made_up() {
+        let names = names(30);
+        let mut rows = rows(&names, 4);
+        for (place, row) in rows.iter_mut().enumerate() {
+            row.is_correct = Some(place == 0);
+        }
+        let found = intervals(&rows, &METRICS, 0);
+        assert_eq!(found[&Metric::JoulesPerCorrect], None);
+        assert!(found[&Metric::Accuracy].is_some());
+    }
+}

@@ -1,0 +1,136 @@
+//! A comparison as a sentence.
+
+use super::{Comparison, Verdict};
+use crate::interval::Estimate;
+use crate::metric::{Metric, Unit};
+
+/// How people speak of a metric.
+struct Phrase {
+    /// "B uses … less energy per query"; `None` for "B's accuracy is … lower".
+    verb: Option<&'static str>,
+    noun: &'static str,
+    lower: &'static str,
+    higher: &'static str,
+}
+
+const fn phrase(metric: Metric) -> Phrase {
+    let (verb, noun) = match metric {
+        Metric::JoulesPerQuery => (Some("uses"), "energy per query"),
+        Metric::JoulesPerToken => (Some("uses"), "energy per token"),
+        Metric::JoulesPerCorrect => (Some("uses"), "energy per right answer"),
+        Metric::Watts => (Some("draws"), "power"),
+        Metric::TokensPerSecond => (Some("gives"), "tokens per second"),
+        Metric::Accuracy => (None, "accuracy"),
+        Metric::Ipw => (None, "intelligence per watt"),
+        Metric::Ipj => (None, "intelligence per joule"),
+        Metric::TtftP50 => (None, "median time to first token"),
+        Metric::TtftP99 => (None, "p99 of the time to first token"),
+        Metric::LatencyP50 => (None, "median latency"),
+        Metric::LatencyP99 => (None, "p99 of the latency"),
+        Metric::Goodput => (None, "goodput"),
+        Metric::Failed => (None, "share of failed queries"),
+    };
+    let (lower, higher) = match (metric.unit(), verb) {
+        (Unit::PerSecond, _) => ("fewer", "more"),
+        (Unit::Seconds, _) => ("shorter", "longer"),
+        (_, Some(_)) => ("less", "more"),
+        (_, None) => ("lower", "higher"),
+    };
+    Phrase {
+        verb,
+        noun,
+        lower,
+        higher,
+    }
+}
+
+impl Comparison {
+    /// What to make of it in a plain sentence, with the names of the runs: `B uses 18 % less
+    /// energy per query (95 %: 14 to 22 % less)`.
+    pub fn sentence(&self, a: &str, b: &str) -> String {
+        let phrase = phrase(self.metric);
+        let noun = phrase.noun;
+        let unit = if self.unit == Unit::Share { "pp" } else { "%" };
+        let Some(found) = self
+            .difference()
+            .and_then(|found| found.map(|end| 100.0 * end))
+        else {
+            return format!("{noun}: cannot be compared{}", self.why(a, b));
+        };
+        let signed = format!(
+            "{} {unit}, 95 %: {} to {} {unit}",
+            with_sign(found.value),
+            with_sign(found.low),
+            with_sign(found.high)
+        );
+        match self.verdict {
+            Verdict::Unchanged => format!("{noun}: unchanged ({signed})"),
+            Verdict::CannotTell => format!("{noun}: no difference to be seen ({signed})"),
+            Verdict::Lower => phrase.told(b, &ends(found, true), phrase.lower, unit),
+            Verdict::Higher => phrase.told(b, &ends(found, false), phrase.higher, unit),
+        }
+    }
+
+    fn why(&self, a: &str, b: &str) -> String {
+        use super::{NotCompared, Side};
+        match self.reason {
+            Some(NotCompared::Unknown { run }) => {
+                let run = if run == Side::A { a } else { b };
+                format!(", as {run} does not know it")
+            }
+            Some(few) => format!(", as {few}"),
+            None => String::new(),
+        }
+    }
+}
+
+/// Value and ends as people count them: without a sign, the smaller first.
+fn ends(found: Estimate, is_lower: bool) -> [String; 3] {
+    if is_lower {
+        [-found.value, -found.high, -found.low].map(number)
+    } else {
+        [found.value, found.low, found.high].map(number)
+    }
+}
+
+impl Phrase {
+    fn told(&self, run: &str, ends: &[String; 3], word: &str, unit: &str) -> String {
+        let [value, low, high] = ends;
+        let interval = format!("(95 %: {low} to {high} {unit} {word})");
+        let noun = self.noun;
+        match self.verb {
+            Some(verb) => format!("{run} {verb} {value} {unit} {word} {noun} {interval}"),
+            None => format!("{run}'s {noun} is {value} {unit} {word} {interval}"),
+        }
+    }
+}
+
+/// Two digits or so, which is what such numbers are good for.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 9.95 => 0,
+        size if size >= 0.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    };
+    let is_nothing = text.trim_start_matches('-') == "0";
+    if is_nothing {
+        "0".to_owned()
+    } else {
+        text.replace('-', "−")
+    }
+}
+
+fn with_sign(value: f64) -> String {
+    let text = number(value);
+    if value > 0.0 && text != "0" {
+        format!("+{text}")
+    } else {
+        text
+    }
+}

@@ -1,0 +1,259 @@
+//! A condition on a comparison: `joules_per_token<=+3%,accuracy>=-1pp` (docs/method.md §9.7).
+//!
+//! With a sign, a limit is on the change from A to B: in percent of A, in percentage points for a
+//! share, or in the metric's unit. Without one, it is on B itself. What is not known passes no gate.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::compare::Comparison;
+use crate::interval::Estimate;
+use crate::metric::{Metric, Unit};
+
+pub use self::parse::{BadGate, Trouble};
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+/// Which side of the limit passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Sign {
+    /// `<`
+    #[serde(rename = "<")]
+    Below,
+    /// `<=`
+    #[serde(rename = "<=")]
+    AtMost,
+    /// `>`
+    #[serde(rename = ">")]
+    Above,
+    /// `>=`
+    #[serde(rename = ">=")]
+    AtLeast,
+}
+
+/// What a limit is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// B ÷ A − 1.
+    Relative,
+    /// B − A.
+    Absolute,
+    /// B.
+    Value,
+}
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Clause {
+    /// As it was written.
+    pub text: String,
+    /// Of which metric.
+    pub metric: Metric,
+    /// Which side passes.
+    pub sign: Sign,
+    /// The limit: a share of A, or in the unit of the metric.
+    pub limit: f64,
+    /// What it is on.
+    pub of: Of,
+}
+
+/// Conditions that must all hold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gate {
+    /// At least one, in the order in which they were written.
+    pub clauses: Vec<Clause>,
+}
+
+/// What has to keep the limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// What was measured.
+    #[default]
+    Value,
+    /// The whole interval of 95 %: it passes only if it is sure. B itself has no interval here.
+    Interval,
+}
+
+/// How a condition fared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It holds.
+    Pass,
+    /// It does not.
+    Fail,
+    /// It is not known.
+    Unknown,
+}
+
+/// A condition with how it fared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// The condition.
+    pub clause: Clause,
+    /// How it fared.
+    pub outcome: Outcome,
+    /// What was compared with the limit; `None` where it is not known.
+    pub found: Option<f64>,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl Sign {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Below => "<",
+            Self::AtMost => "<=",
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+        }
+    }
+
+    fn holds(self, found: f64, limit: f64) -> bool {
+        match self {
+            Self::Below => found < limit,
+            Self::AtMost => found <= limit,
+            Self::Above => found > limit,
+            Self::AtLeast => found >= limit,
+        }
+    }
+
+    /// The end of an interval that is nearer to failing.
+    const fn worse(self, found: Estimate) -> f64 {
+        match self {
+            Self::Below | Self::AtMost => found.high,
+            Self::Above | Self::AtLeast => found.low,
+        }
+    }
+}
+
+impl Gate {
+    /// The metrics that it asks for.
+    pub fn metrics(&self) -> Vec<Metric> {
+        self.clauses.iter().map(|clause| clause.metric).collect()
+    }
+
+    /// How each condition fares on these comparisons.
+    pub fn judge(&self, comparisons: &[Comparison], by: By) -> Vec<Judged> {
+        let judge = |clause: &Clause| {
+            let comparison = comparisons
+                .iter()
+                .find(|comparison| comparison.metric == clause.metric);
+            clause.judge(comparison, by)
+        };
+        self.clauses.iter().map(judge).collect()
+    }
+}
+
+/// Whether all conditions hold: what is not known does not.
+pub fn is_passed(judged: &[Judged]) -> bool {
+    judged.iter().all(|one| one.outcome == Outcome::Pass)
+}
+
+impl Clause {
+    fn judge(&self, comparison: Option<&Comparison>, by: By) -> Judged {
+        let found = comparison.and_then(|comparison| self.found(comparison, by));
+        let (outcome, reason) = match found {
+            Some(found) => {
+                let holds = self.sign.holds(found, self.limit);
+                let (outcome, word) = if holds {
+                    (Outcome::Pass, "keeps")
+                } else {
+                    (Outcome::Fail, "misses")
+                };
+                let (found, limit) = (self.written(found), self.written(self.limit));
+                let name = self.metric.name();
+                let sign = self.sign.text();
+                (
+                    outcome,
+                    format!("`{name}` is {found}, which {word} {sign} {limit}"),
+                )
+            }
+            None => (Outcome::Unknown, self.why(comparison)),
+        };
+        Judged {
+            clause: self.clone(),
+            outcome,
+            found,
+            reason,
+        }
+    }
+
+    fn found(&self, comparison: &Comparison, by: By) -> Option<f64> {
+        let change = |found: Option<Estimate>, point: Option<f64>| match by {
+            By::Value => point,
+            By::Interval => found.map(|found| self.sign.worse(found)),
+        };
+        let (a, b) = (comparison.a, comparison.b);
+        let difference = a.zip(b).map(|(a, b)| b - a);
+        match self.of {
+            Of::Value => b,
+            Of::Absolute => change(comparison.absolute, difference),
+            Of::Relative => {
+                let ratio = a.zip(b).map(|(a, b)| b / a - 1.0);
+                change(comparison.relative, ratio.filter(|ratio| ratio.is_finite()))
+            }
+        }
+    }
+
+    fn why(&self, comparison: Option<&Comparison>) -> String {
+        let name = self.metric.name();
+        match comparison.map(|comparison| comparison.reason) {
+            Some(Some(reason)) => format!("`{name}` is not known: {reason}"),
+            Some(None) => format!("`{name}` is not known: A is zero"),
+            None => format!("`{name}` was not compared"),
+        }
+    }
+
+    /// A number as it would be written in a gate.
+    fn written(&self, value: f64) -> String {
+        let is_change = self.of != Of::Value;
+        let (value, unit) = match (self.of, self.metric.unit()) {
+            (Of::Relative, _) | (Of::Value, Unit::Share) => (100.0 * value, "%"),
+            (_, Unit::Share) => (100.0 * value, "pp"),
+            (_, Unit::Joules) => (value, "J"),
+            (_, Unit::Watts) => (value, "W"),
+            (_, Unit::Seconds) => (value, "s"),
+            (_, Unit::PerSecond) => (value, "/s"),
+            (_, Unit::PerWatt) => (value, "/W"),
+            (_, Unit::PerJoule) => (value, "/J"),
+        };
+        let digits = digits(value);
+        if is_change && value >= 0.0 {
+            format!("+{digits}{unit}")
+        } else {
+            format!("{digits}{unit}")
+        }
+    }
+}
+
+/// Four digits that count.
+fn digits(value: f64) -> String {
+    if value.abs() < f64::MIN_POSITIVE {
+        return "0".to_owned();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "an exponent of ten")]
+    let order = value.abs().log10().floor() as i32;
+    let decimals = usize::try_from((3 - order).max(0)).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        for (place, clause) in self.clauses.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(formatter, "{comma}{}", clause.text)?;
+        }
+        Ok(())
+    }
+}

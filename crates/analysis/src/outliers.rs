@@ -1,0 +1,344 @@
+//! Which queries were far out, and why (docs/method.md §9.8).
+//!
+//! A long reply takes long: what counts is how far a row lies from what is usual for its tokens.
+//! Usual is Theil and Sen's line, which the rows that are looked for do not move. Distances are
+//! ratios (logarithms), in units of their median absolute deviation. For given tokens, seconds and
+//! tokens per second are far out together, and so are joules and joules per token: each pair is
+//! looked at once, and both are said.
+
+use serde::Serialize;
+
+use crate::distribution::normal_quantile;
+use crate::interval::{known, real};
+use crate::regression::Robust;
+use ipw_core::stats::quantile;
+
+pub use self::cold::{Cold, ColdRow};
+
+mod cold;
+#[cfg(test)]
+mod tests;
+
+/// Nothing nearer is far out (Iglewicz and Hoaglin, 1993).
+pub const LEAST_SCORE: f64 = 3.5;
+
+/// One of a run's rows lies far out by chance in this share of runs, if logarithms are normal and
+/// their deviation is known; as it is estimated, somewhat more often.
+const CHANCE: f64 = 0.01;
+
+/// A spread below one percent counts as one percent: a clock's step makes no outlier.
+const LEAST_SPREAD: f64 = 0.01;
+
+/// Fewer rows have no usual.
+const FEWEST: usize = 8;
+
+/// The deviation of a normal distribution ÷ its median absolute deviation.
+const NORMAL: f64 = 1.482_602_218_505_602;
+
+/// What one row tells; `None` where it is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Row<'a> {
+    /// Which query it is.
+    pub query: &'a str,
+    /// Whose clock its instants lie on.
+    pub part: u32,
+    /// When it began, in seconds on that clock.
+    pub start: Option<f64>,
+    /// When it was over.
+    pub end: Option<f64>,
+    /// Whether it was answered: only answered rows are looked at.
+    pub is_answered: bool,
+    /// Tokens of the prompt.
+    pub input_tokens: Option<f64>,
+    /// Tokens of the reply.
+    pub output_tokens: Option<f64>,
+    /// To the first token, in seconds.
+    pub first_token: Option<f64>,
+    /// To the end, in seconds.
+    pub latency: Option<f64>,
+    /// Energy, in joules.
+    pub joules: Option<f64>,
+}
+
+/// In what a row may be far out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Seconds to the end, by tokens of the reply; its rate is tokens per second.
+    Latency,
+    /// Seconds to the first token, by tokens of the prompt; without a rate.
+    Ttft,
+    /// Joules, by all tokens; its rate is joules per token.
+    Joules,
+}
+
+/// A row that is far out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlier {
+    /// Which row, from 0 in the order in which they were given.
+    pub row: u64,
+    /// Which query.
+    pub query: String,
+    /// In what.
+    pub quantity: Quantity,
+    /// What it had.
+    pub value: f64,
+    /// What is usual for its tokens.
+    pub usual: f64,
+    /// Its tokens.
+    pub tokens: f64,
+    /// Tokens per second, or joules per token; `None` for a quantity without such a rate, and
+    /// without a token.
+    pub rate: Option<f64>,
+    /// The rate that is usual for its tokens.
+    pub usual_rate: Option<f64>,
+    /// How far out, in deviations of the logarithm; below zero where it has less than usual.
+    pub score: f64,
+    /// Why, in words.
+    pub reason: String,
+    /// Whether it came first, or after a pause: then it may have been cold.
+    pub cold: Option<Cold>,
+}
+
+/// What is usual of one quantity, and how many rows are not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Looked {
+    /// In what.
+    pub quantity: Quantity,
+    /// Rows that have it.
+    pub rows: u64,
+    /// Rows that are far out.
+    pub far_out: u64,
+    /// From which score on.
+    pub bound: f64,
+}
+
+/// Rows that are far out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outliers {
+    /// Each quantity that enough rows have.
+    pub looked: Vec<Looked>,
+    /// The farthest out, the farthest first.
+    pub outliers: Vec<Outlier>,
+    /// Rows that came first in their part, or after a pause; the first so many of them.
+    pub cold: Vec<ColdRow>,
+    /// How many of these there are in all.
+    pub cold_rows: u64,
+}
+
+/// A row on its way to an [`Outlier`].
+struct Candidate {
+    row: usize,
+    quantity: Quantity,
+    value: f64,
+    usual: f64,
+    tokens: f64,
+    score: f64,
+}
+
+impl Quantity {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Latency, Self::Ttft, Self::Joules];
+
+    /// Tokens and value of a row that has both.
+    fn point(self, row: &Row) -> Option<(f64, f64)> {
+        let (tokens, value) = match self {
+            Self::Latency => (row.output_tokens?, row.latency?),
+            Self::Ttft => (row.input_tokens?, row.first_token?),
+            Self::Joules => (row.input_tokens? + row.output_tokens?, row.joules?),
+        };
+        let is_positive = known(value)? > 0.0 && known(tokens)? >= 0.0;
+        (row.is_answered && is_positive).then_some((tokens, value))
+    }
+
+    /// What a value is per token, as people speak of it.
+    fn rate(self, value: f64, tokens: f64) -> Option<f64> {
+        match self {
+            Self::Latency => known(tokens / value),
+            Self::Joules => known(value / tokens),
+            Self::Ttft => None,
+        }
+    }
+
+    const fn words(self) -> Words {
+        let (noun, unit, tokens, rate) = match self {
+            Self::Latency => ("latency", "s", "output tokens", "tokens/s"),
+            Self::Ttft => ("time to first token", "s", "input tokens", ""),
+            Self::Joules => ("energy", "J", "tokens", "J/token"),
+        };
+        Words {
+            noun,
+            unit,
+            tokens,
+            rate,
+        }
+    }
+}
+
+/// How people speak of a quantity.
+struct Words {
+    noun: &'static str,
+    unit: &'static str,
+    tokens: &'static str,
+    rate: &'static str,
+}
+
+/// Two digits that count, or all that are whole.
+fn two_digits(value: f64) -> String {
+    let decimals = match value {
+        value if value >= 9.95 => 0,
+        value if value >= 0.995 => 1,
+        value if value >= 0.099_5 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// The rows that are far out, at most `most` of them; at most `most` cold ones, too.
+pub fn outliers(rows: &[Row], most: usize) -> Outliers {
+    let marks = cold::marks(rows);
+    let mut looked = Vec::new();
+    let mut candidates = Vec::new();
+    for quantity in Quantity::ALL {
+        if let Some((one, mut found)) = far_out(rows, quantity) {
+            looked.push(one);
+            candidates.append(&mut found);
+        }
+    }
+    candidates.sort_by(|left, right| {
+        let farther = right.score.abs().total_cmp(&left.score.abs());
+        farther
+            .then(left.row.cmp(&right.row))
+            .then(left.quantity.cmp(&right.quantity))
+    });
+    candidates.truncate(most);
+    let cold = cold::listed(rows, &marks);
+    Outliers {
+        looked,
+        outliers: candidates
+            .into_iter()
+            .map(|one| one.told(rows, marks[one.row]))
+            .collect(),
+        cold_rows: cold.len() as u64,
+        cold: cold.into_iter().take(most).collect(),
+    }
+}
+
+fn far_out(rows: &[Row], quantity: Quantity) -> Option<(Looked, Vec<Candidate>)> {
+    let (places, points): (Vec<usize>, Vec<(f64, f64)>) = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(place, row)| Some((place, quantity.point(row)?)))
+        .unzip();
+    if points.len() < FEWEST {
+        return None;
+    }
+    let usual = usual(&points)?;
+    let distances: Vec<f64> = points
+        .iter()
+        .map(|(tokens, value)| (value / usual(*tokens)).ln())
+        .collect();
+    let middle = median(&distances)?;
+    let spread = median(
+        &distances
+            .iter()
+            .map(|distance| (distance - middle).abs())
+            .collect::<Vec<f64>>(),
+    )?;
+    let spread = (NORMAL * spread).max(LEAST_SPREAD);
+    let bound = bound(points.len());
+    let found: Vec<Candidate> = points
+        .iter()
+        .zip(&distances)
+        .zip(&places)
+        .map(|(((tokens, value), distance), row)| Candidate {
+            row: *row,
+            quantity,
+            value: *value,
+            usual: usual(*tokens) * middle.exp(),
+            tokens: *tokens,
+            score: (distance - middle) / spread,
+        })
+        .filter(|one| one.score.is_finite() && one.score.abs() > bound)
+        .collect();
+    let looked = Looked {
+        quantity,
+        rows: points.len() as u64,
+        far_out: found.len() as u64,
+        bound,
+    };
+    Some((looked, found))
+}
+
+/// What is usual for so many tokens: the robust line, but not below half of what nearly all rows
+/// have, as a line may reach zero. With one number of tokens for all, the median.
+fn usual(points: &[(f64, f64)]) -> Option<impl Fn(f64) -> f64> {
+    let (tokens, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let line = Robust::through(&tokens, &values);
+    let mut sorted = values;
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (floor, middle) = (quantile(&sorted, 0.05)? / 2.0, quantile(&sorted, 0.5)?);
+    Some(move |tokens: f64| line.map_or(middle, |line| line.at(tokens).max(floor)))
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    quantile(&sorted, 0.5)
+}
+
+/// The score that none of so many normal rows reaches in 99 % of runs (Bonferroni).
+fn bound(rows: usize) -> f64 {
+    let tail = CHANCE / (2.0 * real(rows as u64));
+    normal_quantile(tail).map_or(LEAST_SCORE, |quantile| (-quantile).max(LEAST_SCORE))
+}
+
+impl Candidate {
+    fn told(&self, rows: &[Row], cold: Option<Cold>) -> Outlier {
+        let Self {
+            quantity,
+            value,
+            usual,
+            tokens,
+            ..
+        } = *self;
+        let [rate, usual_rate] = [value, usual].map(|value| quantity.rate(value, tokens));
+        Outlier {
+            row: self.row as u64,
+            query: rows[self.row].query.to_owned(),
+            quantity,
+            value,
+            usual,
+            tokens,
+            rate,
+            usual_rate,
+            score: self.score,
+            reason: self.reason(rate.zip(usual_rate), cold),
+            cold,
+        }
+    }
+
+    fn reason(&self, rates: Option<(f64, f64)>, cold: Option<Cold>) -> String {
+        let words = self.quantity.words();
+        let written = |value: f64| match value {
+            value if value < 0.1 => format!("{} m{}", two_digits(value * 1e3), words.unit),
+            value => format!("{} {}", two_digits(value), words.unit),
+        };
+        let mut reason = format!(
+            "{} {} where {} is usual for {:.0} {}",
+            words.noun,
+            written(self.value),
+            written(self.usual),
+            self.tokens,
+            words.tokens
+        );
+        if let Some((rate, usual)) = rates {
+            let (rate, usual) = (two_digits(rate), two_digits(usual));
+            reason = format!("{reason} ({rate} {}, not {usual})", words.rate);
+        }
+        match cold {
+            Some(cold) => format!("{reason}, {cold}"),
+            None => reason,
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Two runs: relative differences with intervals around nought, better always to the right.
+
+use std::fmt::Write as _;
+
+use crate::axis::{Axis, Ruler, position};
+use crate::colour::Paint;
+use crate::figure::{Heading, Interval, Quantity};
+use crate::frame::{Canvas, Plan, Plot, TICK};
+use crate::legend::{Entry, Swatch};
+use crate::mark::{self, Way};
+use crate::number::{count, significant};
+use crate::scene::{Anchor, Label, Rect, Scene};
+use crate::style::Style;
+use crate::text::width;
+use crate::unit::Unit;
+
+/// One quantity of two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// What is compared (`Latency p99`).
+    pub name: String,
+    /// New over old, less one: −0.1 is ten per cent lower.
+    pub change: Quantity,
+    /// Whether lower is better (latency, joules) or higher (accuracy, throughput).
+    pub lower_is_better: bool,
+}
+
+impl Difference {
+    /// The change, turned so that better is positive.
+    fn turned(&self) -> Quantity {
+        if !self.lower_is_better {
+            return self.change;
+        }
+        let turn = |interval: Interval| Interval {
+            low: -interval.high,
+            high: -interval.low,
+        };
+        Quantity {
+            value: -self.change.value,
+            interval: self.change.interval.map(turn),
+        }
+    }
+
+    /// Which series says what we may say: better, worse, or neither.
+    fn verdict(&self, tolerance: f64) -> usize {
+        let Some(interval) = self.turned().interval else {
+            return NEITHER;
+        };
+        if interval.low > tolerance {
+            BETTER
+        } else if interval.high < -tolerance {
+            WORSE
+        } else {
+            NEITHER
+        }
+    }
+}
+
+// Series by their shape and colour: triangle up, square, disc.
+const BETTER: usize = 2;
+const WORSE: usize = 1;
+const NEITHER: usize = 0;
+
+/// Differences of two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompareBars {
+    /// Title and caption.
+    pub heading: Heading,
+    /// The rows, from the top.
+    pub differences: Vec<Difference>,
+    /// Changes up to this do not matter (0.05: five per cent); `None` draws no shade.
+    pub tolerance: Option<f64>,
+}
+
+impl CompareBars {
+    /// Draws it.
+    pub fn svg(&self, style: &Style) -> String {
+        let rows: Vec<&Difference> = self
+            .differences
+            .iter()
+            .filter(|row| row.change.value.is_finite())
+            .collect();
+        let plan = Plan {
+            heading: &self.heading,
+            legend: self.legend(),
+            description: Self::description(&rows),
+            left_out: self.differences.len() - rows.len(),
+            least_height: 170.0 + position(rows.len()) * 24.0,
+        };
+        let mut canvas = Canvas::new(style, &plan);
+        let texts: Vec<String> = rows.iter().map(|row| change_text(row.change)).collect();
+        let aside = texts
+            .iter()
+            .map(|text| width(text, TICK))
+            .fold(width("change [interval]", TICK), f64::max)
+            + 12.0;
+        let room = Rect {
+            right: canvas.room.right - aside,
+            top: canvas.room.top + 14.0,
+            ..canvas.room
+        };
+        let names = rows.iter().map(|row| row.name.clone());
+        let plot = Plot::rows(room, self.ruler(&rows), Ruler::named("", names));
+        self.shade(&mut canvas.scene, &plot);
+        plot.grid(&mut canvas.scene);
+        sides(&mut canvas.scene, &plot);
+        let head = Label::new("change [interval]", TICK, Anchor::End).soft();
+        canvas
+            .scene
+            .label((canvas.room.right, plot.area.top - 6.0), head);
+        for (index, row) in rows.iter().enumerate() {
+            let turned = row.turned();
+            let Some(at) = plot.place(turned.value, position(index)) else {
+                continue;
+            };
+            let series = row.verdict(self.tolerance());
+            let scene = &mut canvas.scene;
+            let paint = Paint::Series(series);
+            mark::whisker(
+                scene,
+                Way::Across,
+                at.1,
+                turned.interval,
+                &plot.x.scale,
+                paint,
+            );
+            mark::point(scene, series, at, 4.6, false)
+                .titled(&format!("{}: {}", row.name, texts[index]));
+            let label = Label::new(&texts[index], TICK, Anchor::End).soft();
+            scene.label((canvas.room.right, at.1 + 4.0), label);
+        }
+        plot.axes(&mut canvas.scene);
+        if rows.is_empty() {
+            canvas.say_empty(&plot.area);
+        }
+        canvas.scene.finish()
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.tolerance
+            .filter(|value| value.is_finite())
+            .unwrap_or(0.0)
+            .abs()
+    }
+
+    /// As far to the left as to the right.
+    fn ruler(&self, rows: &[&Difference]) -> Ruler {
+        let axis = Axis::linear("Improvement", Unit::Percent);
+        let farthest = rows
+            .iter()
+            .flat_map(|row| row.change.values())
+            .filter(|value| value.is_finite())
+            .fold(self.tolerance() * 1.5, |far, value| far.max(value.abs()));
+        let farthest = if farthest > 0.0 {
+            farthest.min(1e300) * 1.05
+        } else {
+            0.1
+        };
+        let (low, high) = crate::scale::linear_domain(Some((-farthest, farthest)), 8);
+        Ruler::spanning(&axis, low, high, 8)
+    }
+
+    fn shade(&self, scene: &mut Scene, plot: &Plot) {
+        let tolerance = self.tolerance();
+        let ends = (
+            plot.x.scale.place(-tolerance),
+            plot.x.scale.place(tolerance),
+        );
+        if let (Some(left), Some(right), true) = (ends.0, ends.1, tolerance > 0.0) {
+            let band = Rect {
+                left,
+                right,
+                ..plot.area
+            };
+            scene
+                .rect(&band)
+                .fill(Paint::Soft)
+                .number("fill-opacity", 0.14)
+                .close();
+        }
+    }
+
+    fn legend(&self) -> Vec<Entry> {
+        let point = |series, name: &str| {
+            Entry::new(
+                Swatch::Point {
+                    series,
+                    hollow: false,
+                },
+                name,
+            )
+        };
+        let beyond = match self.tolerance() {
+            0.0 => String::new(),
+            tolerance => format!(" by more than {} %", significant(tolerance * 100.0, 3)),
+        };
+        vec![
+            point(BETTER, &format!("better{beyond}")),
+            point(WORSE, &format!("worse{beyond}")),
+            point(NEITHER, "neither for certain"),
+        ]
+    }
+
+    fn description(rows: &[&Difference]) -> String {
+        let mut text = format!("{} relative differences.", count(rows.len()));
+        for row in rows {
+            let good = if row.lower_is_better {
+                "lower"
+            } else {
+                "higher"
+            };
+            let change = change_text(row.change);
+            let _ = write!(text, " {} ({good} is better): {change}.", row.name);
+        }
+        text
+    }
+}
+
+/// The line at nought, and what its two sides mean.
+fn sides(scene: &mut Scene, plot: &Plot) {
+    let Some(middle) = plot.x.scale.place(0.0) else {
+        return;
+    };
+    scene
+        .line((middle, plot.area.top), (middle, plot.area.bottom))
+        .stroke(Paint::Ink, 1.4)
+        .close();
+    let top = plot.area.top - 6.0;
+    scene.label(
+        (middle - 10.0, top),
+        Label::new("← worse", TICK, Anchor::End).soft(),
+    );
+    scene.label(
+        (middle + 10.0, top),
+        Label::new("better →", TICK, Anchor::Start).soft(),
+    );
+}
+
+fn change_text(change: Quantity) -> String {
+    let number = |value: f64| {
+        let sign = if value > 0.0 { "+" } else { "" };
+        format!("{sign}{}", significant(value * 100.0, 3))
+    };
+    let ends = change
+        .interval
+        .filter(|interval| interval.low.is_finite() && interval.high.is_finite())
+        .map(|interval| format!(" [{}, {}]", number(interval.low), number(interval.high)));
+    format!("{} %{}", number(change.value), ends.unwrap_or_default())
+}

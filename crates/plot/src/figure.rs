@@ -1,0 +1,151 @@
+//! What all figures share: heading, caption, and values with intervals.
+
+use crate::number::count;
+use crate::text::clean;
+
+/// What stands above and below a figure.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Heading {
+    /// The title: what is shown, of which model on which hardware.
+    pub title: String,
+    /// The caption.
+    pub caption: Caption,
+}
+
+impl Heading {
+    /// A heading from its two parts.
+    pub fn new(title: &str, caption: Caption) -> Self {
+        Self {
+            title: title.to_owned(),
+            caption,
+        }
+    }
+}
+
+/// What a reader needs to trust a figure: how many, how sure, how measured.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Caption {
+    /// How many observations.
+    pub n: Option<usize>,
+    /// What the intervals are (`95 % bootstrap interval`); `None` if there are none.
+    pub interval: Option<String>,
+    /// How it was measured (`RAPL counters, package and memory`).
+    pub method: Option<String>,
+    /// Anything else that must be said.
+    pub notes: Vec<String>,
+}
+
+impl Caption {
+    pub(crate) fn text(&self, left_out: usize) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.n.map(|n| format!("n = {}", count(n))));
+        parts.extend(self.interval.as_deref().map(clean));
+        parts.extend(self.method.as_deref().map(clean));
+        parts.extend(self.notes.iter().map(|note| clean(note)));
+        match left_out {
+            0 => {}
+            1 => parts.push("one value that has no place here is left out".to_owned()),
+            some => {
+                parts.push(format!(
+                    "{} values that have no place here are left out",
+                    count(some)
+                ));
+            }
+        }
+        parts.retain(|part| !part.trim().is_empty());
+        parts.join(" · ")
+    }
+}
+
+/// From a low value to a high one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The low end.
+    pub low: f64,
+    /// The high end.
+    pub high: f64,
+}
+
+/// A value and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantity {
+    /// The value, in the base unit of its axis.
+    pub value: f64,
+    /// Its interval; `None` if it is not known.
+    pub interval: Option<Interval>,
+}
+
+impl Quantity {
+    /// A value without an interval.
+    pub fn exact(value: f64) -> Self {
+        Self {
+            value,
+            interval: None,
+        }
+    }
+
+    /// A value between a low and a high one.
+    pub fn within(value: f64, low: f64, high: f64) -> Self {
+        Self {
+            value,
+            interval: Some(Interval { low, high }),
+        }
+    }
+
+    /// The value and the ends of its interval: all that an axis must hold.
+    pub(crate) fn values(self) -> impl Iterator<Item = f64> {
+        let ends = self.interval.map(|interval| [interval.low, interval.high]);
+        std::iter::once(self.value).chain(ends.into_iter().flatten())
+    }
+}
+
+/// One place of a band: from `low` to `high` at `at`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Band {
+    /// Where along the other axis.
+    pub at: f64,
+    /// The low edge.
+    pub low: f64,
+    /// The high edge.
+    pub high: f64,
+}
+
+/// Whether a value was measured. What is estimated is hatched or hollow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// By a counter or sensor.
+    #[default]
+    Measured,
+    /// From a model of the hardware.
+    Estimated,
+}
+
+impl Origin {
+    pub(crate) fn is_estimated(self) -> bool {
+        self == Self::Estimated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caption_says_how_many_how_sure_and_how_measured() {
+        let caption = Caption {
+            n: Some(1_204),
+            interval: Some("95 % interval".into()),
+            method: Some("RAPL".into()),
+            notes: vec![String::new(), "idle subtracted".into()],
+        };
+        assert_eq!(
+            caption.text(0),
+            "n = 1,204 · 95 % interval · RAPL · idle subtracted"
+        );
+        assert!(
+            caption
+                .text(2)
+                .ends_with("2 values that have no place here are left out")
+        );
+    }
+}

@@ -48,6 +48,10 @@ pub(crate) enum Command {
     },
     /// Show what came out of a run, finished or not
     Show(ShowArgs),
+    /// Look into runs: fits, latencies, energy, efficiency, outliers, doubts
+    Analyze(AnalyzeArgs),
+    /// Draw runs
+    Plot(PlotArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
     /// Say how far off the times, loads and joules are that this machine would measure
@@ -120,6 +124,10 @@ pub(crate) enum Listed {
     Datasets,
     /// What reads the hardware
     Collectors,
+    /// What `ipw analyze` finds out
+    Analyses,
+    /// What `ipw plot` draws
+    Plots,
     /// All of them
     All,
 }
@@ -188,6 +196,49 @@ pub(crate) struct ShowArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Flags of `ipw analyze`.
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArgs {
+    /// The run directories
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Only this analysis; may be repeated [default: all; see `ipw list analyses`]
+    #[arg(long = "analysis", value_name = "ID")]
+    pub(crate) analyses: Vec<String>,
+    /// An option of an analysis; may be repeated
+    #[arg(long = "option", value_name = "NAME=NUMBER")]
+    pub(crate) options: Vec<String>,
+    /// Print JSON instead of a few lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Flags of `ipw plot`.
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// The run directories
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Only this figure; may be repeated [default: all; see `ipw list plots`]
+    #[arg(long = "plot", value_name = "ID")]
+    pub(crate) plots: Vec<String>,
+    /// Only this format; may be repeated [default: both]
+    #[arg(long = "format", value_name = "FORMAT")]
+    pub(crate) formats: Vec<PlotFormat>,
+    /// Where the files go [default: `plots` in the run]
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What a figure is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlotFormat {
+    /// Text that scales, and follows light and dark.
+    Svg,
+    /// Pixels.
+    Png,
 }
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.

@@ -123,7 +123,7 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
         flights.push(&row(instants));
         chunks += instants.chunks.len() as u64;
     })?;
-    let gaps_of_every = chunks.div_ceil(MOST_GAPS).max(1);
+    let mut thinned = Thinned::of(chunks);
     let kind = match plan.arrivals.concurrency() {
         Some(places) if !plan.arrivals.is_open() => Load::Closed {
             concurrency: places.get() as u64,
@@ -142,7 +142,6 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
         .and_then(|text| Slo::parse(text, origin(plan)).ok());
     let (mut tally, mut inside) = (slo.clone().map(Tally::new), slo.map(Tally::new));
     let (mut whole, mut steady) = (Gains::default(), Gains::default());
-    let mut number = 0;
     run.for_each(|instants| {
         let row = &row(instants);
         served.push(row);
@@ -161,12 +160,7 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
         {
             tally.push(row);
         }
-        let is_kept = number % gaps_of_every == 0;
-        number += 1;
-        latencies.push(&Row {
-            chunks: if is_kept { row.chunks } else { &[] },
-            ..*row
-        });
+        latencies.push(&thinned.row(instants));
     })?;
     let seconds: f64 = windows.values().map(Window::seconds).sum();
     let queue = plan.arrivals.is_open().then(|| {
@@ -180,7 +174,7 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
     Ok(Findings {
         load: in_words(plan),
         latency: latencies.finish(),
-        gaps_of_every,
+        gaps_of_every: thinned.of_every,
         steady: served.finish(),
         not_steady,
         queue: queue.flatten(),
@@ -195,6 +189,44 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
             steady: (!windows.is_empty()).then(|| steady.finish()),
         },
     })
+}
+
+/// Rows of which only so many keep their chunks that all gaps fit into memory.
+pub(crate) struct Thinned {
+    of_every: u64,
+    number: u64,
+}
+
+impl Thinned {
+    /// For the rows of this run.
+    pub(crate) fn new(run: &Run) -> Result<Self, StoreError> {
+        let mut chunks = 0;
+        run.for_each(|instants| chunks += instants.chunks.len() as u64)?;
+        Ok(Self::of(chunks))
+    }
+
+    fn of(chunks: u64) -> Self {
+        Self {
+            of_every: chunks.div_ceil(MOST_GAPS).max(1),
+            number: 0,
+        }
+    }
+
+    /// Only every so many queries keep their chunks.
+    pub(crate) fn of_every(&self) -> u64 {
+        self.of_every
+    }
+
+    /// The next row.
+    pub(crate) fn row<'a>(&mut self, instants: &Instants<'a>) -> Row<'a> {
+        let is_kept = self.number.is_multiple_of(self.of_every);
+        self.number += 1;
+        let whole = row(instants);
+        Row {
+            chunks: if is_kept { whole.chunks } else { &[] },
+            ..whole
+        }
+    }
 }
 
 type Windows = BTreeMap<u32, Window>;

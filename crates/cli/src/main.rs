@@ -9,6 +9,7 @@ mod failures;
 mod grading;
 mod hardware;
 mod load;
+mod look;
 mod next;
 mod observe;
 mod quality;
@@ -31,6 +32,8 @@ fn main() -> ExitCode {
         },
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
+        Command::Analyze(analyze) => commands::analyze::run(&analyze),
+        Command::Plot(plot) => commands::plot::run(&plot),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::StoreError;
 
 /// Replaces `path` by `content`: a reader sees the old file or the new one, never half of one.
-pub(crate) fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), StoreError> {
+pub fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let aside = path.with_file_name(format!(".{name}.new"));
     let write = || {

@@ -7,7 +7,7 @@ pub mod column;
 mod compact;
 pub mod events;
 mod features;
-mod file;
+pub mod file;
 mod framing;
 pub mod instants;
 mod ipc;

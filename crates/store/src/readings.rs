@@ -59,35 +59,44 @@ fn columns() -> Vec<Column<Reading>> {
 
 /// The sources of a run and their readings, as they were recorded.
 pub fn read(run: &Path) -> Result<(Vec<Source>, Vec<Reading>), StoreError> {
-    let directory = run.join(DIRECTORY);
-    let path = directory.join("sources.json");
-    let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
-    let described: Vec<Described> =
-        serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })?;
+    let described = sources(run)?;
     let mut readings = Vec::new();
+    for_each(run, |reading| readings.push(*reading))?;
+    let sources = described.into_iter().map(|described| described.about);
+    Ok((sources.collect(), readings))
+}
+
+/// The sources of a run, in the order in which readings name them.
+pub fn sources(run: &Path) -> Result<Vec<Described>, StoreError> {
+    let path = run.join(DIRECTORY).join("sources.json");
+    let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
+    serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
+}
+
+/// Calls `each` with every reading of a run; never more than one batch is in memory.
+pub fn for_each(run: &Path, mut each: impl FnMut(&Reading)) -> Result<(), StoreError> {
+    let directory = run.join(DIRECTORY);
     for name in State::read(&directory)?.files() {
         let path = directory.join(name);
         for batch in Stream::open(&path)? {
             let batch = batch.map_err(StoreError::arrow("read", &path))?;
-            add(&batch, &mut readings)?;
+            visit(&batch, &mut each)?;
         }
     }
-    Ok((
-        described
-            .into_iter()
-            .map(|described| described.about)
-            .collect(),
-        readings,
-    ))
+    Ok(())
 }
 
 /// An entry of `sources.json`.
-#[derive(Deserialize)]
-struct Described {
-    about: Source,
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Described {
+    /// The part of the run that it belongs to, on whose clock its readings lie.
+    #[serde(default)]
+    pub part: u32,
+    /// What it is.
+    pub about: Source,
 }
 
-fn add(batch: &RecordBatch, readings: &mut Vec<Reading>) -> Result<(), StoreError> {
+fn visit(batch: &RecordBatch, each: &mut impl FnMut(&Reading)) -> Result<(), StoreError> {
     let source = column::<Int32Array>(batch, "source")?;
     let at = column::<Int64Array>(batch, "nanos")?;
     let previous = column::<Int64Array>(batch, "previous_nanos")?;
@@ -101,7 +110,7 @@ fn add(batch: &RecordBatch, readings: &mut Vec<Reading>) -> Result<(), StoreErro
                 column: "source, nanos".to_owned(),
             });
         };
-        readings.push(Reading {
+        each(&Reading {
             source: SourceIndex(index),
             at: taken,
             previous: if previous.is_null(row) {

@@ -1,9 +1,10 @@
-//! `ipw list clients|datasets|collectors|all`.
+//! `ipw list clients|datasets|collectors|analyses|plots|all`.
 
 use std::fmt::Write as _;
 
 use crate::args::Listed;
 use crate::error::{CliError, Exit};
+use crate::look::{analyses, figures};
 use crate::screen;
 
 #[expect(clippy::unnecessary_wraps, reason = "commands have one shape")]
@@ -17,6 +18,12 @@ pub(crate) fn run(what: Listed) -> Result<Exit, CliError> {
     }
     if matches!(what, Listed::Collectors | Listed::All) {
         parts.push(collectors());
+    }
+    if matches!(what, Listed::Analyses | Listed::All) {
+        parts.push(analyses_known());
+    }
+    if matches!(what, Listed::Plots | Listed::All) {
+        parts.push(plots());
     }
     screen::print(&parts.join("\n"));
     Ok(Exit::Done)
@@ -50,6 +57,25 @@ fn collectors() -> String {
     for known in ipw_telemetry::known() {
         let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
         let _ = writeln!(text, "  {:<10} {}", "", known.checked);
+    }
+    text
+}
+
+fn analyses_known() -> String {
+    let mut text = "Analyses (`ipw analyze RUN --analysis ID`)\n".to_owned();
+    for known in analyses::ALL {
+        let _ = writeln!(text, "  {:<10} {}", known.id, known.about);
+        for (name, usual) in known.options {
+            let _ = writeln!(text, "  {:<10} --option {name}=N (without it {usual})", "");
+        }
+    }
+    text
+}
+
+fn plots() -> String {
+    let mut text = "Plots (`ipw plot RUN --plot ID`)\n".to_owned();
+    for (id, about) in figures::ALL {
+        let _ = writeln!(text, "  {id:<21} {about}");
     }
     text
 }

@@ -1,14 +1,29 @@
 //! The commands.
 
+pub(crate) mod analyze;
 pub(crate) mod calibrate;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod list;
 #[cfg(feature = "engine")]
 pub(crate) mod models;
+pub(crate) mod plot;
 pub(crate) mod profile;
 #[cfg(feature = "engine")]
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod sweep;
 pub(crate) mod watch;
+
+use std::path::Path;
+
+use ipw_store::Run;
+
+use crate::error::{CliError, Exit};
+
+/// Opens a run to look at it.
+pub(crate) fn open(place: &Path) -> Result<Run, CliError> {
+    Run::open(place).map_err(|error| {
+        CliError::new(Exit::Usage, error).help("name a directory that `ipw profile` made")
+    })
+}

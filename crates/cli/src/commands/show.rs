@@ -1,7 +1,7 @@
 //! `ipw show RUN`.
 
 use anyhow::Context;
-use ipw_store::{Overview, Run};
+use ipw_store::Overview;
 use serde_json::{Value, json};
 
 use crate::args::ShowArgs;
@@ -9,9 +9,7 @@ use crate::error::{CliError, Exit};
 use crate::{calibration, quality, screen};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
-    let run = Run::open(&args.run).map_err(|error| {
-        CliError::new(Exit::Usage, error).help("name a directory that `ipw profile` made")
-    })?;
+    let run = super::open(&args.run)?;
     let overview = Overview::of(&run).context("counting the rows")?;
     if args.json {
         let shown = json!({ "summary": run.summary(), "overview": overview });

@@ -1,0 +1,220 @@
+//! What there is to see in a run: its rows' numbers, gathered in one pass, for analyses and figures.
+
+pub(crate) mod analyses;
+pub(crate) mod figures;
+mod power;
+mod sources;
+
+use std::collections::BTreeMap;
+
+use ipw_analysis::energy::{self, Breakdown, Energies};
+use ipw_analysis::{metric, outliers, regression};
+use ipw_store::queries::{QueryRow, RowPhases};
+use ipw_store::{Overview, Run, StoreError};
+use serde_json::Value;
+
+use sources::Sources;
+
+/// A run, looked at.
+pub(crate) struct Look {
+    pub(crate) run: Run,
+    pub(crate) overview: Overview,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) energy: Breakdown,
+    pub(crate) subjects: BTreeMap<String, Answers>,
+}
+
+/// Answers to the questions on one subject.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Answers {
+    pub(crate) correct: u64,
+    pub(crate) graded: u64,
+}
+
+/// A number that may not be known. Half the size of an `Option`: a run may have millions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Maybe(f64);
+
+impl From<Option<f64>> for Maybe {
+    fn from(value: Option<f64>) -> Self {
+        Self(value.unwrap_or(f64::NAN))
+    }
+}
+
+impl Maybe {
+    fn count(value: Option<u64>) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "tokens are far below 2^52")]
+        value.map(|value| value as f64).into()
+    }
+
+    pub(crate) fn get(self) -> Option<f64> {
+        self.0.is_finite().then_some(self.0)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it was a count"
+    )]
+    fn whole(self) -> Option<u64> {
+        self.get().map(|value| value as u64)
+    }
+}
+
+/// The numbers of one row.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) id: Box<str>,
+    pub(crate) part: u32,
+    pub(crate) is_answered: bool,
+    pub(crate) is_complete: bool,
+    pub(crate) is_correct: Option<bool>,
+    pub(crate) is_slo_met: Option<bool>,
+    pub(crate) start: Maybe,
+    pub(crate) end: Maybe,
+    pub(crate) input_tokens: Maybe,
+    pub(crate) output_tokens: Maybe,
+    pub(crate) first_token: Maybe,
+    pub(crate) total: Maybe,
+    pub(crate) joules: Maybe,
+    pub(crate) watts: Maybe,
+}
+
+impl Line {
+    fn of(row: &QueryRow<'_>) -> Self {
+        Self {
+            id: row.id.into(),
+            part: row.part,
+            is_answered: row.is_answered,
+            is_complete: row.outcome == "complete",
+            is_correct: row.is_correct,
+            is_slo_met: row.is_slo_met,
+            start: row.instants.start.into(),
+            end: row.instants.end.into(),
+            input_tokens: Maybe::count(row.input_tokens),
+            output_tokens: Maybe::count(row.output_tokens),
+            first_token: row.first_token_seconds.into(),
+            total: row.total_seconds.into(),
+            joules: row.energy.joules.into(),
+            watts: row.energy.watts.into(),
+        }
+    }
+
+    pub(crate) fn all_tokens(&self) -> Option<f64> {
+        Some(self.input_tokens.get()? + self.output_tokens.get()?)
+    }
+
+    fn metric(&self) -> metric::Row<'_> {
+        metric::Row {
+            query: &self.id,
+            joules: self.joules.get(),
+            seconds: self
+                .end
+                .get()
+                .zip(self.start.get())
+                .map(|(end, start)| end - start),
+            total_tokens: self
+                .input_tokens
+                .whole()
+                .zip(self.output_tokens.whole())
+                .map(|(input, output)| input + output),
+            output_tokens: self.output_tokens.whole(),
+            first_token: self.first_token.get(),
+            latency: self.total.get(),
+            is_answered: self.is_answered,
+            is_correct: self.is_correct,
+            is_good: self.is_slo_met,
+        }
+    }
+
+    fn regression(&self) -> regression::Row {
+        regression::Row {
+            input_tokens: self.input_tokens.get(),
+            output_tokens: self.output_tokens.get(),
+            total_tokens: self.all_tokens(),
+            first_token: self.first_token.get(),
+            total: self.total.get(),
+            joules: self.joules.get(),
+            watts: self.watts.get(),
+        }
+    }
+
+    fn outlier(&self) -> outliers::Row<'_> {
+        outliers::Row {
+            query: &self.id,
+            part: self.part,
+            start: self.start.get(),
+            end: self.end.get(),
+            is_answered: self.is_answered,
+            input_tokens: self.input_tokens.get(),
+            output_tokens: self.output_tokens.get(),
+            first_token: self.first_token.get(),
+            latency: self.total.get(),
+            joules: self.joules.get(),
+        }
+    }
+}
+
+impl Look {
+    /// Reads a run: one pass for its counts and one for its rows.
+    pub(crate) fn at(run: Run) -> Result<Self, StoreError> {
+        let overview = Overview::of(&run)?;
+        let known = Sources::of(run.summary());
+        let mut lines = Vec::new();
+        let mut energies = Energies::default();
+        let mut subjects: BTreeMap<String, Answers> = BTreeMap::new();
+        run.for_each_query(|row| {
+            let line = Line::of(row);
+            let shares: Vec<_> = row.shares.iter().collect();
+            let shares = known.shares(&shares, row.energy.basis);
+            energies.push(&energy::Row {
+                shares: &shares,
+                phases: phases(&row.phases),
+                input_tokens: line.input_tokens.get(),
+                output_tokens: line.output_tokens.get(),
+            });
+            if let Some(is_correct) = row.is_correct {
+                let name = row.subject.unwrap_or("(none)");
+                if !subjects.contains_key(name) {
+                    subjects.insert(name.to_owned(), Answers::default());
+                }
+                if let Some(answers) = subjects.get_mut(name) {
+                    answers.graded += 1;
+                    answers.correct += u64::from(is_correct);
+                }
+            }
+            lines.push(line);
+        })?;
+        Ok(Self {
+            run,
+            overview,
+            lines,
+            energy: energies.finish(),
+            subjects,
+        })
+    }
+
+    /// A part of the run's summary, null where there is none.
+    pub(crate) fn summary(&self, pointer: &str) -> &Value {
+        self.run.summary().pointer(pointer).unwrap_or(&Value::Null)
+    }
+
+    /// Whether its energy is a model's.
+    pub(crate) fn is_estimated(&self) -> bool {
+        let basis = &self.overview.energy.basis;
+        basis.iter().any(|basis| basis.ends_with("_estimated"))
+    }
+
+    fn metrics(&self) -> Vec<metric::Row<'_>> {
+        self.lines.iter().map(Line::metric).collect()
+    }
+}
+
+fn phases(phases: &RowPhases<'_>) -> Option<energy::Phases> {
+    let kind = phases.kind?;
+    Some(energy::Phases {
+        is_prefill: kind != "wait_and_prefill",
+        before: phases.before,
+        after: phases.after,
+    })
+}

@@ -1,0 +1,187 @@
+//! The analyses of `ipw analyze`, by id: each is what its file holds, in the original's envelope.
+
+use ipw_analysis::bootstrap::intervals;
+use ipw_analysis::latency::Latencies;
+use ipw_analysis::metric::Metric;
+use ipw_analysis::outliers::outliers;
+use ipw_analysis::regression::regressions;
+use ipw_store::StoreError;
+use serde_json::{Map, Value, json};
+
+use super::{Line, Look};
+use crate::{load, quality};
+
+/// An analysis by id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Analysis {
+    pub(crate) id: &'static str,
+    pub(crate) about: &'static str,
+    /// Options that it takes, with their defaults.
+    pub(crate) options: &'static [(&'static str, u64)],
+}
+
+/// All of them.
+pub(crate) const ALL: [Analysis; 7] = [
+    Analysis {
+        id: "regression",
+        about: "tokens against time, energy and power: the original's five fits, with intervals and a robust fit",
+        options: &[],
+    },
+    Analysis {
+        id: "latency",
+        about: "latencies from the planned and the actual send, with intervals",
+        options: &[],
+    },
+    Analysis {
+        id: "energy",
+        about: "where the joules went: by source, method and phase; per token; the share of idle",
+        options: &[],
+    },
+    Analysis {
+        id: "efficiency",
+        about: "accuracy, IPW, IPJ, joules per right answer, with bootstrap intervals",
+        options: &[("seed", 0)],
+    },
+    Analysis {
+        id: "timeline",
+        about: "power and queries in flight over time",
+        options: &[("buckets", 600)],
+    },
+    Analysis {
+        id: "quality",
+        about: "doubts about the numbers, each with advice",
+        options: &[],
+    },
+    Analysis {
+        id: "outliers",
+        about: "which queries are far out, and why",
+        options: &[("most", 20)],
+    },
+];
+
+/// What efficiency is asked for.
+const EFFICIENCY: [Metric; 8] = [
+    Metric::Accuracy,
+    Metric::Ipw,
+    Metric::Ipj,
+    Metric::JoulesPerCorrect,
+    Metric::JoulesPerQuery,
+    Metric::JoulesPerToken,
+    Metric::Watts,
+    Metric::TokensPerSecond,
+];
+
+/// Option values by name.
+pub(crate) struct Options<'a>(pub(crate) &'a [(String, u64)]);
+
+impl Options<'_> {
+    fn get(&self, analysis: &Analysis, name: &str) -> u64 {
+        let given = self.0.iter().rev().find(|(given, _)| given == name);
+        let usual = analysis.options.iter().find(|(known, _)| *known == name);
+        given
+            .map(|(_, value)| *value)
+            .or(usual.map(|(_, value)| *value))
+            .unwrap_or_default()
+    }
+}
+
+/// What a file holds.
+struct Found {
+    summary: Value,
+    warnings: Vec<String>,
+    data: Value,
+}
+
+impl From<Value> for Found {
+    fn from(data: Value) -> Self {
+        Self {
+            summary: json!({}),
+            warnings: Vec::new(),
+            data,
+        }
+    }
+}
+
+impl Analysis {
+    /// The analysis of that id.
+    pub(crate) fn by_id(id: &str) -> Option<&'static Self> {
+        ALL.iter().find(|analysis| analysis.id == id)
+    }
+
+    /// Looks at a run.
+    pub(crate) fn of(&self, look: &Look, options: &Options<'_>) -> Result<Value, StoreError> {
+        let found = match self.id {
+            "regression" => regression(look),
+            "latency" => latency(look)?,
+            "energy" => json!(look.energy).into(),
+            "efficiency" => efficiency(look, options.get(self, "seed")),
+            "timeline" => {
+                let buckets = u32::try_from(options.get(self, "buckets")).unwrap_or(u32::MAX);
+                super::power::buckets(look, buckets.clamp(1, 100_000)).into()
+            }
+            "quality" => json!({ "notes": notes(look) }).into(),
+            _ => {
+                let most = usize::try_from(options.get(self, "most")).unwrap_or(usize::MAX);
+                let rows: Vec<_> = look.lines.iter().map(Line::outlier).collect();
+                json!(outliers(&rows, most)).into()
+            }
+        };
+        let mut summary = found.summary;
+        summary["rows"] = json!(look.lines.len());
+        Ok(json!({
+            "analysis": self.id,
+            "summary": summary,
+            "warnings": found.warnings,
+            "data": found.data,
+            "ipw": env!("CARGO_PKG_VERSION"),
+        }))
+    }
+}
+
+/// The doubts about a run, as they would be noted now.
+pub(crate) fn notes(look: &Look) -> Vec<ipw_analysis::quality::Note> {
+    quality::notes(
+        &look.overview,
+        look.summary("/telemetry"),
+        look.summary("/load"),
+    )
+}
+
+fn regression(look: &Look) -> Found {
+    let found = regressions(look.lines.iter().map(Line::regression));
+    Found {
+        summary: json!(found.summary),
+        warnings: found.warnings,
+        data: json!({
+            "regressions": found.regressions,
+            "lines": found.lines,
+            "robust": found.robust,
+        }),
+    }
+}
+
+fn latency(look: &Look) -> Result<Found, StoreError> {
+    let mut latencies = Latencies::default();
+    let mut rows = load::Thinned::new(&look.run)?;
+    look.run
+        .for_each(|instants| latencies.push(&rows.row(instants)))?;
+    let mut found = json!(latencies.finish());
+    found["gaps_of_every"] = json!(rows.of_every());
+    Ok(found.into())
+}
+
+fn efficiency(look: &Look, seed: u64) -> Found {
+    let rows = look.metrics();
+    let found: Map<String, Value> = intervals(&rows, &EFFICIENCY, seed)
+        .into_iter()
+        .map(|(metric, sure)| (metric.name().to_owned(), json!(sure)))
+        .collect();
+    Found {
+        summary: json!({
+            "basis": look.overview.energy.basis,
+            "is_estimated": look.is_estimated(),
+        }),
+        warnings: Vec::new(),
+        data: Value::Object(found),
+    }
+}

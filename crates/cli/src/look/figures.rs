@@ -1,0 +1,488 @@
+//! The figures of `ipw plot` and of the report, by id.
+
+use ipw_analysis::density;
+use ipw_analysis::interval::wilson;
+use ipw_analysis::percentile::Percentile;
+use ipw_analysis::regression::{Fit, Line as FitLine, Regressions, regressions};
+use ipw_plot::{
+    Axis, Band, Bar, Caption, Correctness, Curve, Density, Ecdf, Forest, Group, Heading, Mark,
+    Origin, Quantity, Samples, Scatter, Segment, StackedBars, Style, Subject, Unit,
+};
+
+use super::{Line, Look};
+
+/// A figure that can be drawn in any style.
+pub(crate) struct Drawing {
+    pub(crate) id: &'static str,
+    pub(crate) title: String,
+    draw: Box<dyn Fn(&Style) -> String>,
+}
+
+impl Drawing {
+    fn new<T: 'static>(
+        id: &'static str,
+        heading: &Heading,
+        figure: T,
+        svg: fn(&T, &Style) -> String,
+    ) -> Self {
+        Self {
+            id,
+            title: heading.title.clone(),
+            draw: Box::new(move |style| svg(&figure, style)),
+        }
+    }
+
+    pub(crate) fn svg(&self, style: &Style) -> String {
+        (self.draw)(style)
+    }
+}
+
+/// Every id, with what it shows.
+pub(crate) const ALL: [(&str, &str); 10] = [
+    ("ttft", "time to first token against tokens of the prompt"),
+    ("latency", "time of a query against its tokens"),
+    ("energy", "energy of a query against its tokens"),
+    ("power", "power of a query against its tokens"),
+    ("completion_tokens_kde", "how long replies are"),
+    ("timeline", "power over time, with the queries"),
+    ("latency_ecdf", "latencies with their tails"),
+    ("energy_by_phase", "energy per token by phase"),
+    ("correctness", "energy of right and of wrong answers"),
+    ("subjects", "accuracy by subject"),
+];
+
+/// Points around which a fit's band is drawn.
+const BAND: u32 = 40;
+/// Percentiles that are marked on a distribution.
+const MARKED: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// The figures that there is something to draw in.
+pub(crate) fn of(look: &Look) -> Vec<Drawing> {
+    let fits = regressions(look.lines.iter().map(Line::regression));
+    [
+        ttft(look, &fits),
+        latency(look, &fits),
+        energy(look, &fits),
+        power(look, &fits),
+        replies(look),
+        super::power::figure(look),
+        ecdf(look),
+        by_phase(look),
+        correctness(look),
+        subjects(look),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+impl Look {
+    pub(super) fn heading(&self, what: &str, caption: Caption) -> Heading {
+        let hardware = self
+            .summary("/hardware_label")
+            .as_str()
+            .unwrap_or("unknown hardware");
+        Heading::new(
+            &format!("{what}: {} on {hardware}", self.run.model()),
+            caption,
+        )
+    }
+
+    pub(super) fn origin(&self) -> Origin {
+        if self.is_estimated() {
+            Origin::Estimated
+        } else {
+            Origin::Measured
+        }
+    }
+
+    /// How its joules were found, in words.
+    pub(super) fn method(&self) -> Option<String> {
+        let basis = &self.overview.energy.basis;
+        (!basis.is_empty()).then(|| {
+            let basis = basis.join(", ");
+            if self.is_estimated() {
+                format!("estimated from CPU time ({basis})")
+            } else {
+                format!("measured ({basis})")
+            }
+        })
+    }
+}
+
+/// A fit with its band, over the range of what it was fitted to.
+fn curve(fit: &Fit, line: Option<&FitLine>) -> Option<Curve> {
+    let (slope, intercept, line) = (fit.slope?, fit.intercept?, line?);
+    let curve = Curve::linear(intercept, slope, fit.r2, line.from, line.until);
+    let band = (0..=BAND).filter_map(|step| {
+        let at = line.from + (line.until - line.from) * f64::from(step) / f64::from(BAND);
+        let band = line.band(at)?;
+        Some(Band {
+            at,
+            low: band.mean.low,
+            high: band.mean.high,
+        })
+    });
+    Some(curve.with_band(band.collect()))
+}
+
+/// The same in the logarithm of x.
+fn log_curve(fit: &Fit, line: Option<&FitLine>) -> Option<Curve> {
+    let (slope, intercept, line) = (fit.slope?, fit.intercept?, line?);
+    let (from, until) = (line.from.exp(), line.until.exp());
+    Some(Curve::logarithmic(intercept, slope, fit.r2, from, until))
+}
+
+fn pairs(
+    look: &Look,
+    x: impl Fn(&Line) -> Option<f64>,
+    y: impl Fn(&Line) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let pairs = look.lines.iter().filter_map(|line| x(line).zip(y(line)));
+    pairs.collect()
+}
+
+struct Cloud {
+    id: &'static str,
+    what: &'static str,
+    x: Axis,
+    y: Axis,
+    points: Vec<(f64, f64)>,
+    curves: Vec<Option<Curve>>,
+    method: Option<String>,
+    origin: Origin,
+}
+
+fn scatter(look: &Look, cloud: Cloud) -> Option<Drawing> {
+    if cloud.points.is_empty() {
+        return None;
+    }
+    let curves: Vec<_> = cloud.curves.into_iter().flatten().collect();
+    let caption = Caption {
+        n: Some(cloud.points.len()),
+        interval: (!curves.is_empty()).then(|| "band: 95 % interval of the fit".to_owned()),
+        method: cloud.method,
+        notes: Vec::new(),
+    };
+    let heading = look.heading(cloud.what, caption);
+    let figure = Scatter {
+        heading: heading.clone(),
+        x: cloud.x,
+        y: cloud.y,
+        point: "query".to_owned(),
+        points: cloud.points,
+        curves,
+        origin: cloud.origin,
+    };
+    Some(Drawing::new(cloud.id, &heading, figure, Scatter::svg))
+}
+
+fn ttft(look: &Look, fits: &Regressions) -> Option<Drawing> {
+    let fit = curve(
+        &fits.regressions.input_tokens_vs_ttft,
+        fits.lines.input_tokens_vs_ttft.as_ref(),
+    );
+    scatter(
+        look,
+        Cloud {
+            id: "ttft",
+            what: "Time to first token against the prompt",
+            x: Axis::linear("Prompt", Unit::Tokens),
+            y: Axis::linear("Time to first token", Unit::Seconds),
+            points: pairs(
+                look,
+                |line| line.input_tokens.get(),
+                |line| line.first_token.get(),
+            ),
+            curves: vec![fit],
+            method: None,
+            origin: Origin::Measured,
+        },
+    )
+}
+
+fn latency(look: &Look, fits: &Regressions) -> Option<Drawing> {
+    let fit = curve(
+        &fits.regressions.total_tokens_vs_latency,
+        fits.lines.total_tokens_vs_latency.as_ref(),
+    );
+    scatter(
+        look,
+        Cloud {
+            id: "latency",
+            what: "Time of a query against its tokens",
+            x: Axis::linear("Prompt and reply", Unit::Tokens),
+            y: Axis::linear("Time of the whole query", Unit::Seconds),
+            points: pairs(look, Line::all_tokens, |line| line.total.get()),
+            curves: vec![fit],
+            method: None,
+            origin: Origin::Measured,
+        },
+    )
+}
+
+fn energy(look: &Look, fits: &Regressions) -> Option<Drawing> {
+    let fit = curve(
+        &fits.regressions.total_tokens_vs_energy,
+        fits.lines.total_tokens_vs_energy.as_ref(),
+    );
+    scatter(
+        look,
+        Cloud {
+            id: "energy",
+            what: "Energy of a query against its tokens",
+            x: Axis::linear("Prompt and reply", Unit::Tokens),
+            y: Axis::linear("Energy of a query", Unit::Joules),
+            points: pairs(look, Line::all_tokens, |line| line.joules.get()),
+            curves: vec![fit],
+            method: look.method(),
+            origin: look.origin(),
+        },
+    )
+}
+
+fn power(look: &Look, fits: &Regressions) -> Option<Drawing> {
+    let (fit, line) = (&fits.regressions, &fits.lines);
+    let curves = vec![
+        curve(
+            &fit.total_tokens_vs_power,
+            line.total_tokens_vs_power.as_ref(),
+        ),
+        log_curve(
+            &fit.total_tokens_vs_power_log,
+            line.total_tokens_vs_power_log.as_ref(),
+        ),
+    ];
+    scatter(
+        look,
+        Cloud {
+            id: "power",
+            what: "Power of a query against its tokens",
+            x: Axis::linear("Prompt and reply", Unit::Tokens),
+            y: Axis::linear("Mean power of a query", Unit::Watts),
+            points: pairs(look, Line::all_tokens, |line| line.watts.get()),
+            curves,
+            method: look.method(),
+            origin: look.origin(),
+        },
+    )
+}
+
+fn replies(look: &Look) -> Option<Drawing> {
+    let lengths = look
+        .lines
+        .iter()
+        .filter_map(|line| line.output_tokens.get());
+    let samples: Vec<f64> = lengths.collect();
+    let found = density::Density::of(samples.clone())?;
+    let caption = Caption {
+        n: Some(samples.len()),
+        method: Some("Gaussian kernel, 0.9 σ n^−0.2".to_owned()),
+        ..Caption::default()
+    };
+    let heading = look.heading("How long replies are", caption);
+    let figure = Density {
+        heading: heading.clone(),
+        x: Axis::linear("Reply", Unit::Tokens),
+        y: Axis::linear("Density", Unit::Other("per token".to_owned())),
+        curve: found
+            .x
+            .iter()
+            .copied()
+            .zip(found.y.iter().copied())
+            .collect(),
+        samples,
+        mean: Some(found.mean),
+        median: Some(found.median),
+    };
+    Some(Drawing::new(
+        "completion_tokens_kde",
+        &heading,
+        figure,
+        Density::svg,
+    ))
+}
+
+fn ecdf(look: &Look) -> Option<Drawing> {
+    let series = |name: &str, get: fn(&Line) -> Option<f64>| {
+        let values: Vec<f64> = look.lines.iter().filter_map(get).collect();
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let marks = MARKED.iter().filter_map(|share| {
+            let Percentile::Known { value, low, high } = Percentile::of(&sorted, *share)? else {
+                return None;
+            };
+            Some(Mark {
+                share: *share,
+                at: Quantity::within(value, low, high),
+            })
+        });
+        Some(Samples {
+            name: name.to_owned(),
+            marks: marks.collect(),
+            values,
+            band: Vec::new(),
+        })
+        .filter(|samples| !samples.values.is_empty())
+    };
+    let series: Vec<_> = [
+        series("first token", |line| line.first_token.get()),
+        series("whole query", |line| line.total.get()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let most = series.iter().map(|series| series.values.len()).max()?;
+    let caption = Caption {
+        n: Some(most),
+        interval: Some("marks: percentiles with their 95 % intervals".to_owned()),
+        method: Some("from the actual send".to_owned()),
+        notes: Vec::new(),
+    };
+    let heading = look.heading("Latencies", caption);
+    let figure = Ecdf {
+        heading: heading.clone(),
+        x: Axis::log("Latency", Unit::Seconds),
+        of: "queries".to_owned(),
+        series,
+    };
+    Some(Drawing::new("latency_ecdf", &heading, figure, Ecdf::svg))
+}
+
+fn by_phase(look: &Look) -> Option<Drawing> {
+    let origin = look.origin();
+    let per_token = look.energy.per_token;
+    let bar = |name: &str, segments: Vec<(&str, Option<f64>)>| {
+        let segments: Vec<_> = segments
+            .into_iter()
+            .filter_map(|(name, value)| {
+                Some(Segment {
+                    name: name.to_owned(),
+                    value: value?,
+                    origin,
+                })
+            })
+            .collect();
+        (!segments.is_empty()).then(|| Bar {
+            name: name.to_owned(),
+            segments,
+            measured: None,
+            estimated: None,
+        })
+    };
+    let bars: Vec<_> = [
+        bar(
+            "per input token, before the first token",
+            vec![("prefill", per_token.prefill_joules_per_input_token)],
+        ),
+        bar(
+            "per output token, from the first token on",
+            vec![("decode", per_token.decode_joules_per_output_token)],
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if bars.is_empty() {
+        return None;
+    }
+    let rows = look.energy.phases.prefill.rows;
+    let caption = Caption {
+        n: usize::try_from(rows).ok(),
+        method: look.method(),
+        ..Caption::default()
+    };
+    let heading = look.heading("Energy per token by phase", caption);
+    let figure = StackedBars {
+        heading: heading.clone(),
+        bar: "phase".to_owned(),
+        y: Axis::linear("Energy per token", Unit::JoulesPerToken),
+        bars,
+    };
+    Some(Drawing::new(
+        "energy_by_phase",
+        &heading,
+        figure,
+        StackedBars::svg,
+    ))
+}
+
+fn correctness(look: &Look) -> Option<Drawing> {
+    let group = |name: &str, wanted: bool| {
+        let graded = look
+            .lines
+            .iter()
+            .filter(|line| line.is_correct == Some(wanted));
+        let mut values: Vec<f64> = graded.filter_map(|line| line.joules.get()).collect();
+        values.sort_by(f64::total_cmp);
+        let quartile = |share: f64| ipw_core::stats::quantile(&values, share);
+        Group {
+            name: name.to_owned(),
+            quartiles: quartile(0.25)
+                .zip(quartile(0.5))
+                .zip(quartile(0.75))
+                .map(|((low, middle), high)| [low, middle, high]),
+            values,
+        }
+    };
+    let groups = vec![group("right", true), group("wrong", false)];
+    let n = groups.iter().map(|group| group.values.len()).sum();
+    if n == 0 {
+        return None;
+    }
+    let caption = Caption {
+        n: Some(n),
+        method: look.method(),
+        ..Caption::default()
+    };
+    let heading = look.heading("Energy of right and of wrong answers", caption);
+    let figure = Correctness {
+        heading: heading.clone(),
+        x: Axis::log("Energy of a query", Unit::Joules),
+        groups,
+        origin: look.origin(),
+    };
+    Some(Drawing::new(
+        "correctness",
+        &heading,
+        figure,
+        Correctness::svg,
+    ))
+}
+
+fn subjects(look: &Look) -> Option<Drawing> {
+    let share = |correct: u64, graded: u64| {
+        let share = wilson(correct, graded)?;
+        Some(Quantity::within(share.value, share.low, share.high))
+    };
+    let subjects: Vec<_> = look
+        .subjects
+        .iter()
+        .filter_map(|(name, answers)| {
+            Some(Subject {
+                name: name.clone(),
+                value: share(answers.correct, answers.graded)?,
+                n: usize::try_from(answers.graded).ok(),
+            })
+        })
+        .collect();
+    if subjects.is_empty() {
+        return None;
+    }
+    let verdicts = look.overview.verdicts;
+    let graded = verdicts.correct + verdicts.wrong;
+    let caption = Caption {
+        n: usize::try_from(graded).ok(),
+        interval: Some("95 % intervals (Wilson)".to_owned()),
+        ..Caption::default()
+    };
+    let heading = look.heading("Accuracy by subject", caption);
+    let figure = Forest {
+        heading: heading.clone(),
+        x: Axis::linear("Right answers", Unit::Percent),
+        row: "subject".to_owned(),
+        subjects,
+        overall: share(verdicts.correct, graded),
+    };
+    Some(Drawing::new("subjects", &heading, figure, Forest::svg))
+}

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::say;
 
+mod attribute;
 mod engine;
 mod ipw;
 mod load;
@@ -30,7 +31,7 @@ pub(crate) struct BenchArgs {
     /// Small sizes and few rounds: to see that it works, not to quote
     #[arg(long)]
     quick: bool,
-    /// Rows of the one run that `store-once` writes
+    /// Rows of the one run that `store-once` or `attribute-once` writes
     #[arg(long, hide = true, default_value_t = 0)]
     rows: u64,
 }
@@ -47,6 +48,8 @@ enum What {
     Sampling,
     /// Requests per second beside wrk, punctuality, memory per stream
     Load,
+    /// The energy of a run's rows once more
+    Attribute,
     /// The embedded engine beside llama.cpp
     Engine,
     /// All of them
@@ -54,6 +57,9 @@ enum What {
     /// One run in a process of its own, whose memory can be told apart
     #[value(hide = true)]
     StoreOnce,
+    /// The same for energy
+    #[value(hide = true)]
+    AttributeOnce,
     /// One engine in a process of its own
     #[value(hide = true)]
     EngineOnce,
@@ -83,6 +89,10 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         print(&store::once(args.rows)?);
         return Ok(ExitCode::SUCCESS);
     }
+    if args.what == What::AttributeOnce {
+        print(&attribute::once(args.rows)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.what == What::EngineOnce {
         print(&engine::once()?);
         return Ok(ExitCode::SUCCESS);
@@ -92,12 +102,13 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, Benchmark); 6] = [
+    let benchmarks: [(What, Benchmark); 7] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),
         (What::Sampling, sampling::run),
         (What::Load, load::run),
+        (What::Attribute, attribute::run),
         (What::Engine, engine::run),
     ];
     for (what, measure) in benchmarks {

@@ -6,12 +6,13 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ipw_core::attribution::Weights;
 #[cfg(feature = "engine")]
 use ipw_engine::server::guard::HostName;
 use ipw_runner::{Process, Rate, Tolerance};
 use serde::Deserialize;
 
-pub(crate) use values::{KeyValue, Pause, Span, Sweep, json_or_text};
+pub(crate) use values::{IdlePower, KeyValue, Pause, Span, Sweep, json_or_text};
 use values::{table_of_json, table_of_texts};
 
 const EXAMPLES: &str = "\
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Draw runs
     Plot(PlotArgs),
+    /// Compute the energy of a run's rows again from its raw readings
+    Attribute(AttributeArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
     /// Say how far off the times, loads and joules are that this machine would measure
@@ -130,6 +133,40 @@ pub(crate) enum Listed {
     Plots,
     /// All of them
     All,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttributeArgs {
+    /// The run's directory: finished, killed or resumed
+    pub(crate) run: PathBuf,
+    /// What decides how queries in flight share a step
+    #[arg(long, value_name = "WHAT", default_value = "equal")]
+    pub(crate) weights: WeightChoice,
+    /// What a source draws with nobody asking, in watts; with several measured sources
+    /// `NAME=W`, repeated [default: what the run found]
+    #[arg(long, value_name = "[NAME=]W")]
+    pub(crate) idle: Vec<IdlePower>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What decides how a step is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WeightChoice {
+    /// Time alone
+    Equal,
+    /// The tokens that were processed in it
+    Tokens,
+}
+
+impl From<WeightChoice> for Weights {
+    fn from(choice: WeightChoice) -> Self {
+        match choice {
+            WeightChoice::Equal => Self::Equal,
+            WeightChoice::Tokens => Self::Tokens,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

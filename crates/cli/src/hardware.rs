@@ -15,12 +15,15 @@ use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::{Joules, Watts};
 use ipw_runner::idle::{Drawn, Idled};
 use ipw_runner::plan::{ServiceHost, Telemetry};
+use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
+use ipw_store::{Overview, Run};
 use ipw_telemetry::collectors::host::system_info;
 use ipw_telemetry::{Absent, Detected, Gpus, Options, Role, SelfTest, Session, Setup, detect};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Exit};
+use crate::marginal;
 
 /// How long a source that exists may be silent before the run goes on without waiting.
 const PRIMING: Duration = Duration::from_secs(2);
@@ -194,6 +197,35 @@ impl Hardware {
             "service_seconds": self.begun.is_service.then_some(own.as_secs_f64()),
             "machine_seconds": machine,
         })
+    }
+
+    /// What each energy source was taken to draw with nobody in flight.
+    pub(crate) fn idle_used(&self, part: u32, idled: &Idled) -> Vec<IdleUsed> {
+        let before = idled.before.get();
+        let sources = self.session.sources().enumerate();
+        sources
+            .filter(|(_, source)| source.domain().is_some())
+            .map(|(place, source)| {
+                let idle = before.and_then(|before| *before.get(place)?);
+                IdleUsed {
+                    source: source.name.clone(),
+                    part,
+                    idle,
+                    from: idle.map(|_| IdleFrom::Recorded),
+                }
+            })
+            .collect()
+    }
+
+    /// What one more token and second cost; `None` where nothing measures, or nobody's joules are
+    /// known.
+    pub(crate) fn marginal(&self, overview: &Overview, run: &Run) -> Option<Value> {
+        let is_measured = self.session.sources().any(Source::is_measured_energy);
+        if !is_measured || overview.energy.rows == 0 {
+            return None;
+        }
+        // Readings that cannot be read again are told of elsewhere.
+        marginal::of(&worked(run).ok()?)
     }
 
     /// What `summary.json` says of the sources.

@@ -1,6 +1,7 @@
 //! `ipw`: how much correct work an inference service does for the time and energy it takes.
 
 mod args;
+mod attribution;
 mod calibration;
 mod clients;
 mod commands;
@@ -10,6 +11,7 @@ mod grading;
 mod hardware;
 mod load;
 mod look;
+mod marginal;
 mod next;
 mod observe;
 mod quality;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Show(show) => commands::show::run(&show),
         Command::Analyze(analyze) => commands::analyze::run(&analyze),
         Command::Plot(plot) => commands::plot::run(&plot),
+        Command::Attribute(attribute) => commands::attribute::run(&attribute),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),

@@ -14,8 +14,8 @@ use ipw_store::overview::{Distribution, EnergyTotals};
 use serde_json::Value;
 
 use crate::error::CliError;
-use crate::failures;
 use crate::grading::efficiency;
+use crate::{failures, marginal};
 
 /// Width of the first column of tables, and of the others.
 const NAME: usize = 12;
@@ -64,7 +64,7 @@ pub(crate) fn error(error: &CliError) {
 pub(crate) fn overview(
     head: &[(&str, String)],
     overview: &Overview,
-    load: &Value,
+    (load, marginal): (&Value, &Value),
     calibrated: &[String],
     notes: &[String],
     directory: &Path,
@@ -79,6 +79,9 @@ pub(crate) fn overview(
         let _ = writeln!(text, "{:<9} {}", "elapsed", seconds(elapsed));
     }
     for line in energy(&overview.energy) {
+        let _ = writeln!(text, "{line}");
+    }
+    if let Some(line) = marginal::line(marginal) {
         let _ = writeln!(text, "{line}");
     }
     for line in answers(overview) {

@@ -47,7 +47,7 @@ pub(crate) fn resolve(
     pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
 ) -> Result<Plan, CliError> {
     if let Some(run) = &args.resume {
-        let plan = read_plan(&run.join("plan.toml"))?;
+        let plan = stored_plan(run)?;
         if plan.dataset.id == "stdin" {
             return Err(CliError::usage(
                 "this run's questions came through a pipe, which cannot be read again",
@@ -123,6 +123,11 @@ pub(crate) fn to_toml(plan: &Plan) -> Result<String, CliError> {
         CliError::usage(format!("the plan cannot be written down: {error}"))
             .help("a parameter may not be `null`, and whole numbers have 64 bits")
     })
+}
+
+/// The plan that a run was made by.
+pub(crate) fn stored_plan(run: &Path) -> Result<Plan, CliError> {
+    read_plan(&run.join("plan.toml"))
 }
 
 fn read_plan(path: &Path) -> Result<Plan, CliError> {

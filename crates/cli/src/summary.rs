@@ -54,6 +54,8 @@ pub(crate) fn new(
         load: None,
         calibration: calibration::of(&hardware.label),
         quality: None,
+        attribution: None,
+        marginal: None,
     }
 }
 

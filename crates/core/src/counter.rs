@@ -31,6 +31,9 @@ pub enum Step {
 /// some kilowatts per socket or board.
 pub const LARGEST_POWER: Watts = Watts::from_watts(20_000.0);
 
+/// A counter that has not moved for this long from its first reading on does not move.
+pub const STUCK: Duration = Duration::from_secs(2);
+
 /// A counter being followed.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {

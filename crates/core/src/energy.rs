@@ -7,8 +7,15 @@ use std::time::Duration;
 use crate::counter::Rollover;
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
-use crate::source::{Domain, Method};
-use crate::units::{Joules, Watts};
+use crate::source::{Domain, Method, Quantity, Source};
+use crate::units::Joules;
+
+mod phases;
+
+pub use phases::{Phase, PhaseKind, Phases, Split};
+
+/// A shorter silence is a busy machine, not a gap.
+const LEAST_SILENCE: Duration = Duration::from_millis(500);
 
 /// Why a number is null, or less than it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -170,6 +177,22 @@ impl WindowEnergy {
 }
 
 impl Meter {
+    /// How the readings of `source` are to be taken when it is polled every `interval`.
+    pub fn of(source: &Source, interval: Duration) -> Self {
+        let kind = match source.quantity {
+            Quantity::Energy { rollover, .. } => Kind::Counter(rollover),
+            Quantity::Power { averaging, .. } => Kind::Power(averaging),
+            Quantity::Gauge { .. } => Kind::Power(Duration::ZERO),
+        };
+        let usual = interval.max(source.period.unwrap_or(Duration::ZERO));
+        Self {
+            kind,
+            period: source.period,
+            relative_sigma: source.relative_sigma,
+            longest_silence: (usual * 10).max(LEAST_SILENCE),
+        }
+    }
+
     /// How far behind the time of a reading lies what it tells of: half the time over which a
     /// power is averaged.
     pub fn lag(&self) -> Duration {
@@ -214,6 +237,20 @@ pub struct Share {
     pub energy: WindowEnergy,
 }
 
+impl Share {
+    /// What an energy source says; `None` of a gauge.
+    pub fn of(source: &Source, used: Use, energy: WindowEnergy) -> Option<Self> {
+        Some(Self {
+            name: source.name.clone(),
+            domain: source.domain()?,
+            method: source.method,
+            collector: source.collector.clone(),
+            used,
+            energy,
+        })
+    }
+}
+
 /// Energy of one query over all sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryEnergy {
@@ -229,77 +266,6 @@ pub struct QueryEnergy {
     pub gpu: GpuState,
     /// The same before and after the first token, where there was one.
     pub phases: Option<Box<Phases>>,
-}
-
-/// What prefill and decode took.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Phases {
-    /// What the first of them is.
-    pub kind: PhaseKind,
-    /// How long the first took, and what.
-    pub prefill: Phase,
-    /// From the first token on.
-    pub decode: Phase,
-}
-
-/// What the time before the first token was.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum PhaseKind {
-    /// From the send to the first token, with nobody else in flight.
-    #[default]
-    Alone,
-    /// As long as the service says that it read the prompt, up to the first token.
-    ServiceTiming,
-    /// From the send to the first token, with others in flight: waiting is in it.
-    WaitAndPrefill,
-}
-
-impl PhaseKind {
-    /// The kind as columns spell it.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::ServiceTiming => "service_timing",
-            Self::WaitAndPrefill => "wait_and_prefill",
-        }
-    }
-}
-
-/// What one phase of a query took.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Phase {
-    /// Its time.
-    pub time: Duration,
-    /// Energy on the basis.
-    pub headline: Option<Joules>,
-    /// Energy by domain: GPUs, CPU packages, memory, neural engines.
-    pub gpu: Option<Joules>,
-    /// CPU packages.
-    pub cpu: Option<Joules>,
-    /// Memory.
-    pub dram: Option<Joules>,
-    /// Neural engines.
-    pub ane: Option<Joules>,
-}
-
-impl Phase {
-    /// What `energy` says of a window this long.
-    pub fn of(energy: &QueryEnergy, time: Duration) -> Self {
-        Self {
-            time,
-            headline: energy.headline(),
-            gpu: energy.of(Domain::Gpu),
-            cpu: energy.of(Domain::CpuPackage),
-            dram: energy.of(Domain::Dram),
-            ane: energy.of(Domain::Ane),
-        }
-    }
-
-    /// Mean power on the basis.
-    pub fn power(&self) -> Option<Watts> {
-        let power = self.headline? / self.time;
-        power.is_finite().then_some(power)
-    }
 }
 
 /// The state of all GPUs over a window.
@@ -324,6 +290,16 @@ impl QueryEnergy {
             reason: Some(reason),
             ..Self::default()
         }
+    }
+
+    /// Says why there is no headline, if there is none and nothing says so yet.
+    #[must_use]
+    pub fn explained(mut self) -> Self {
+        if self.reason.is_none() && self.headline().is_none() {
+            let why = self.shares.iter().find_map(|share| share.energy.reason);
+            self.reason = Some(why.unwrap_or(Reason::NoSource));
+        }
+        self
     }
 
     /// What the headline figures are made from.

@@ -1,5 +1,6 @@
 //! Where rows go.
 
+use crate::attribution::Idle;
 use crate::reading::Reading;
 use crate::record::Record;
 
@@ -15,6 +16,10 @@ pub trait Sink {
 pub trait ReadingSink: Send {
     /// Takes readings and returns when they are on disk.
     fn append(&mut self, readings: &[Reading]) -> Result<(), SinkError>;
+
+    /// Takes note of what the sources draw with nobody in flight, in their order; `None` where that
+    /// is not known.
+    fn note_idle(&mut self, idle: &[Option<Idle>]) -> Result<(), SinkError>;
 }
 
 /// Rows can no longer be stored.

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ipw_core::energy::QueryEnergy;
+use ipw_core::energy::{QueryEnergy, Split};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::reading::Window;
@@ -19,7 +19,7 @@ use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Joules;
 use ipw_core::verdict::Grade;
-use ipw_telemetry::{Session, Split, Ticket};
+use ipw_telemetry::{Session, Ticket};
 
 use crate::notices::Notifier;
 

@@ -31,6 +31,9 @@ impl Recorder {
                         Err(RecvTimeoutError::Disconnected)
                     );
                     let readings = session.take_unsaved();
+                    if let (Some(idle), Ok(())) = (session.take_unsaved_idle(), &outcome) {
+                        outcome = sink.note_idle(&idle);
+                    }
                     // After a failure readings are still taken and let go: memory must not grow.
                     if outcome.is_ok() {
                         outcome = sink.append(&readings);

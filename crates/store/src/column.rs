@@ -191,6 +191,11 @@ impl<T: 'static> Column<T> {
         }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Adds the unit.
     #[must_use]
     pub fn unit(mut self, unit: &'static str) -> Self {

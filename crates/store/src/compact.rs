@@ -1,4 +1,5 @@
-//! At the end of a run: the many small batches of its commits become few large ones.
+//! At the end of a run: the many small batches of its commits become few large ones. Whatever else
+//! changes rows goes the same way.
 //!
 //! New data files are written beside the old one and switched in by one rename of `state.json`.
 
@@ -22,19 +23,29 @@ const BYTES_PER_FILE: usize = 500 << 20;
 
 /// Rewrites the data files of the run in `directory`. On an error the run is as it was.
 pub(crate) fn compact(directory: &Path, durable: bool) -> Result<(), StoreError> {
-    compact_where(directory, durable, &|batch| {
-        Ok(BooleanArray::from(vec![true; batch.num_rows()]))
-    })
+    rewrite(directory, durable, &mut Ok)
 }
 
-/// Says which rows of a batch stay.
-type Keep<'a> = &'a dyn Fn(&RecordBatch) -> Result<BooleanArray, StoreError>;
+/// Makes of each batch, in order, what takes its place.
+type Change<'a> = &'a mut dyn FnMut(RecordBatch) -> Result<RecordBatch, StoreError>;
 
 /// The same, with the rows that `keep` names.
 pub(crate) fn compact_where(
     directory: &Path,
     durable: bool,
-    keep: Keep<'_>,
+    keep: &dyn Fn(&RecordBatch) -> Result<BooleanArray, StoreError>,
+) -> Result<(), StoreError> {
+    rewrite(directory, durable, &mut |batch| {
+        filter_record_batch(&batch, &keep(&batch)?)
+            .map_err(StoreError::arrow("choose rows of", directory))
+    })
+}
+
+/// The same, with what `change` makes of the batches, in columns of the same types.
+pub(crate) fn rewrite(
+    directory: &Path,
+    durable: bool,
+    change: Change<'_>,
 ) -> Result<(), StoreError> {
     let old: Vec<PathBuf> = State::read(directory)?
         .files()
@@ -46,7 +57,7 @@ pub(crate) fn compact_where(
         fingerprint: &fingerprint,
         done: Vec::new(),
     };
-    let switched = rewrite(&old, &mut shards, durable, keep).and_then(|()| {
+    let switched = copy(&old, &mut shards, durable, change).and_then(|()| {
         let names = shards.named()?;
         State::new(fingerprint.clone(), names).write(directory, durable)
     });
@@ -128,11 +139,11 @@ impl Shard {
     }
 }
 
-fn rewrite(
+fn copy(
     old: &[PathBuf],
     shards: &mut Shards<'_>,
     durable: bool,
-    keep: Keep<'_>,
+    change: Change<'_>,
 ) -> Result<(), StoreError> {
     let mut shard: Option<Shard> = None;
     let mut pending: Vec<RecordBatch> = Vec::new();
@@ -145,8 +156,7 @@ fn rewrite(
         }
         for batch in stream {
             let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
-            let batch = filter_record_batch(&batch, &keep(&batch)?)
-                .map_err(StoreError::arrow("choose rows of", path))?;
+            let batch = change(batch)?;
             if batch.num_rows() == 0 {
                 continue;
             }

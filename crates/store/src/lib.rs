@@ -3,6 +3,7 @@
 //! Everything that is Arrow stays in this crate. A run is written by [`writer::RunWriter`], which
 //! the runner sees only as a [`ipw_core::sink::Sink`], and read by [`reader::Run`].
 
+pub mod attribute;
 pub mod column;
 mod compact;
 pub mod events;
@@ -106,6 +107,25 @@ pub enum StoreError {
         /// Which run.
         path: PathBuf,
     },
+    /// There is nothing to compute energy from.
+    #[error("this run has no readings: {reason} (`{}`)", path.display())]
+    NoReadings {
+        /// Which run.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A reading of a source that nobody describes.
+    #[error("`{}` has readings of source {source_index}, which `sources.json` does not describe", path.display())]
+    UnknownSource {
+        /// Which run.
+        path: PathBuf,
+        /// The source's number.
+        source_index: u16,
+    },
+    /// What was read twice was not the same.
+    #[error("the run changed while it was being read")]
+    Changed,
     /// The writer's thread is gone.
     #[error("the store's writer ended early")]
     WriterGone,

@@ -3,15 +3,19 @@
 //! It is a Hugging Face dataset of its own, so that everything can be computed again, by us or by
 //! others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use arrow::array::{Array, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::Fields;
+use ipw_core::attribution::Idle;
+use ipw_core::energy::Meter;
 use ipw_core::reading::Reading;
 use ipw_core::sink::{ReadingSink, SinkError};
 use ipw_core::source::{Source, SourceIndex};
 use ipw_core::time::Timestamp;
-use serde::Deserialize;
+use ipw_core::units::Watts;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::column::{Column, Entry};
@@ -24,6 +28,7 @@ use crate::stream::StreamFile;
 use crate::{StoreError, file};
 
 const DIRECTORY: &str = "readings";
+const SOURCES: &str = "sources.json";
 const LIVE_FILE: &str = "data-part-00000.arrow";
 
 /// Writes readings as they come.
@@ -32,6 +37,8 @@ pub struct ReadingWriter {
     stream: StreamFile,
     /// Where this part's sources begin in `sources.json`.
     first: u16,
+    directory: PathBuf,
+    durable: bool,
 }
 
 fn columns() -> Vec<Column<Reading>> {
@@ -59,74 +66,139 @@ fn columns() -> Vec<Column<Reading>> {
 
 /// The sources of a run and their readings, as they were recorded.
 pub fn read(run: &Path) -> Result<(Vec<Source>, Vec<Reading>), StoreError> {
-    let described = sources(run)?;
+    let sources = sources(run)?;
     let mut readings = Vec::new();
     for_each(run, |reading| readings.push(*reading))?;
-    let sources = described.into_iter().map(|described| described.about);
+    let sources = sources.into_iter().map(|source| source.about);
     Ok((sources.collect(), readings))
-}
-
-/// The sources of a run, in the order in which readings name them.
-pub fn sources(run: &Path) -> Result<Vec<Described>, StoreError> {
-    let path = run.join(DIRECTORY).join("sources.json");
-    let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
-    serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
 }
 
 /// Calls `each` with every reading of a run; never more than one batch is in memory.
 pub fn for_each(run: &Path, mut each: impl FnMut(&Reading)) -> Result<(), StoreError> {
-    let directory = run.join(DIRECTORY);
-    for name in State::read(&directory)?.files() {
-        let path = directory.join(name);
-        for batch in Stream::open(&path)? {
-            let batch = batch.map_err(StoreError::arrow("read", &path))?;
-            visit(&batch, &mut each)?;
+    for path in files(run)? {
+        for batch in batches(&path)? {
+            batch?.iter().for_each(&mut each);
         }
     }
     Ok(())
 }
 
-/// An entry of `sources.json`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Described {
+/// A source as `sources.json` describes it.
+#[derive(Debug, Clone)]
+pub struct Recorded {
     /// The part of the run that it belongs to, on whose clock its readings lie.
-    #[serde(default)]
     pub part: u32,
     /// What it is.
     pub about: Source,
+    /// How its readings are to be taken.
+    pub meter: Meter,
+    /// What it drew with nobody in flight, where the run looked.
+    pub idle: Option<Idle>,
 }
 
-fn visit(batch: &RecordBatch, each: &mut impl FnMut(&Reading)) -> Result<(), StoreError> {
+/// An entry of `sources.json`. Runs of earlier versions have no `meter` and no `idle`.
+#[derive(Deserialize)]
+struct Described {
+    #[serde(default)]
+    part: u32,
+    about: Source,
+    #[serde(default)]
+    meter: Option<DescribedMeter>,
+    #[serde(default)]
+    idle: Option<DescribedIdle>,
+}
+
+/// What a meter is beyond what its source says.
+#[derive(Serialize, Deserialize)]
+struct DescribedMeter {
+    #[serde(rename = "longest_silence_seconds", with = "ipw_core::seconds")]
+    longest_silence: Duration,
+}
+
+/// What a source drew with nobody in flight.
+#[derive(Serialize, Deserialize)]
+struct DescribedIdle {
+    watts: f64,
+    sigma_watts: f64,
+}
+
+/// How often sources were polled by runs that do not say.
+const USUAL_INTERVAL: Duration = Duration::from_millis(10);
+
+impl From<Described> for Recorded {
+    fn from(described: Described) -> Self {
+        let usual = Meter::of(&described.about, USUAL_INTERVAL);
+        let longest_silence = described
+            .meter
+            .map_or(usual.longest_silence, |meter| meter.longest_silence);
+        let idle = described.idle.map(|idle| Idle {
+            power: Watts::from_watts(idle.watts),
+            sigma: Watts::from_watts(idle.sigma_watts),
+        });
+        Self {
+            part: described.part,
+            about: described.about,
+            meter: Meter {
+                longest_silence,
+                ..usual
+            },
+            idle,
+        }
+    }
+}
+
+/// The sources of a run, part by part, in the order of their numbers.
+pub fn sources(run: &Path) -> Result<Vec<Recorded>, StoreError> {
+    let path = run.join(DIRECTORY).join(SOURCES);
+    let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
+    let described: Vec<Described> =
+        serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })?;
+    Ok(described.into_iter().map(Recorded::from).collect())
+}
+
+/// The files that hold a run's readings, in order.
+pub(crate) fn files(run: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let directory = run.join(DIRECTORY);
+    let state = State::read(&directory)?;
+    Ok(state.files().map(|name| directory.join(name)).collect())
+}
+
+/// The readings of one file, as they were appended: those of each source in order.
+pub(crate) fn batches(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<Vec<Reading>, StoreError>> + use<>, StoreError> {
+    let path = path.to_owned();
+    let stream = Stream::open(&path)?;
+    Ok(stream.map(move |batch| of(&batch.map_err(StoreError::arrow("read", &path))?)))
+}
+
+fn of(batch: &RecordBatch) -> Result<Vec<Reading>, StoreError> {
     let source = column::<Int32Array>(batch, "source")?;
     let at = column::<Int64Array>(batch, "nanos")?;
     let previous = column::<Int64Array>(batch, "previous_nanos")?;
     let value = column::<Float64Array>(batch, "value")?;
     let instant = |nanos: i64| u64::try_from(nanos).map(Timestamp::from_nanos).ok();
-    for row in 0..batch.num_rows() {
-        let index = u16::try_from(source.value(row)).ok();
-        let taken = instant(at.value(row));
-        let (Some(index), Some(taken)) = (index, taken) else {
-            return Err(StoreError::Column {
-                column: "source, nanos".to_owned(),
-            });
-        };
-        each(&Reading {
-            source: SourceIndex(index),
-            at: taken,
+    let reading = |row: usize| {
+        Some(Reading {
+            source: SourceIndex(u16::try_from(source.value(row)).ok()?),
+            at: instant(at.value(row))?,
             previous: if previous.is_null(row) {
                 None
             } else {
                 instant(previous.value(row))
             },
             value: value.value(row),
-        });
-    }
-    Ok(())
+        })
+    };
+    let readings: Option<Vec<Reading>> = (0..batch.num_rows()).map(reading).collect();
+    readings.ok_or_else(|| StoreError::Column {
+        column: "source, nanos".to_owned(),
+    })
 }
 
 /// The entries of `sources.json` so far; none if there is no such file.
 fn described(directory: &Path) -> Result<Vec<serde_json::Value>, StoreError> {
-    let path = directory.join("sources.json");
+    let path = directory.join(SOURCES);
     match std::fs::read(&path) {
         Ok(text) => {
             serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
@@ -149,7 +221,7 @@ impl ReadingWriter {
     /// Makes `readings/` in the run's directory.
     pub fn create<'a>(
         run: &Path,
-        sources: impl Iterator<Item = &'a Source>,
+        sources: impl Iterator<Item = (&'a Source, &'a Meter)>,
         part: u32,
         durable: bool,
     ) -> Result<Self, StoreError> {
@@ -162,9 +234,15 @@ impl ReadingWriter {
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
         write_dataset_info(&directory, &schema, durable)?;
-        about.extend((about.len()..).zip(sources).map(|(index, source)| {
-            json!({ "source": index, "part": part, "unit": source.unit(), "about": source })
-        }).collect::<Vec<_>>());
+        about.extend((first..).zip(sources).map(|(index, (source, meter))| {
+            let meter = DescribedMeter {
+                longest_silence: meter.longest_silence,
+            };
+            json!({
+                "source": index, "part": part, "unit": source.unit(), "about": source,
+                "meter": meter, "idle": null,
+            })
+        }));
         let too_many = |_| StoreError::NotARun {
             path: directory.clone(),
             reason: "it was resumed so often that its sources no longer have numbers".to_owned(),
@@ -172,7 +250,7 @@ impl ReadingWriter {
         u16::try_from(about.len()).map_err(too_many)?;
         let first = u16::try_from(first).map_err(too_many)?;
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
-        file::replace(&directory.join("sources.json"), &about, durable)?;
+        file::replace(&directory.join(SOURCES), &about, durable)?;
         let fingerprint = fresh_fingerprint();
         let earlier = State::read(&directory).ok();
         let live = if earlier.is_none() {
@@ -188,7 +266,24 @@ impl ReadingWriter {
             columns,
             stream,
             first,
+            directory,
+            durable,
         })
+    }
+
+    /// Writes what this part's sources drew with nobody in flight beside what they are.
+    fn describe_idle(&self, idle: &[Option<Idle>]) -> Result<(), StoreError> {
+        let mut about = described(&self.directory)?;
+        let own = about.iter_mut().skip(usize::from(self.first));
+        for (entry, idle) in own.zip(idle) {
+            let idle = idle.map(|idle| DescribedIdle {
+                watts: idle.power.watts(),
+                sigma_watts: idle.sigma.watts(),
+            });
+            entry["idle"] = json!(idle);
+        }
+        let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
+        file::replace(&self.directory.join(SOURCES), &about, self.durable)
     }
 
     fn write(&mut self, readings: &[Reading]) -> Result<(), StoreError> {
@@ -217,6 +312,11 @@ impl ReadingSink for ReadingWriter {
             return Ok(());
         }
         self.write(readings)
+            .map_err(|error| SinkError(Box::new(error)))
+    }
+
+    fn note_idle(&mut self, idle: &[Option<Idle>]) -> Result<(), SinkError> {
+        self.describe_idle(idle)
             .map_err(|error| SinkError(Box::new(error)))
     }
 }

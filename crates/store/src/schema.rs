@@ -9,10 +9,15 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
+use ipw_core::energy::QueryEnergy;
 use ipw_core::hardware::{Device, SystemInfo};
+use ipw_core::query::Query;
 use ipw_core::record::{Latency, Record};
+use ipw_core::reply::{Compute, Exchange, Outcome, Reply, ServiceTiming, Timing, TokenCounts};
 use ipw_core::shape::Shape;
 use ipw_core::time::Timestamp;
+use ipw_core::verdict::Grade;
+use serde_json::Map;
 
 use crate::column::{Column, Entry};
 use crate::features::schema_with_features;
@@ -26,6 +31,63 @@ pub(crate) struct Row {
     pub(crate) record: Record,
     pub(crate) latency: Latency,
     pub(crate) planned: Latency,
+}
+
+impl Row {
+    /// A row of which only the energy columns are wanted, and what they need.
+    pub(crate) fn of_energy(
+        energy: QueryEnergy,
+        (start, end): (Timestamp, Timestamp),
+        (input, output): (Option<u64>, Option<u64>),
+        tokens_per_second: Option<f64>,
+        flops: Option<f64>,
+    ) -> Self {
+        let reply = Reply {
+            outcome: Outcome::Complete,
+            error: None,
+            answer: String::new(),
+            reasoning: None,
+            finish_reason: None,
+            tokens: TokenCounts {
+                input,
+                output,
+                ..TokenCounts::default()
+            },
+            token_source: None,
+            timing: Timing {
+                end,
+                ..Timing::begun(start)
+            },
+            exchange: Exchange::default(),
+            service_timing: ServiceTiming::default(),
+            compute: flops.map(|flops| Compute { flops, bytes: 0.0 }),
+        };
+        let record = Record {
+            query: Query {
+                index: 0,
+                id: String::new(),
+                problem: String::new(),
+                answer: None,
+                subject: None,
+                metadata: Map::new(),
+                parameters: Map::new(),
+            },
+            part: 0,
+            due: start,
+            reply,
+            energy,
+            grade: Grade::unscored(None, ""),
+            kept: None,
+        };
+        Self {
+            record,
+            latency: Latency {
+                tokens_per_second,
+                ..Latency::default()
+            },
+            planned: Latency::default(),
+        }
+    }
 }
 
 impl From<Record> for Row {
@@ -74,6 +136,33 @@ impl RunSchema {
             .map(|column| column.build(rows))
             .collect();
         RecordBatch::try_new(self.arrow(), arrays)
+    }
+}
+
+/// The columns that are made from energy alone, and what else they need, with their paths.
+pub(crate) struct EnergyColumns {
+    columns: Vec<(Vec<String>, Column<Row>)>,
+}
+
+impl EnergyColumns {
+    /// Those of a run of this model.
+    pub(crate) fn of(model: &str) -> Self {
+        let below = |column: Column<Row>| {
+            let path = ["model_metrics", model, column.name()].map(str::to_owned);
+            (path.to_vec(), column)
+        };
+        let top = |column: Column<Row>| (vec![column.name().to_owned()], column);
+        let columns = model::energy_columns().into_iter().map(below);
+        let columns = columns.chain(ours::energy_columns().into_iter().map(top));
+        Self {
+            columns: columns.collect(),
+        }
+    }
+
+    /// The columns of these rows.
+    pub(crate) fn build(&self, rows: &[Row]) -> impl Iterator<Item = (&[String], ArrayRef)> {
+        let columns = self.columns.iter();
+        columns.map(move |(path, column)| (path.as_slice(), column.build(rows)))
     }
 }
 

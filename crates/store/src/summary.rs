@@ -82,6 +82,11 @@ pub struct Summary {
     pub calibration: Option<Value>,
     /// Doubts about the numbers, each with advice; `None` while it runs.
     pub quality: Option<Value>,
+    /// Which version and method made the energy of the rows; `None` while it runs.
+    pub attribution: Option<Value>,
+    /// What one more token and one more second cost, by source of the basis; `None` while it runs,
+    /// and where nothing measures.
+    pub marginal: Option<Value>,
 }
 
 /// Versions of what made a run.
@@ -124,4 +129,11 @@ impl Summary {
         text.push(b'\n');
         file::replace(&directory.join("summary.json"), &text, false)
     }
+}
+
+/// Replaces `summary.json`.
+pub(crate) fn replace(directory: &Path, summary: &Value) -> Result<(), StoreError> {
+    let mut text = serde_json::to_vec_pretty(summary).expect("JSON values serialize");
+    text.push(b'\n');
+    file::replace(&directory.join("summary.json"), &text, false)
 }

@@ -82,6 +82,8 @@ pub struct Finished {
     pub load: Value,
     /// What it says of this hardware's calibration.
     pub calibration: Option<Value>,
+    /// What it says of marginal costs.
+    pub marginal: Value,
     /// The run that was there before and could not be removed or is kept, with the reason.
     pub kept_aside: Option<PathBuf>,
     /// What went wrong without costing a row.
@@ -176,6 +178,7 @@ impl RunWriter {
             telemetry: summary.telemetry.unwrap_or_default(),
             load: summary.load.unwrap_or_default(),
             calibration: summary.calibration,
+            marginal: summary.marginal.unwrap_or_default(),
             kept_aside,
             warnings,
         })

@@ -16,4 +16,4 @@ pub use collector::{Absent, Collector, Gpus, Options, PollError};
 pub use detect::{Detected, Known, detect, known};
 pub use sampler::Poller;
 pub use self_test::SelfTest;
-pub use session::{Role, Session, Setup, Split, Ticket};
+pub use session::{Role, Session, Setup, Ticket};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipw_core::account::Account;
 use ipw_core::attribution::{Balance, Flights, Idle, Steps, Totals, edge_instant};
-use ipw_core::counter::{Counter, LARGEST_POWER, Step};
+use ipw_core::counter::{Counter, LARGEST_POWER, STUCK, Step};
 use ipw_core::energy::{Kind, Meter};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Quantity, Source, SourceIndex};
@@ -44,9 +44,6 @@ enum Following {
     Counter(Counter),
     Power,
 }
-
-/// A counter that has not moved for this long from its first reading on does not move.
-const STUCK: Duration = Duration::from_secs(2);
 
 /// Changes whose distance in time is remembered, for the usual one.
 const INTERVALS: usize = 63;

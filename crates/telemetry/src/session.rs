@@ -7,8 +7,7 @@ use std::time::Duration;
 use ipw_core::account::Account;
 use ipw_core::attribution::{Balance, Flights, Idle, share};
 use ipw_core::energy::{
-    GpuState, Kind, Meter, Phase, PhaseKind, Phases, QueryEnergy, Reason, Share, Spread,
-    gauge_spread,
+    GpuState, Meter, Phase, Phases, QueryEnergy, Reason, Share, Split, Spread, gauge_spread,
 };
 use ipw_core::hardware::Device;
 use ipw_core::reading::{Reading, Window};
@@ -24,8 +23,6 @@ use crate::{Collector, PollError};
 
 mod state;
 
-/// A shorter silence is a busy machine, not a gap.
-const LEAST_SILENCE: Duration = Duration::from_millis(500);
 /// Kinds of faults that are remembered.
 const MOST_FAULTS: usize = 100;
 
@@ -115,17 +112,6 @@ pub struct Session {
     longest_wait: Duration,
 }
 
-/// Where a query divides in two.
-#[derive(Debug, Clone, Copy)]
-pub struct Split {
-    /// When it was sent.
-    pub sent: Timestamp,
-    /// When the first token came.
-    pub first_token: Timestamp,
-    /// How long the service says that it read the prompt.
-    pub prompt: Option<Duration>,
-}
-
 /// What a session is started with.
 pub struct Setup {
     /// The collectors to poll.
@@ -159,7 +145,7 @@ impl Session {
             let first = kept.len();
             for about in collector.sources() {
                 let index = SourceIndex(u16::try_from(kept.len()).unwrap_or(u16::MAX));
-                let meter = meter(about, interval);
+                let meter = Meter::of(about, interval);
                 series.push(Series::new(index, about, meter));
                 if about.domain().is_some() {
                     longest_wait = longest_wait.max(wait(about, interval, meter.lag()));
@@ -205,6 +191,11 @@ impl Session {
     /// All sources, in the order of their indices.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.kept.iter().map(|kept| &kept.about)
+    }
+
+    /// All sources, and how their readings are to be taken.
+    pub fn meters(&self) -> impl Iterator<Item = (&Source, &Meter)> {
+        self.kept.iter().map(|kept| (&kept.about, &kept.meter))
     }
 
     /// The devices that the sources belong to, as they were found.
@@ -313,16 +304,9 @@ impl Session {
         split: Split,
         was_alone: bool,
     ) -> Option<Phases> {
-        let (kind, start) = match split.prompt {
-            Some(prompt) => (PhaseKind::ServiceTiming, split.first_token.before(prompt)),
-            None if was_alone => (PhaseKind::Alone, split.sent),
-            None => (PhaseKind::WaitAndPrefill, split.sent),
-        };
-        let first = split.first_token;
-        let prefill = Window::new(start.max(window.start()), first)?;
-        let decode = Window::new(first, window.end())?;
+        let [prefill, decode] = split.windows(window)?;
         Some(Phases {
-            kind,
+            kind: split.kind(was_alone),
             prefill: Phase::of(&self.energy(evidence, prefill), prefill.length()),
             decode: Phase::of(&self.energy(evidence, decode), decode.length()),
         })
@@ -340,7 +324,14 @@ impl Session {
     /// What each source draws with nobody in flight, in their order: from now on queries are told
     /// apart from it. `None` where that is not known.
     pub fn set_idle(&self, idle: Vec<Option<Idle>>) {
-        self.shared.lock().idle = idle;
+        let mut state = self.shared.lock();
+        state.unsaved_idle = Some(idle.clone());
+        state.idle = idle;
+    }
+
+    /// What [`Session::set_idle`] was told since this was last asked.
+    pub fn take_unsaved_idle(&self) -> Option<Vec<Option<Idle>>> {
+        self.shared.lock().unsaved_idle.take()
     }
 
     /// The mean power of each energy source over `window`, in the order of the sources, as far as
@@ -379,17 +370,12 @@ impl Session {
         let mut boards = Boards::default();
         for (place, (kept, trace)) in self.kept.iter().zip(&evidence.traces).enumerate() {
             match kept.about.quantity {
-                Quantity::Energy { domain, .. } | Quantity::Power { domain, .. } => {
+                Quantity::Energy { .. } | Quantity::Power { .. } => {
                     if why_not.is_none() {
                         let idle = evidence.idle[place];
-                        energy.shares.push(Share {
-                            name: kept.about.name.clone(),
-                            domain,
-                            method: kept.about.method,
-                            collector: kept.about.collector.clone(),
-                            used: evidence.uses[place],
-                            energy: share(&kept.meter, trace, window, &evidence.flights, idle),
-                        });
+                        let said = share(&kept.meter, trace, window, &evidence.flights, idle);
+                        let share = Share::of(&kept.about, evidence.uses[place], said);
+                        energy.shares.extend(share);
                     }
                 }
                 Quantity::Gauge { gauge } if self.role == Role::Service => {
@@ -404,11 +390,7 @@ impl Session {
             }
         }
         energy.gpu = boards.state();
-        if energy.reason.is_none() && energy.headline().is_none() {
-            let why = energy.shares.iter().find_map(|share| share.energy.reason);
-            energy.reason = Some(why.unwrap_or(Reason::NoSource));
-        }
-        energy
+        energy.explained()
     }
 
     fn wait_for_readings(&self, end: Timestamp) {
@@ -558,22 +540,6 @@ impl Shared {
         if !state.faults.contains(&text) && state.faults.len() < MOST_FAULTS {
             state.faults.push(text);
         }
-    }
-}
-
-/// How the readings of `about` are to be taken when it is polled every `interval`.
-fn meter(about: &Source, interval: Duration) -> Meter {
-    let kind = match about.quantity {
-        Quantity::Energy { rollover, .. } => Kind::Counter(rollover),
-        Quantity::Power { averaging, .. } => Kind::Power(averaging),
-        Quantity::Gauge { .. } => Kind::Power(Duration::ZERO),
-    };
-    let usual = interval.max(about.period.unwrap_or(Duration::ZERO));
-    Meter {
-        kind,
-        period: about.period,
-        relative_sigma: about.relative_sigma,
-        longest_silence: (usual * 10).max(LEAST_SILENCE),
     }
 }
 

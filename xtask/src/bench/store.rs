@@ -11,7 +11,7 @@ use super::spread::{Spread, number};
 use super::table::Table;
 use super::{Effort, say_round};
 
-mod once;
+pub(crate) mod once;
 
 pub(crate) use once::once;
 

@@ -159,6 +159,30 @@ pub(crate) fn json_or_text(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned()))
 }
 
+/// Watts, and of which source.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct IdlePower {
+    /// The source; `None` for the only one.
+    pub(crate) source: Option<String>,
+    /// What it draws.
+    pub(crate) watts: f64,
+}
+
+impl FromStr for IdlePower {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (source, watts) = match text.rsplit_once('=') {
+            Some((source, watts)) => (Some(source.to_owned()), watts),
+            None => (None, text),
+        };
+        let number = watts.trim_end_matches('W').trim().parse().ok();
+        let watts = number.filter(|watts: &f64| watts.is_finite() && *watts >= 0.0);
+        let watts = watts.ok_or("it takes watts, as `50`, or `rapl/package-0=50`")?;
+        Ok(Self { source, watts })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +194,20 @@ mod tests {
         assert_eq!("1m 30s".parse(), Ok(Span(Duration::from_secs(90))));
         for wrong in ["0", "0s", "-1", "soon", "1e400", ""] {
             assert!(wrong.parse::<Span>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn idle_is_watts_with_or_without_a_name() {
+        let named: IdlePower = "rapl/package-0=50.5".parse().unwrap();
+        assert_eq!(
+            (named.source.as_deref(), named.watts),
+            (Some("rapl/package-0"), 50.5)
+        );
+        let alone: IdlePower = "50 W".parse().unwrap();
+        assert_eq!((alone.source, alone.watts), (None, 50.0));
+        for wrong in ["", "-1", "a=", "NaN", "inf", "a=b"] {
+            assert!(wrong.parse::<IdlePower>().is_err(), "{wrong}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The commands.
 
 pub(crate) mod analyze;
+pub(crate) mod attribute;
 pub(crate) mod calibrate;
 pub(crate) mod completions;
 pub(crate) mod doctor;

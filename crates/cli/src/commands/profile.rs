@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use ipw_clients::{Client, ClientSpec, NotReady};
+use ipw_core::attribution::Weights;
 use ipw_core::event::{Event, Observer};
 use ipw_core::slug::{model_label, run_directory};
 use ipw_core::text::with_causes;
@@ -30,7 +31,8 @@ use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress};
 use crate::{
-    calibration, clients, grading, load, next, quality, screen, settings, signals, summary,
+    attribution, calibration, clients, grading, load, next, quality, screen, settings, signals,
+    summary,
 };
 
 pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
@@ -198,7 +200,7 @@ impl Profile {
         part: u32,
         hardware: &Hardware,
     ) -> Result<Recorder, CliError> {
-        let sources = hardware.session.sources();
+        let sources = hardware.session.meters();
         let sink = ReadingWriter::create(directory, sources, part, self.plan.output.durable)
             .context("preparing the output")?;
         let recorder = Recorder::start(Arc::clone(&hardware.session), Box::new(sink));
@@ -298,6 +300,12 @@ impl Profile {
             let part = |part: &Option<Value>| part.clone().unwrap_or_default();
             let (telemetry, load) = (part(&summary.telemetry), part(&summary.load));
             summary.quality = Some(json!(quality::notes(overview, &telemetry, &load)));
+            let at = self.clock.anchor().unix_seconds(self.clock.now());
+            let part = summary.parts.last().map_or(0, |part| part.part);
+            let idle = hardware.idle_used(part, idled);
+            let told = attribution::of(Weights::Equal, &idle, overview, at);
+            summary.attribution = Some(told);
+            summary.marginal = hardware.marginal(overview, run);
             summary.generated_at = self.clock.anchor().unix_seconds(self.clock.now());
             summary.reason = match went {
                 Err(error) => Some(with_causes(error)),
@@ -388,7 +396,7 @@ impl Profile {
         screen::print(&screen::overview(
             &head,
             overview,
-            &finished.load,
+            (&finished.load, &finished.marginal),
             &calibrated,
             &quality::lines(&notes),
             directory,

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     screen::print(&screen::overview(
         &head,
         &overview,
-        load,
+        (load, summary.get("marginal").unwrap_or(&Value::Null)),
         &calibrated,
         &quality::lines(&notes),
         run.directory(),

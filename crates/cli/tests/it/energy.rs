@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::common::{Place, ipw, metrics, rows, said, summary};
 
 /// A sensor that lives in real time, on the machine's monotonic clock.
-struct Living {
+pub(crate) struct Living {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     trace: PowerTrace,
@@ -26,8 +26,18 @@ struct Living {
 }
 
 impl Living {
-    fn start(place: &Place, trace: &PowerTrace, defects: Defects) -> Self {
-        let sensor = SimulatedRapl::create(&place.sysfs(), 0, trace.clone(), defects).unwrap();
+    pub(crate) fn start(place: &Place, trace: &PowerTrace, defects: Defects) -> Self {
+        Self::package(place, 0, trace, defects)
+    }
+
+    pub(crate) fn package(
+        place: &Place,
+        number: u32,
+        trace: &PowerTrace,
+        defects: Defects,
+    ) -> Self {
+        let sensor = SimulatedRapl::create(&place.sysfs(), number, trace.clone(), defects);
+        let sensor = sensor.unwrap();
         let clock = SystemClock::start();
         let began = clock.anchor().monotonic_nanos;
         let stop = Arc::new(AtomicBool::new(false));
@@ -65,7 +75,7 @@ impl Drop for Living {
     }
 }
 
-fn paced(milliseconds: u64) -> Place {
+pub(crate) fn paced(milliseconds: u64) -> Place {
     Place::new(move |_| Script {
         first_token: Duration::from_millis(milliseconds / 2),
         gap: Duration::from_millis(milliseconds / 8),

@@ -6,6 +6,7 @@
     reason = "a test's helper fails loudly"
 )]
 
+mod attribute;
 mod calibrate;
 mod common;
 mod datasets;

@@ -26,25 +26,37 @@ pub struct Ledger<'a, Q, W> {
     flights: Flights,
     active: Vec<Active<Q>>,
     /// Results that wait for those of queries that began earlier.
-    held: VecDeque<Option<(Q, WindowEnergy)>>,
+    held: VecDeque<Option<Settled<Q>>>,
     /// Queries that were yielded.
     yielded: usize,
-    /// The queries' parts of the step at hand.
-    parts: Vec<f64>,
+    /// The queries' weights in the step at hand.
+    weights: Vec<f64>,
     totals: Totals,
     withheld: f64,
+}
+
+/// What one source says of one query.
+#[derive(Debug)]
+pub struct Settled<Q> {
+    /// Whose.
+    pub query: Q,
+    /// Of its whole window.
+    pub energy: WindowEnergy,
+    /// Of the windows inside it that were asked for, without their power.
+    pub inside: [Option<WindowEnergy>; 2],
 }
 
 struct Active<Q> {
     number: usize,
     query: Q,
-    window: Window,
     tally: Tally,
+    inside: [Option<Tally>; 2],
 }
 
 impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
-    /// A ledger in which `weigh` says how much a query weighs in a step: [`equal`], or its tokens
-    /// ([`super::TokenTimes`]). Where nothing in a step has weight, time decides.
+    /// A ledger in which `weigh` says how much a query weighs in a step during a window, which is
+    /// its own or lies inside: [`equal`], or its tokens ([`super::TokenTimes`]). Where nothing in a
+    /// step has weight, time decides.
     pub fn new(meter: &'a Meter, idle: Option<Idle>, weigh: W) -> Self {
         Self {
             meter,
@@ -54,7 +66,7 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
             active: Vec::new(),
             held: VecDeque::new(),
             yielded: 0,
-            parts: Vec::new(),
+            weights: Vec::new(),
             totals: Totals::default(),
             withheld: 0.0,
         }
@@ -69,21 +81,48 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         mut yields: impl FnMut(Q, WindowEnergy),
     ) -> Balance {
         let mut queries = queries.into_iter().peekable();
+        let mut yields = |settled: Settled<Q>| yields(settled.query, settled.energy);
         for step in steps {
             while let Some((query, window)) =
                 queries.next_if(|(_, window)| window.start() < step.end)
             {
-                self.begin(query, window);
+                self.begin(query, window, [None; 2]);
             }
-            self.share(&step);
-            self.flights.forget_before(step.start);
-            self.yield_ready(&mut yields);
+            self.take(&step, &mut yields);
         }
         for (query, window) in queries {
-            self.begin(query, window);
+            self.begin(query, window, [None; 2]);
         }
+        self.finish(&mut yields)
+    }
+
+    /// A query begins that may be in the steps from now on, in the order of beginnings, before the
+    /// first step that ends after that. `inside` are windows within its own that want numbers of
+    /// their own.
+    pub fn begin(&mut self, query: Q, window: Window, inside: [Option<Window>; 2]) {
+        self.flights.add(window);
+        let idle = self.idle.map(|idle| self.totals.doubt(idle));
+        self.active.push(Active {
+            number: self.yielded + self.held.len(),
+            query,
+            tally: Tally::new(window, idle),
+            inside: inside.map(|window| Some(Tally::inside(window?, idle))),
+        });
+        self.held.push_back(None);
+    }
+
+    /// Shares the next step. Queries that are settled by it come out, in the order of their
+    /// beginnings.
+    pub fn take(&mut self, step: &Step, mut yields: impl FnMut(Settled<Q>)) {
+        self.share(step);
+        self.flights.forget_before(step.start);
+        self.yield_ready(&mut yields);
+    }
+
+    /// There are no more steps: everybody comes out with what there was.
+    pub fn finish(&mut self, mut yields: impl FnMut(Settled<Q>)) -> Balance {
         for active in std::mem::take(&mut self.active) {
-            self.finish(active);
+            self.close(active);
         }
         self.yield_ready(&mut yields);
         self.totals.balance(self.idle)
@@ -94,61 +133,68 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         Joules::from_joules(self.withheld)
     }
 
-    fn begin(&mut self, query: Q, window: Window) {
-        self.flights.add(window);
-        let idle = self.idle.map(|idle| self.totals.doubt(idle));
-        self.active.push(Active {
-            number: self.yielded + self.held.len(),
-            query,
-            window,
-            tally: Tally::new(window, idle),
-        });
-        self.held.push_back(None);
-    }
-
     fn share(&mut self, step: &Step) {
         let view = View::of(step, &mut self.flights.cursor());
         self.totals.take(&view);
         if self.active.is_empty() {
             return;
         }
-        self.parts.clear();
-        self.parts.extend(self.active.iter().map(|active| {
-            let is_there = overlap_nanos(active.window, step) > 0;
-            let weight = is_there.then(|| (self.weigh)(&active.query, active.window, step));
-            weight.unwrap_or(0.0)
-        }));
-        let all: f64 = self.parts.iter().sum();
-        for (active, weight) in self.active.iter_mut().zip(&self.parts) {
-            let part = if all > 0.0 {
-                weight / all
-            } else {
-                view.part(active.window)
+        let weigh = |query: &Q, window: Window| {
+            let is_there = overlap_nanos(window, step) > 0;
+            is_there.then(|| (self.weigh)(query, window, step))
+        };
+        let weights = self.active.iter();
+        let weights = weights.map(|active| weigh(&active.query, active.tally.window()));
+        self.weights.clear();
+        self.weights
+            .extend(weights.map(|weight| weight.unwrap_or(0.0)));
+        let all: f64 = self.weights.iter().sum();
+        for (active, weight) in self.active.iter_mut().zip(&self.weights) {
+            let part = |weight: f64, window: Window| {
+                if all > 0.0 {
+                    weight / all
+                } else {
+                    view.part(window)
+                }
             };
-            active.tally.add(&view, part, &self.flights);
+            let own = part(*weight, active.tally.window());
+            active.tally.add(&view, own, &self.flights);
+            for tally in active.inside.iter_mut().flatten() {
+                if let Some(weight) = weigh(&active.query, tally.window()) {
+                    let own = part(weight, tally.window());
+                    tally.add(&view, own, &self.flights);
+                }
+            }
         }
         let over = self
             .active
-            .extract_if(.., |active| active.window.end() <= step.end);
+            .extract_if(.., |active| active.tally.window().end() <= step.end);
         for active in over.collect::<Vec<_>>() {
-            self.finish(active);
+            self.close(active);
         }
     }
 
-    fn finish(&mut self, active: Active<Q>) {
+    fn close(&mut self, active: Active<Q>) {
         let total = active.tally.total();
         let energy = active.tally.finish(self.meter);
         if energy.energy.is_none() {
             self.withheld += total;
         }
-        self.held[active.number - self.yielded] = Some((active.query, energy));
+        let inside = active
+            .inside
+            .map(|tally| tally.map(|tally| tally.finish(self.meter)));
+        self.held[active.number - self.yielded] = Some(Settled {
+            query: active.query,
+            energy,
+            inside,
+        });
     }
 
-    fn yield_ready(&mut self, yields: &mut impl FnMut(Q, WindowEnergy)) {
-        while let Some((query, energy)) = self.held.front_mut().and_then(Option::take) {
+    fn yield_ready(&mut self, yields: &mut impl FnMut(Settled<Q>)) {
+        while let Some(settled) = self.held.front_mut().and_then(Option::take) {
             self.held.pop_front();
             self.yielded += 1;
-            yields(query, energy);
+            yields(settled);
         }
     }
 }

@@ -129,7 +129,8 @@ pub(super) struct Tally {
     /// Its own covered time, divided by the number in flight, in seconds.
     fair: f64,
     covered: Duration,
-    powers: Vec<(f64, Duration)>,
+    /// `None` where nobody asks for them.
+    powers: Option<Vec<(f64, Duration)>>,
     lost: Option<Reason>,
     doubt: Doubt,
 }
@@ -142,10 +143,23 @@ impl Tally {
             share: 0.0,
             fair: 0.0,
             covered: Duration::ZERO,
-            powers: Vec::new(),
+            powers: Some(Vec::new()),
             lost: None,
             doubt: Doubt::default(),
         }
+    }
+
+    /// The same for a window inside a query's, of which nobody asks for the power.
+    pub(super) fn inside(window: Window, idle: Option<Idle>) -> Self {
+        Self {
+            powers: None,
+            ..Self::new(window, idle)
+        }
+    }
+
+    /// Whose it is.
+    pub(super) const fn window(&self) -> Window {
+        self.window
     }
 
     /// Takes a step of which it gets `part`.
@@ -169,7 +183,9 @@ impl Tally {
         self.share += piece.rest * part;
         self.fair += piece.fair;
         self.covered += own;
-        self.powers.push((energy / view.seconds, own));
+        if let Some(powers) = &mut self.powers {
+            powers.push((energy / view.seconds, own));
+        }
         self.doubt.add(view, &piece, self.window, self.idle);
     }
 
@@ -208,7 +224,7 @@ impl Tally {
             energy: Some(Joules::from_joules(self.total())),
             above_idle: self.idle.map(|_| Joules::from_joules(self.share)),
             sigma: Some(self.sigma(meter)),
-            power: Spread::of(self.powers),
+            power: self.powers.and_then(Spread::of),
             coverage,
             reason,
         }

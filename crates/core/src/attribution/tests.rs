@@ -10,7 +10,7 @@ use crate::counter::Rollover;
 use crate::energy::Reason;
 use crate::source::SourceIndex;
 use crate::time::Timestamp;
-use crate::units::Joules;
+use crate::units::{Joules, Watts};
 
 const MS: u64 = 1_000_000;
 
@@ -405,6 +405,59 @@ proptest! {
             books.add(&step, &together);
         }
         near(books.balance(idle).queries.joules(), balance.queries.joules(), "the books")?;
+    }
+
+    /// The two sides of a query have, in one pass over all, what each has on its own, and add up
+    /// to the whole by whatever weights.
+    #[test]
+    fn sides_are_shared_by_the_same_rule(scene in scene(), by_tokens in prop::bool::ANY) {
+        let Scene { meter, readings, queries, idle } = scene;
+        let sides = |query: Window| {
+            let middle = query.start().after(query.length() / 3);
+            [Window::new(query.start(), middle).unwrap(), Window::new(middle, query.end()).unwrap()]
+        };
+        let tokens = |query: &Window| TokenTimes {
+            input: Some((30.0, sides(*query)[0])),
+            output: 8.0,
+            chunks: vec![sides(*query)[1].start(), query.end()],
+        };
+        let weigh = |query: &Window, window: Window, step: &Step| {
+            if by_tokens {
+                tokens(query).within_both(step, window)
+            } else {
+                equal(query, window, step)
+            }
+        };
+        let mut ledger = Ledger::new(&meter, idle, weigh);
+        let (mut begun, mut settled) = (queries.iter().peekable(), Vec::new());
+        for step in steps(&meter, &readings) {
+            while let Some(query) = begun.next_if(|query| query.start() < step.end) {
+                ledger.begin(*query, *query, sides(*query).map(Some));
+            }
+            ledger.take(&step, |one| settled.push(one));
+        }
+        for query in begun {
+            ledger.begin(*query, *query, sides(*query).map(Some));
+        }
+        ledger.finish(|one| settled.push(one));
+        prop_assert_eq!(settled.len(), queries.len());
+        let together = flights(&queries);
+        let joules = |energy: &WindowEnergy| energy.energy.map(Joules::joules);
+        for one in &settled {
+            let inside = one.inside.map(Option::unwrap);
+            if !by_tokens {
+                for (side, found) in sides(one.query).iter().zip(&inside) {
+                    let live = share(&meter, &readings, *side, &together, idle);
+                    prop_assert_eq!(live.reason, found.reason);
+                    near(joules(&live).unwrap_or(0.0), joules(found).unwrap_or(0.0), "a side")?;
+                }
+            }
+            let parts = (joules(&inside[0]), joules(&inside[1]), joules(&one.energy));
+            let is_whole = inside.iter().chain([&one.energy]).all(|part| part.reason.is_none());
+            if let ((Some(first), Some(second), Some(whole)), true) = (parts, is_whole) {
+                near(first + second, whole, "sides and whole")?;
+            }
+        }
     }
 
     /// Readings in any order, of any value: no panic, and no number that is none.

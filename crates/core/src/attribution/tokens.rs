@@ -4,6 +4,26 @@ use super::Step;
 use crate::reading::Window;
 use crate::time::Timestamp;
 
+/// What decides how a step is shared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Weights {
+    /// Time alone.
+    #[default]
+    Equal,
+    /// The tokens that were processed in it.
+    Tokens,
+}
+
+impl Weights {
+    /// The weights as files and flags spell them.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Tokens => "tokens",
+        }
+    }
+}
+
 /// When a query's tokens were processed, as far as its reply tells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenTimes {
@@ -17,20 +37,43 @@ pub struct TokenTimes {
 
 impl TokenTimes {
     /// Tokens processed in the step: the prompt's by time, the reply's as they arrived.
-    #[expect(clippy::cast_precision_loss, reason = "no reply has 2^52 chunks")]
     pub fn within(&self, step: &Step) -> f64 {
-        let read = self.input.map_or(0.0, |(tokens, window)| {
-            let overlap = window.overlap(step.start, step.end).as_secs_f64();
+        self.between(step.start, step.end)
+    }
+
+    /// Tokens processed in the part of the step that lies in `window`.
+    pub fn within_both(&self, step: &Step, window: Window) -> f64 {
+        let (start, end) = (step.start.max(window.start()), step.end.min(window.end()));
+        if start < end {
+            self.between(start, end)
+        } else {
+            0.0
+        }
+    }
+
+    fn between(&self, start: Timestamp, end: Timestamp) -> f64 {
+        self.read(start, end) + self.written(start, end)
+    }
+
+    /// Tokens of the prompt that were read from `start` to `end`: by time.
+    pub fn read(&self, start: Timestamp, end: Timestamp) -> f64 {
+        self.input.map_or(0.0, |(tokens, window)| {
+            let overlap = window.overlap(start, end).as_secs_f64();
             let length = window.length().as_secs_f64();
             if length > 0.0 {
                 tokens * overlap / length
             } else {
                 0.0
             }
-        });
+        })
+    }
+
+    /// Tokens of the reply that came after `start`, up to `end`: as their chunks did.
+    #[expect(clippy::cast_precision_loss, reason = "no reply has 2^52 chunks")]
+    pub fn written(&self, start: Timestamp, end: Timestamp) -> f64 {
         let until = |instant| self.chunks.partition_point(|chunk| *chunk <= instant);
-        let written = until(step.end).saturating_sub(until(step.start));
+        let written = until(end).saturating_sub(until(start));
         let each = self.output / (self.chunks.len().max(1) as f64);
-        read + each * written as f64
+        each * written as f64
     }
 }

@@ -58,6 +58,11 @@ pub(super) fn column(model: &str, system: &SystemInfo, gpus: &[Device]) -> Colum
     .says("metrics of this model's reply", "never")
 }
 
+/// Those that are made from energy.
+pub(super) fn energy_columns() -> Vec<Column<Row>> {
+    vec![energy(), power(), phases::column(), efficiency()]
+}
+
 fn evaluation() -> Column<Row> {
     Column::group(
         "evaluation",

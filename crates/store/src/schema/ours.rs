@@ -66,6 +66,11 @@ pub(super) fn columns() -> Vec<Column<Row>> {
     ]
 }
 
+/// Those that are made from energy.
+pub(super) fn energy_columns() -> Vec<Column<Row>> {
+    vec![energy(), headline(), phases()]
+}
+
 fn timing() -> Column<Row> {
     let stamp =
         |name: &'static str, get: fn(&Row) -> Option<f64>| Column::float(name, get).unit(SINCE);

@@ -114,6 +114,8 @@ fn summary(directory: &Path) -> Summary {
         load: None,
         calibration: None,
         quality: None,
+        attribution: None,
+        marginal: None,
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) flights: Flights,
     /// What each source draws with nobody in flight, where that was measured.
     pub(super) idle: Vec<Option<Idle>>,
+    /// The same, if it is not on disk yet.
+    pub(super) unsaved_idle: Option<Vec<Option<Idle>>>,
     pub(super) next_ticket: u64,
     pub(super) faults: Vec<String>,
     pub(super) uses: Uses,
@@ -56,6 +58,7 @@ impl State {
             open: BTreeMap::new(),
             flights: Flights::default(),
             idle: Vec::new(),
+            unsaved_idle: None,
             next_ticket: 0,
             faults: Vec::new(),
             uses,

@@ -82,14 +82,14 @@ pub(crate) fn once(rows: u64) -> anyhow::Result<String> {
 }
 
 /// A stretch of this process's life: time, processor time of all threads, peak memory.
-struct Phase {
+pub(crate) struct Phase {
     clock: SystemClock,
     begun: Timestamp,
     processor: Duration,
 }
 
 impl Phase {
-    fn begin(clock: SystemClock) -> anyhow::Result<Self> {
+    pub(crate) fn begin(clock: SystemClock) -> anyhow::Result<Self> {
         // Sets the peak back to what is resident now.
         fs::write("/proc/self/clear_refs", "5").context("forgetting the peak of memory")?;
         Ok(Self {
@@ -99,7 +99,7 @@ impl Phase {
         })
     }
 
-    fn end(self, at: Timestamp) -> anyhow::Result<Value> {
+    pub(crate) fn end(self, at: Timestamp) -> anyhow::Result<Value> {
         let processor = processor_time()?.saturating_sub(self.processor);
         ensure!(at <= self.clock.now(), "the wall clock was set back");
         Ok(json!({
@@ -133,7 +133,7 @@ fn last_commit(directory: &Path, clock: &SystemClock) -> anyhow::Result<Timestam
     Ok(Timestamp::ZERO.after(unix.saturating_sub(reference)))
 }
 
-fn data_bytes(directory: &Path) -> anyhow::Result<u64> {
+pub(crate) fn data_bytes(directory: &Path) -> anyhow::Result<u64> {
     let mut bytes = 0;
     for path in data_files(directory)? {
         bytes += fs::metadata(path)?.len();
@@ -153,7 +153,7 @@ fn data_files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Reads and writes every byte, as a compaction must; the kernel's own copy would share blocks.
-fn copy_data(directory: &Path, copy: &Path) -> anyhow::Result<()> {
+pub(crate) fn copy_data(directory: &Path, copy: &Path) -> anyhow::Result<()> {
     let mut to = File::create(copy)?;
     let mut bytes = vec![0; 64 << 10];
     for path in data_files(directory)? {
@@ -168,14 +168,18 @@ fn copy_data(directory: &Path, copy: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn create(directory: &Path, metadata: &Shape, clock: &SystemClock) -> anyhow::Result<NewRun> {
+pub(crate) fn create(
+    directory: &Path,
+    metadata: &Shape,
+    clock: &SystemClock,
+) -> anyhow::Result<NewRun> {
     let schema = RunSchema::new(MODEL, metadata, &SystemInfo::default(), &[]);
     let about = summary(directory, clock);
     let run = ipw_store::create(directory, schema, Existing::Keep, "", &about, false)?;
     Ok(run)
 }
 
-fn summary(directory: &Path, clock: &SystemClock) -> Summary {
+pub(crate) fn summary(directory: &Path, clock: &SystemClock) -> Summary {
     Summary {
         model: MODEL.to_owned(),
         profiler_config: json!({}),
@@ -202,10 +206,12 @@ fn summary(directory: &Path, clock: &SystemClock) -> Summary {
         load: None,
         calibration: None,
         quality: None,
+        attribution: None,
+        marginal: None,
     }
 }
 
-fn numbered(template: &Record, index: u64) -> Record {
+pub(crate) fn numbered(template: &Record, index: u64) -> Record {
     let mut record = template.clone();
     record.query.index = index;
     record.query.id = index.to_string();
@@ -214,7 +220,7 @@ fn numbered(template: &Record, index: u64) -> Record {
 }
 
 /// A row like a real one: a paragraph in, a paragraph out, one stamp per token.
-fn record() -> Record {
+pub(crate) fn record() -> Record {
     let at = |milliseconds: u64| Timestamp::from_nanos(milliseconds * 1_000_000);
     let chunks: Vec<_> = (0..CHUNKS).map(|chunk| at(100 + 11 * chunk)).collect();
     let timing = Timing {

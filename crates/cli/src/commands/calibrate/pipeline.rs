@@ -120,7 +120,7 @@ impl Bench {
         let dataset = Questions::new(scenario.questions);
         let directory = &plan.output.directory;
         let writer = self.writer(plan, &dataset)?;
-        let readings = ReadingWriter::create(directory, session.sources(), 0, false);
+        let readings = ReadingWriter::create(directory, session.meters(), 0, false);
         let readings = readings.context("preparing the readings")?;
         let recorder = Recorder::start(Arc::clone(session), Box::new(readings))
             .context("starting the recorder")?;
@@ -191,6 +191,8 @@ impl Bench {
             load: None,
             calibration: None,
             quality: None,
+            attribution: None,
+            marginal: None,
         }
     }
 }

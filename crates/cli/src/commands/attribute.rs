@@ -1,0 +1,206 @@
+//! `ipw attribute RUN`: the energy of its rows once more, from its raw readings.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context;
+use ipw_core::text::printable;
+use ipw_core::time::Clock;
+use ipw_core::units::Watts;
+use ipw_runner::SystemClock;
+use ipw_store::attribute::{Asking, Attributed, IdleUsed, attribute, basis};
+use ipw_store::file::replace;
+use ipw_store::overview::EnergyTotals;
+use ipw_store::{Overview, Run, StoreError};
+use serde_json::{Map, Value, json};
+
+use crate::args::{AttributeArgs, IdlePower};
+use crate::error::{CliError, Exit};
+use crate::settings::stored_plan;
+use crate::{attribution, grading, load, marginal, quality, screen};
+
+pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
+    let clock = SystemClock::start();
+    let asking = Asking {
+        weights: args.weights.into(),
+        idle: idle(args)?,
+    };
+    let done = attribute(&args.run, &asking, |summary, done| {
+        let at = clock.anchor().unix_seconds(clock.now());
+        tell(summary, &asking, done, at);
+    })
+    .map_err(refusal)?;
+    refresh(&args.run)?;
+    let told = attribution::of(
+        asking.weights,
+        &done.idle,
+        &done.overview,
+        clock.anchor().unix_seconds(clock.now()),
+    );
+    let marginal = marginal::of(&done.worked).unwrap_or_default();
+    if args.json {
+        let shown = json!({
+            "directory": args.run,
+            "rows": done.overview.rows,
+            "rows_changed": done.changed,
+            "before": totals(&done.before),
+            "after": totals(&done.overview.energy),
+            "attribution": told,
+            "marginal": marginal,
+        });
+        screen::print(&format!("{shown:#}\n"));
+    } else {
+        screen::print(&text(&args.run, &asking, &done, &marginal));
+    }
+    Ok(Exit::Done)
+}
+
+/// Puts what came out into `summary.json`; what else is there stays.
+fn tell(summary: &mut Value, asking: &Asking, done: &Attributed, at: f64) {
+    if !summary.is_object() {
+        *summary = Value::Object(Map::new());
+    }
+    let overview = &done.overview;
+    summary["efficiency"] = json!(grading::efficiency(overview));
+    summary["overview"] = json!(overview);
+    summary["attribution"] = attribution::of(asking.weights, &done.idle, overview, at);
+    summary["marginal"] = json!(marginal::of(&done.worked));
+}
+
+/// What else in `summary.json` follows from the new energy: what it gave, and the doubts about it.
+fn refresh(place: &Path) -> Result<(), CliError> {
+    let run = super::open(place)?;
+    let overview = Overview::of(&run).context("counting the rows")?;
+    let mut summary = run.summary().clone();
+    // Without a plan nobody knows when the load was full.
+    let plan = stored_plan(place).ok();
+    let load = plan.and_then(|plan| load::findings(&run, &plan.load).ok());
+    summary["efficiency"]["derived"] = json!(load.map(|load| load.derived));
+    let notes = quality::notes(&overview, &summary["telemetry"], &summary["load"]);
+    summary["quality"] = json!(notes);
+    let text = format!("{summary:#}\n");
+    replace(&place.join("summary.json"), text.as_bytes(), false).context("writing the summary")?;
+    Ok(())
+}
+
+/// What sources draw with nobody in flight, as far as the command line says.
+fn idle(args: &AttributeArgs) -> Result<BTreeMap<String, Watts>, CliError> {
+    if args.idle.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let run = Run::open(&args.run).map_err(refusal)?;
+    let names = basis(&run).map_err(refusal)?;
+    let list = names.join("`, `");
+    let mut idle = BTreeMap::new();
+    for IdlePower { source, watts } in &args.idle {
+        let name = match (source, &names[..]) {
+            (None, [only]) => only,
+            (None, []) => {
+                return Err(CliError::usage("`--idle` without a measured source")
+                    .help("nothing measures in this run: leave `--idle` out"));
+            }
+            (None, _) => {
+                return Err(CliError::usage(format!(
+                    "`--idle {watts}` is not clear: `{list}` are measured"
+                ))
+                .help(format!("say which: `--idle {}={watts}`", names[0])));
+            }
+            (Some(name), _) if names.contains(name) => name,
+            (Some(name), _) => {
+                return Err(CliError::usage(format!(
+                    "`{name}` is no measured source of this run's basis"
+                ))
+                .help(format!("there is: `{list}`")));
+            }
+        };
+        if idle
+            .insert(name.clone(), Watts::from_watts(*watts))
+            .is_some()
+        {
+            return Err(CliError::usage(format!("`--idle` says `{name}` twice")));
+        }
+    }
+    Ok(idle)
+}
+
+fn refusal(error: StoreError) -> CliError {
+    match &error {
+        StoreError::Busy { .. } => {
+            CliError::new(Exit::Exists, error).help("wait until it has finished")
+        }
+        StoreError::NotARun { .. } => {
+            CliError::new(Exit::Usage, error).help("name a directory that `ipw profile` made")
+        }
+        StoreError::NoReadings { .. } => CliError::new(Exit::Usage, error)
+            .help("energy is computed from raw readings; without them it stays what it is"),
+        StoreError::Json { .. } | StoreError::UnknownSource { .. } | StoreError::Column { .. } => {
+            CliError::new(Exit::Usage, error).help("nothing was changed")
+        }
+        _ => CliError::from(
+            anyhow::Error::from(error).context("computing the energy again; the run is as it was"),
+        ),
+    }
+}
+
+fn totals(energy: &EnergyTotals) -> Value {
+    json!({
+        "rows": energy.rows,
+        "joules": energy.joules,
+        "sigma_joules": energy.sigma_joules,
+        "above_idle_joules": energy.above_idle_joules,
+    })
+}
+
+fn text(run: &Path, asking: &Asking, done: &Attributed, marginal: &Value) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<9} {value}");
+    };
+    let rows = done.overview.rows;
+    line(
+        "rows",
+        &format!("{rows}, {} with other joules than before", done.changed),
+    );
+    line("before", &energy(&done.before));
+    line("now", &energy(&done.overview.energy));
+    line("weights", asking.weights.label());
+    for used in &done.idle {
+        line("idle", &drawn(used));
+    }
+    if let Some(told) = marginal::line(marginal) {
+        let _ = writeln!(text, "{told}");
+    } else if let Some(reason) = marginal.get("reason").and_then(Value::as_str) {
+        let _ = writeln!(text, "{:<9} not told ({reason})", "marginal");
+    }
+    let _ = writeln!(text, "\n{}", printable(&run.display().to_string()));
+    text
+}
+
+fn energy(energy: &EnergyTotals) -> String {
+    let rows = energy.rows;
+    match (energy.joules, energy.sigma_joules) {
+        (Some(joules), Some(sigma)) => {
+            format!("{rows} rows with energy, {joules:.1} J ± {sigma:.1} J")
+        }
+        _ => "no row with energy".to_owned(),
+    }
+}
+
+fn drawn(used: &IdleUsed) -> String {
+    let name = printable(&used.source);
+    let part = match used.part {
+        0 => String::new(),
+        part => format!(", part {part}"),
+    };
+    let (Some(idle), Some(from)) = (used.idle, used.from) else {
+        return format!("{name}: unknown{part}");
+    };
+    let (watts, sigma) = (idle.power.watts(), idle.sigma.watts());
+    let who = match from {
+        ipw_store::attribute::IdleFrom::Given => "as given",
+        ipw_store::attribute::IdleFrom::Recorded => "as the run found it",
+        ipw_store::attribute::IdleFrom::BetweenQueries => "between queries",
+    };
+    format!("{name}: {watts:.1} W ± {sigma:.1} W, {who}{part}")
+}

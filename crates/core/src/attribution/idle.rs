@@ -1,0 +1,97 @@
+//! What a source draws with nobody in flight (docs/method.md §6.5).
+
+use super::tally::View;
+use super::{Flights, Step, steps};
+use crate::energy::Meter;
+use crate::reading::{Reading, Window};
+use crate::units::Watts;
+
+/// What a source draws with the model loaded and nobody in flight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Idle {
+    /// Mean power.
+    pub power: Watts,
+    /// One standard deviation of that mean.
+    pub sigma: Watts,
+}
+
+impl Idle {
+    /// The mean power over the steps inside `window` in which nobody was in flight; `None` with
+    /// fewer than two of them. The spread of the steps' power, less what the dating of their edges
+    /// alone makes of it, says how sure the mean is (docs/method.md §6.5).
+    pub fn over(
+        meter: &Meter,
+        readings: &[Reading],
+        window: Window,
+        flights: &Flights,
+    ) -> Option<Self> {
+        let mut cursor = flights.cursor();
+        let mut quiet = Quiet::default();
+        for step in steps(meter, readings) {
+            let is_inside = step.start >= window.start() && step.end <= window.end();
+            if is_inside && View::of(&step, &mut cursor).is_empty() {
+                quiet.take(&step);
+            }
+        }
+        quiet.idle(meter)
+    }
+}
+
+/// Steps in which nobody was in flight, as they come.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quiet {
+    count: f64,
+    seconds: f64,
+    /// Mean power, weighted by time, and the squares of what steps are off it, times time.
+    power: f64,
+    squares: f64,
+    /// What the dating of edges makes of the squares, for a power of 1.
+    dating: f64,
+    /// Widths of the first and the last edge, in seconds.
+    edges: Option<(f64, f64)>,
+}
+
+impl Quiet {
+    /// Takes a step in which nobody was in flight; what is not believed says nothing.
+    pub fn take(&mut self, step: &Step) {
+        let seconds = step.seconds();
+        let Some(energy) = step.believed().filter(|_| seconds > 0.0) else {
+            return;
+        };
+        self.count += 1.0;
+        self.seconds += seconds;
+        let power = energy.joules() / seconds;
+        let off = power - self.power;
+        self.power += off * seconds / self.seconds;
+        self.squares += off * (power - self.power) * seconds;
+        self.dating += step.dating_variance(1.0) * seconds;
+        let first = self
+            .edges
+            .map_or(step.start_width.as_secs_f64(), |edges| edges.0);
+        self.edges = Some((first, step.end_width.as_secs_f64()));
+    }
+
+    /// Their mean power; `None` with fewer than two of them.
+    pub fn idle(&self, meter: &Meter) -> Option<Idle> {
+        let Self {
+            count,
+            seconds: time,
+            power,
+            ..
+        } = *self;
+        let (first, last) = self.edges?;
+        if count < 2.0 || !power.is_finite() {
+            return None;
+        }
+        let squares = self.squares - self.dating * power * power;
+        let variance = (squares / time).max(0.0) * count / (count - 1.0);
+        // Readings that average over a long time repeat each other.
+        let independent = (time / meter.blur().as_secs_f64().max(time / count)).max(1.0);
+        let edges = |width: f64| (power * width / time).powi(2) / 12.0;
+        let dating = edges(first) + edges(last);
+        Some(Idle {
+            power: Watts::from_watts(power),
+            sigma: Watts::from_watts((variance / independent + dating).sqrt()),
+        })
+    }
+}

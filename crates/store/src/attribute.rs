@@ -1,0 +1,353 @@
+//! Energy once more: the energy columns of a run from its raw readings (docs/method.md §6.3).
+//!
+//! Rows and readings of a part are gone through side by side, once. What is in memory are the
+//! queries in flight, those that are over but began after one that is not, and the batches that
+//! hold them; of everything else a few bytes a batch. New data files are written beside the old
+//! ones and switched in by one rename: a failure, or a kill, leaves the run as it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use ipw_core::attribution::{Idle, Weights};
+use ipw_core::energy::QueryEnergy;
+use ipw_core::time::Timestamp;
+use ipw_core::units::Watts;
+use serde_json::Value;
+
+use crate::compact::rewrite;
+use crate::lock::Lock;
+use crate::overview::EnergyTotals;
+use crate::schema::{EnergyColumns, Row};
+use crate::{Overview, Run, StoreError, summary};
+
+mod book;
+mod playback;
+mod rows;
+mod sources;
+mod splice;
+mod work;
+
+pub use sources::IdleFrom;
+pub use work::{Work, Worked};
+
+use book::Book;
+use playback::{Follow, Playback};
+use rows::{Asked, Outline, Rows};
+use sources::{PartSources, Sources};
+use splice::splice;
+use work::{QuietSteps, Works};
+
+/// The rule, in one word for files: docs/method.md §6.3.
+pub const METHOD: &str = "steps_above_idle";
+
+/// How energy is to be shared.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    /// What decides in a step.
+    pub weights: Weights,
+    /// What sources draw with nobody in flight, by name, in place of what is known.
+    pub idle: BTreeMap<String, Watts>,
+}
+
+/// What a source of a part was taken to draw with nobody in flight.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdleUsed {
+    /// Its name.
+    pub source: String,
+    /// Which part.
+    pub part: u32,
+    /// What it draws; `None` where nobody knows.
+    pub idle: Option<Idle>,
+    /// Who says so.
+    pub from: Option<IdleFrom>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Attributed {
+    /// Rows whose joules are others now.
+    pub changed: u64,
+    /// The run's energy as it was.
+    pub before: EnergyTotals,
+    /// What came out.
+    pub overview: Overview,
+    /// What sources were taken to draw with nobody in flight.
+    pub idle: Vec<IdleUsed>,
+    /// What was done in which time for which energy, by source of the basis.
+    pub worked: Vec<Worked>,
+}
+
+/// Names of the measured sources that the headline of a run is made from.
+pub fn basis(run: &Run) -> Result<Vec<String>, StoreError> {
+    Sources::of(run).map(|sources| sources.basis())
+}
+
+/// What was done in which time for which energy, by source of the basis. Nothing is changed.
+pub fn worked(run: &Run) -> Result<Vec<Worked>, StoreError> {
+    let (sources, outline) = (Sources::of(run)?, Outline::of(run)?);
+    let mut all = Vec::new();
+    each_part(run, &sources, &outline, |part, own, rows| {
+        let mut works = Works::of(own, outline.first_of(part));
+        Playback::new(part, own).play(rows, &mut works)?;
+        works.finish(&mut all);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Computes the energy columns of the run in `directory` again and switches them in. `change` gets
+/// `summary.json` with what came out.
+pub fn attribute(
+    directory: &Path,
+    asking: &Asking,
+    change: impl FnOnce(&mut Value, &Attributed),
+) -> Result<Attributed, StoreError> {
+    let run = Run::open(directory)?;
+    let _lock = Lock::take(directory)?;
+    let done = attribute_locked(&run, asking, change);
+    Lock::release(directory);
+    done
+}
+
+fn attribute_locked(
+    run: &Run,
+    asking: &Asking,
+    change: impl FnOnce(&mut Value, &Attributed),
+) -> Result<Attributed, StoreError> {
+    let mut sources = Sources::of(run)?;
+    let before = Overview::of(run)?.energy;
+    let outline = Outline::of(run)?;
+    sources.settle_idle(run, &asking.idle);
+    look_between_queries(run, &mut sources, &outline)?;
+    let columns = EnergyColumns::of(run.model());
+    let mut again = Again::new(run, &sources, &outline, asking.weights);
+    let mut changed = 0;
+    rewrite(run.directory(), true, &mut |batch| {
+        let rows: Result<Vec<Option<Row>>, StoreError> =
+            (0..batch.num_rows()).map(|_| again.next()).collect();
+        let spliced = splice(&columns, &batch, rows?)?;
+        changed += spliced.changed;
+        Ok(spliced.batch)
+    })?;
+    let worked = again.finish()?;
+    let run = Run::open(run.directory())?;
+    let done = Attributed {
+        changed,
+        before,
+        overview: Overview::of(&run)?,
+        idle: sources.idle_used(),
+        worked,
+    };
+    let mut about = run.summary().clone();
+    change(&mut about, &done);
+    summary::replace(run.directory(), &about)?;
+    Ok(done)
+}
+
+/// Calls `each` for every part that has rows and readings, in the order of the rows.
+fn each_part(
+    run: &Run,
+    sources: &Sources,
+    outline: &Outline,
+    mut each: impl FnMut(u32, &PartSources, &mut Rows<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut rows = Rows::new(run, outline);
+    while let Some(part) = rows.next_part() {
+        match sources.of_part(part) {
+            Some(own) => each(part, own, &mut rows)?,
+            None => drop(rows.skip(part)?),
+        }
+    }
+    Ok(())
+}
+
+/// Where nobody says what a measured source draws with nobody in flight, the steps between queries
+/// do.
+fn look_between_queries(
+    run: &Run,
+    sources: &mut Sources,
+    outline: &Outline,
+) -> Result<(), StoreError> {
+    let is_wanted = |source: &sources::Counted| {
+        source.idle.is_none() && source.about.is_measured_energy() && source.readings > 0
+    };
+    let mut found: BTreeMap<u32, Vec<Option<Idle>>> = BTreeMap::new();
+    let is_any = sources
+        .parts_mut()
+        .any(|(_, part)| part.counted.iter().any(is_wanted));
+    if !is_any {
+        return Ok(());
+    }
+    each_part(run, sources, outline, |part, own, rows| {
+        let mut quiet = QuietSteps::of(own.counted.len(), outline.first_of(part));
+        Playback::new(part, own).play(rows, &mut quiet)?;
+        found.insert(part, quiet.idle(own));
+        Ok(())
+    })?;
+    for (part, own) in sources.parts_mut() {
+        let found = found.remove(&part).unwrap_or_default();
+        for (source, idle) in own.counted.iter_mut().zip(found) {
+            if is_wanted(source) && idle.is_some() {
+                source.idle = idle;
+                source.idle_from = Some(IdleFrom::BetweenQueries);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a run with their energy, in the order of the file.
+struct Again<'a> {
+    sources: &'a Sources,
+    outline: &'a Outline,
+    rows: Rows<'a>,
+    weights: Weights,
+    at: At<'a>,
+    worked: Vec<Worked>,
+}
+
+/// Where it stands.
+enum At<'a> {
+    /// Between two parts.
+    Between,
+    /// In a part without readings, with so many rows to go.
+    Silent(usize),
+    /// In a part that is played.
+    Playing(Box<Playing<'a>>),
+}
+
+struct Playing<'a> {
+    playback: Playback<'a>,
+    book: Book<'a>,
+    works: Works,
+    is_over: bool,
+}
+
+/// Two that follow.
+struct Both<'a, 'b>(&'a mut Book<'b>, &'a mut Works);
+
+impl Follow for Both<'_, '_> {
+    fn reads(&mut self, asked: &Rc<Asked>) {
+        self.0.reads(asked);
+    }
+
+    fn begins(&mut self, asked: &Rc<Asked>) {
+        self.0.begins(asked);
+        self.1.begins(asked);
+    }
+
+    fn counts(&mut self, place: usize, step: &ipw_core::attribution::Step) {
+        self.0.counts(place, step);
+        self.1.counts(place, step);
+    }
+
+    fn ends(&mut self, place: usize) {
+        self.0.ends(place);
+        self.1.ends(place);
+    }
+}
+
+impl<'a> Again<'a> {
+    fn new(run: &'a Run, sources: &'a Sources, outline: &'a Outline, weights: Weights) -> Self {
+        Self {
+            sources,
+            outline,
+            rows: Rows::new(run, outline),
+            weights,
+            at: At::Between,
+            worked: Vec::new(),
+        }
+    }
+
+    /// The next row with its energy; `None` for one that stays as it was.
+    fn next(&mut self) -> Result<Option<Row>, StoreError> {
+        loop {
+            match &mut self.at {
+                At::Silent(left @ 1..) => {
+                    *left -= 1;
+                    return Ok(None);
+                }
+                At::Playing(playing) => {
+                    if let Some((asked, energy)) = playing.book.next() {
+                        return Ok(energy.map(|energy| row(&asked, energy)));
+                    }
+                    if !playing.advance(&mut self.rows)? {
+                        self.leave_part()?;
+                    }
+                }
+                At::Silent(0) | At::Between => self.next_part()?,
+            }
+        }
+    }
+
+    /// Plays what is left behind the last row.
+    fn finish(mut self) -> Result<Vec<Worked>, StoreError> {
+        if let At::Playing(playing) = &mut self.at {
+            while playing.advance(&mut self.rows)? {}
+            self.leave_part()?;
+        }
+        Ok(self.worked)
+    }
+
+    fn next_part(&mut self) -> Result<(), StoreError> {
+        let part = self.rows.next_part().ok_or(StoreError::Changed)?;
+        self.at = match self.sources.of_part(part) {
+            None => At::Silent(self.rows.skip(part)?),
+            Some(own) => {
+                let mut playing = Playing {
+                    playback: Playback::new(part, own),
+                    book: Book::new(own, self.weights),
+                    works: Works::of(own, self.outline.first_of(part)),
+                    is_over: false,
+                };
+                let Playing {
+                    playback,
+                    book,
+                    works,
+                    ..
+                } = &mut playing;
+                playback.begin(&mut Both(book, works));
+                At::Playing(Box::new(playing))
+            }
+        };
+        Ok(())
+    }
+
+    /// Leaves a part when all of it was played.
+    fn leave_part(&mut self) -> Result<(), StoreError> {
+        if let At::Playing(playing) = std::mem::replace(&mut self.at, At::Between) {
+            if !playing.book.is_empty() {
+                return Err(StoreError::Changed);
+            }
+            playing.works.finish(&mut self.worked);
+        }
+        Ok(())
+    }
+}
+
+impl Playing<'_> {
+    /// Plays on; false when nothing is left.
+    fn advance(&mut self, rows: &mut Rows<'_>) -> Result<bool, StoreError> {
+        if self.is_over {
+            return Ok(false);
+        }
+        let mut both = Both(&mut self.book, &mut self.works);
+        if !self.playback.advance(rows, &mut both)? {
+            self.book.finish();
+            self.is_over = true;
+        }
+        Ok(true)
+    }
+}
+
+/// The row as far as its energy columns need it.
+fn row(asked: &Asked, energy: QueryEnergy) -> Row {
+    let (start, end) = asked
+        .window
+        .map_or((Timestamp::ZERO, Timestamp::ZERO), |window| {
+            (window.start(), window.end())
+        });
+    let tokens = (asked.input, asked.output);
+    Row::of_energy(energy, (start, end), tokens, asked.rate, asked.flops)
+}

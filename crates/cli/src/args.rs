@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Compute the energy of a run's rows again from its raw readings
     Attribute(AttributeArgs),
+    /// Write the report of a run: one page to send to a colleague
+    Report(ReportArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
     /// Say how far off the times, loads and joules are that this machine would measure
@@ -276,6 +278,34 @@ pub(crate) enum PlotFormat {
     Svg,
     /// Pixels.
     Png,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run directories; each gets a report of its own
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Write there; `-` is standard output [default: `report.html` in the run, else standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to write
+    #[arg(long, value_name = "FORMAT", default_value = "html")]
+    pub(crate) format: ReportFormat,
+    /// Leave out prompts, replies, error texts, names of machines, paths and addresses
+    #[arg(long)]
+    pub(crate) redact: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// One self-contained page
+    Html,
+    /// Markdown, without the queries
+    Md,
+    /// Everything that the page says, for programs
+    Json,
+    /// The queries of the page
+    Csv,
 }
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
@@ -532,9 +562,12 @@ pub(crate) struct ProfileArgs {
     /// Print notices and the summary as JSON lines on standard output
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Print nothing but errors
+    /// Print nothing but errors, and write no report
     #[arg(long, short, conflicts_with = "json", help_heading = "Output")]
     pub(crate) quiet: bool,
+    /// Write no `report.html` into the run's directory
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_report: bool,
 
     /// Read defaults from this file instead of the user's own `ipw.toml`
     #[arg(

@@ -1,6 +1,7 @@
 //! Doubts about a run's numbers ([`ipw_analysis::quality`]), from what its summary says.
 
-use ipw_analysis::quality::{self, Doubt, Facts, Note};
+use ipw_analysis::quality::{self, Facts};
+pub(crate) use ipw_analysis::quality::{Doubt, Note};
 use ipw_store::Overview;
 use serde::Deserialize;
 use serde_json::Value;

@@ -232,6 +232,7 @@ impl ProfileArgs {
         self.durable |= weaker.durable;
         self.json |= weaker.json;
         self.quiet |= weaker.quiet;
+        self.no_report |= weaker.no_report;
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Everything lives under `lab` in the target directory and is made once: Python environments
 //! ([`Venv`]), Hugging Face `datasets` old and new ([`hugging_face`]), a small model and a real
-//! llama.cpp server ([`LlamaServer`]), libraries that stand for a vendor's ([`fake_library`]). What cannot be had is a [`Missing`]; a test hands it to
+//! llama.cpp server ([`LlamaServer`]), a browser ([`Browser`]), libraries that stand for a vendor's ([`fake_library`]). What cannot be had is a [`Missing`]; a test hands it to
 //! [`or_skip`], which is loud, and fatal in CI.
 
+mod browser;
 mod clock;
 mod fake_library;
 pub mod fake_nvml;
@@ -19,6 +20,7 @@ pub mod simulation;
 mod skip;
 pub mod tiny_model;
 
+pub use browser::Browser;
 pub use clock::ManualClock;
 pub use fake_library::fake_library;
 pub use http::{HttpFailed, Reply};

@@ -16,12 +16,13 @@ pub(crate) mod once;
 pub(crate) use once::once;
 
 /// What a process does with a run, in its order.
-pub(crate) const PHASES: [(&str, &str); 5] = [
+pub(crate) const PHASES: [(&str, &str); 6] = [
     ("append", "append"),
     ("copy", "yardstick: a plain copy of the data"),
     ("finish", "finish (compact, overview)"),
     ("count", "open and count"),
     ("overview", "open and overview"),
+    ("report", "report (open, overview, page)"),
 ];
 
 /// The reports of one size, one per round.
@@ -101,8 +102,14 @@ fn times(sizes: &[Size]) -> Table {
 fn bytes(sizes: &[Size]) -> Table {
     let mut table = Table::new(
         "Size on disk, bytes per row",
-        ["rows", "as committed", "compacted"],
+        [
+            "rows",
+            "as committed",
+            "compacted",
+            "the report, KiB in all",
+        ],
     );
+    let page = |_: &Size, report: &Value| value(report, "/report_bytes") / 1024.0;
     for size in sizes {
         let per_row = |path: &'static str| {
             let per_row = |size: &Size, report: &Value| value(report, path) / number(size.rows);
@@ -112,6 +119,7 @@ fn bytes(sizes: &[Size]) -> Table {
             size.rows.to_string(),
             per_row("/committed_bytes"),
             per_row("/compacted_bytes"),
+            format!("{:.0}", spread(size, page)),
         ]);
     }
     table

@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod plot;
 pub(crate) mod profile;
+pub(crate) mod report;
 #[cfg(feature = "engine")]
 pub(crate) mod serve;
 pub(crate) mod show;

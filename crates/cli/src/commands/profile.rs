@@ -26,6 +26,7 @@ use ipw_telemetry::SelfTest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
+use super::report;
 use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
@@ -362,7 +363,8 @@ impl Profile {
                 directory.display()
             ))
         })?;
-        self.show(directory, status, &finished);
+        let report = self.report(directory, &finished);
+        self.show(directory, status, &finished, report.as_deref());
         if status != Status::Complete && !self.args.quiet && !self.args.json {
             let run = next::quoted(&ipw_core::text::printable(&directory.display().to_string()));
             screen::talk(&format!("to go on: ipw profile --resume {run}"));
@@ -375,13 +377,32 @@ impl Profile {
         verdict(status, &finished, &self.plan.failures)
     }
 
-    fn show(&self, directory: &Path, status: Status, finished: &Finished) {
+    /// Writes the page; that it could not be is no reason to fail.
+    fn report(&self, directory: &Path, finished: &Finished) -> Option<PathBuf> {
+        if self.args.quiet || self.args.no_report {
+            return None;
+        }
+        match report::at_the_end(directory, &finished.overview) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                screen::talk(&format!(
+                    "warning: no report: {}",
+                    ipw_core::text::printable(&with_causes(&error))
+                ));
+                None
+            }
+        }
+    }
+
+    fn show(&self, directory: &Path, status: Status, finished: &Finished, report: Option<&Path>) {
         if self.args.quiet {
             return;
         }
         let overview = &finished.overview;
         if self.args.json {
-            let line = json!({ "event": "overview", "directory": directory, "overview": overview });
+            let line = json!({
+                "event": "overview", "directory": directory, "report": report, "overview": overview,
+            });
             screen::print(&format!("{line}\n"));
             return;
         }
@@ -401,6 +422,10 @@ impl Profile {
             &quality::lines(&notes),
             directory,
         ));
+        if let Some(path) = report {
+            let path = ipw_core::text::printable(&path.display().to_string());
+            screen::print(&format!("{path}\n"));
+        }
     }
 }
 

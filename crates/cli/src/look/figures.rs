@@ -14,20 +14,21 @@ use super::{Line, Look};
 /// A figure that can be drawn in any style.
 pub(crate) struct Drawing {
     pub(crate) id: &'static str,
-    pub(crate) title: String,
+    /// What it shows.
+    pub(crate) title: &'static str,
     draw: Box<dyn Fn(&Style) -> String>,
 }
 
 impl Drawing {
-    fn new<T: 'static>(
+    pub(super) fn new<T: 'static>(
         id: &'static str,
-        heading: &Heading,
+        title: &'static str,
         figure: T,
         svg: fn(&T, &Style) -> String,
     ) -> Self {
         Self {
             id,
-            title: heading.title.clone(),
+            title,
             draw: Box::new(move |style| svg(&figure, style)),
         }
     }
@@ -164,9 +165,10 @@ fn scatter(look: &Look, cloud: Cloud) -> Option<Drawing> {
         method: cloud.method,
         notes: Vec::new(),
     };
-    let heading = look.heading(cloud.what, caption);
+    let what = cloud.what;
+    let heading = look.heading(what, caption);
     let figure = Scatter {
-        heading: heading.clone(),
+        heading,
         x: cloud.x,
         y: cloud.y,
         point: "query".to_owned(),
@@ -174,7 +176,7 @@ fn scatter(look: &Look, cloud: Cloud) -> Option<Drawing> {
         curves,
         origin: cloud.origin,
     };
-    Some(Drawing::new(cloud.id, &heading, figure, Scatter::svg))
+    Some(Drawing::new(cloud.id, what, figure, Scatter::svg))
 }
 
 fn ttft(look: &Look, fits: &Regressions) -> Option<Drawing> {
@@ -280,9 +282,10 @@ fn replies(look: &Look) -> Option<Drawing> {
         method: Some("Gaussian kernel, 0.9 σ n^−0.2".to_owned()),
         ..Caption::default()
     };
-    let heading = look.heading("How long replies are", caption);
+    let what = "How long replies are";
+    let heading = look.heading(what, caption);
     let figure = Density {
-        heading: heading.clone(),
+        heading,
         x: Axis::linear("Reply", Unit::Tokens),
         y: Axis::linear("Density", Unit::Other("per token".to_owned())),
         curve: found
@@ -297,7 +300,7 @@ fn replies(look: &Look) -> Option<Drawing> {
     };
     Some(Drawing::new(
         "completion_tokens_kde",
-        &heading,
+        what,
         figure,
         Density::svg,
     ))
@@ -339,14 +342,15 @@ fn ecdf(look: &Look) -> Option<Drawing> {
         method: Some("from the actual send".to_owned()),
         notes: Vec::new(),
     };
-    let heading = look.heading("Latencies", caption);
+    let what = "Latencies";
+    let heading = look.heading(what, caption);
     let figure = Ecdf {
-        heading: heading.clone(),
+        heading,
         x: Axis::log("Latency", Unit::Seconds),
         of: "queries".to_owned(),
         series,
     };
-    Some(Drawing::new("latency_ecdf", &heading, figure, Ecdf::svg))
+    Some(Drawing::new("latency_ecdf", what, figure, Ecdf::svg))
 }
 
 fn by_phase(look: &Look) -> Option<Drawing> {
@@ -392,16 +396,17 @@ fn by_phase(look: &Look) -> Option<Drawing> {
         method: look.method(),
         ..Caption::default()
     };
-    let heading = look.heading("Energy per token by phase", caption);
+    let what = "Energy per token by phase";
+    let heading = look.heading(what, caption);
     let figure = StackedBars {
-        heading: heading.clone(),
+        heading,
         bar: "phase".to_owned(),
         y: Axis::linear("Energy per token", Unit::JoulesPerToken),
         bars,
     };
     Some(Drawing::new(
         "energy_by_phase",
-        &heading,
+        what,
         figure,
         StackedBars::svg,
     ))
@@ -435,19 +440,15 @@ fn correctness(look: &Look) -> Option<Drawing> {
         method: look.method(),
         ..Caption::default()
     };
-    let heading = look.heading("Energy of right and of wrong answers", caption);
+    let what = "Energy of right and of wrong answers";
+    let heading = look.heading(what, caption);
     let figure = Correctness {
-        heading: heading.clone(),
+        heading,
         x: Axis::log("Energy of a query", Unit::Joules),
         groups,
         origin: look.origin(),
     };
-    Some(Drawing::new(
-        "correctness",
-        &heading,
-        figure,
-        Correctness::svg,
-    ))
+    Some(Drawing::new("correctness", what, figure, Correctness::svg))
 }
 
 fn subjects(look: &Look) -> Option<Drawing> {
@@ -476,13 +477,14 @@ fn subjects(look: &Look) -> Option<Drawing> {
         interval: Some("95 % intervals (Wilson)".to_owned()),
         ..Caption::default()
     };
-    let heading = look.heading("Accuracy by subject", caption);
+    let what = "Accuracy by subject";
+    let heading = look.heading(what, caption);
     let figure = Forest {
-        heading: heading.clone(),
+        heading,
         x: Axis::linear("Right answers", Unit::Percent),
         row: "subject".to_owned(),
         subjects,
         overall: share(verdicts.correct, graded),
     };
-    Some(Drawing::new("subjects", &heading, figure, Forest::svg))
+    Some(Drawing::new("subjects", what, figure, Forest::svg))
 }

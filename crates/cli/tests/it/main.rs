@@ -24,6 +24,7 @@ mod load;
 #[cfg(feature = "engine")]
 mod models;
 mod night;
+mod report;
 mod resume;
 mod seed;
 #[cfg(feature = "engine")]

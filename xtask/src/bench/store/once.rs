@@ -17,6 +17,7 @@ use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::verdict::Grade;
+use ipw_report::{Options, Page};
 use ipw_runner::SystemClock;
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
@@ -74,8 +75,15 @@ pub(crate) fn once(rows: u64) -> anyhow::Result<String> {
     Overview::of(&Run::open(&directory)?)?;
     let overview = phase.end(clock.now())?;
 
+    let phase = Phase::begin(clock)?;
+    let run = Run::open(&directory)?;
+    let page = Page::of(&run, &Overview::of(&run)?, &Options::default())?;
+    let report_bytes = ipw_report::html(&page).len();
+    let report = phase.end(clock.now())?;
+
     Ok(json!({
         "append": append, "copy": copy, "finish": finish, "count": count, "overview": overview,
+        "report": report, "report_bytes": report_bytes,
         "committed_bytes": committed_bytes, "compacted_bytes": data_bytes(&directory)?,
     })
     .to_string())

@@ -1,0 +1,160 @@
+//! `ipw report RUN…`, and the page at the end of a run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ipw_core::text::{excerpt, printable};
+use ipw_plot::{Mode, Style};
+use ipw_report::{Figure, Level, Note, Options, Page};
+use ipw_store::{Overview, Run, StoreError};
+use serde_json::Value;
+
+use crate::args::{ReportArgs, ReportFormat};
+use crate::error::{CliError, Exit};
+use crate::look::Look;
+use crate::look::figures::{self, Drawing};
+use crate::quality::Doubt;
+use crate::{failures, quality, screen};
+
+/// The page's name in a run's directory.
+const FILE: &str = "report.html";
+
+pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
+    if args.runs.len() > 1 && args.output.is_some() {
+        return Err(CliError::usage("one file for several runs")
+            .help("leave `--output` out: each run's report goes into its own directory"));
+    }
+    for directory in &args.runs {
+        let run = super::open(directory)?;
+        let overview = Overview::of(&run).context("counting the rows")?;
+        let page = page(&run, &overview, args.redact).context("reading the rows")?;
+        match place(args, directory) {
+            Some(path) => {
+                write(&path, &text(&page, args.format))
+                    .with_context(|| format!("writing the report of `{}`", directory.display()))?;
+                screen::talk(&printable(&path.display().to_string()));
+            }
+            None => screen::print(&text(&page, args.format)),
+        }
+    }
+    if args.runs.len() > 1 {
+        screen::talk(&format!("{} runs, a report for each", args.runs.len()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the page of a run that has just finished into its directory.
+pub(crate) fn at_the_end(directory: &Path, overview: &Overview) -> Result<PathBuf, StoreError> {
+    let run = Run::open(directory)?;
+    let page = page(&run, overview, false)?;
+    let path = directory.join(FILE);
+    ipw_store::file::replace(&path, ipw_report::html(&page).as_bytes(), false)?;
+    Ok(path)
+}
+
+/// Where it goes; `None` is standard output.
+fn place(args: &ReportArgs, run: &Path) -> Option<PathBuf> {
+    match &args.output {
+        Some(path) if path.as_os_str() == "-" => None,
+        Some(path) => Some(path.clone()),
+        None => (args.format == ReportFormat::Html).then(|| run.join(FILE)),
+    }
+}
+
+fn text(page: &Page, format: ReportFormat) -> String {
+    match format {
+        ReportFormat::Html => ipw_report::html(page),
+        ReportFormat::Md => ipw_report::markdown(page),
+        ReportFormat::Json => ipw_report::json(page),
+        ReportFormat::Csv => ipw_report::csv(page),
+    }
+}
+
+/// A file is replaced as a whole; a device or a pipe is written to.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    if is_special {
+        std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+    } else {
+        Ok(ipw_store::file::replace(path, text.as_bytes(), false)?)
+    }
+}
+
+fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError> {
+    let part = |key: &str| run.summary().get(key).unwrap_or(&Value::Null);
+    let mut notes = failed(overview, redact);
+    let doubts = quality::notes(overview, part("telemetry"), part("load"));
+    notes.extend(doubts.iter().filter_map(doubt));
+    let look = Look::at(Run::open(run.directory())?)?;
+    let options = Options {
+        redact,
+        notes,
+        figures: figures::of(&look).iter().filter_map(drawn).collect(),
+    };
+    Page::of(run, overview, &options)
+}
+
+/// A doubt as a note; `None` where the page says it in its own words.
+fn doubt(doubt: &quality::Note) -> Option<Note> {
+    let level = match doubt.id {
+        Doubt::Estimated => return None,
+        Doubt::FewSamples => Level::Hint,
+        _ => Level::Caution,
+    };
+    Some(Note::new(level, doubt.finding.clone()).advise(doubt.advice.clone()))
+}
+
+/// A figure for the page; `None` for what it draws itself.
+fn drawn(drawing: &Drawing) -> Option<Figure> {
+    let style = Style::new(Mode::Inline).with_prefix(drawing.id);
+    (drawing.id != "timeline").then(|| Figure {
+        id: drawing.id.replace('_', "-"),
+        title: drawing.title.to_owned(),
+        svg: drawing.svg(&style),
+        caption: String::new(),
+    })
+}
+
+/// Queries without an answer, by kind, with the first example and what to do.
+fn failed(overview: &Overview, redact: bool) -> Vec<Note> {
+    let note = |failure: &ipw_store::overview::FailureKind| {
+        let example = failure.error.as_deref().filter(|_| !redact);
+        // Backticks would make an error's words look like ours.
+        let example = example.map_or(String::new(), |error| {
+            format!(
+                ", the first: {}",
+                excerpt(&printable(error), 200).replace('`', "'")
+            )
+        });
+        let rows = overview.rows;
+        let finding = format!(
+            "{} of {rows} queries have no answer (`{}`{example})",
+            failure.rows,
+            printable(&failure.outcome)
+        );
+        let note = Note::new(Level::Problem, finding);
+        match failures::advice(&failure.outcome) {
+            Some(advice) => note.advise(advice),
+            None => note,
+        }
+    };
+    overview.failures.iter().map(note).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_has_the_colours_of_the_figures() {
+        let page = include_str!("../../../report/assets/page.css").replace(' ', "");
+        let declared = |variables: String| -> Vec<String> {
+            let parts = variables.split(';').map(|part| part.replace(' ', ""));
+            parts.filter(|part| !part.is_empty()).collect()
+        };
+        let light = declared(ipw_plot::light_variables());
+        let dark = declared(ipw_plot::dark_variables());
+        assert!(light.len() > 10, "{light:?}");
+        for variable in light.iter().chain(&dark) {
+            assert!(page.contains(variable), "{variable}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! From a run to a page: one pass over the rows, one over the readings.
+//!
+//! Whatever a run lacks (it still goes on, it was killed, an older version wrote it) is left out or
+//! said to be missing; only a run that cannot be read is an error.
+
+mod budget;
+mod calibration;
+mod headline;
+mod lines;
+mod manifest;
+mod notes;
+mod pass;
+mod power;
+mod tables;
+
+use std::collections::BTreeMap;
+
+use ipw_store::{Overview, Run, StoreError};
+use serde_json::Value;
+
+use crate::page::{About, Figure, Note, Page, Timeline};
+use crate::redact;
+use crate::words::{duration, moment};
+use pass::Pass;
+
+/// What a page is made with beside the run itself.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Leave out texts, names and places.
+    pub redact: bool,
+    /// Doubts about the data that somebody else found.
+    pub notes: Vec<Note>,
+    /// Drawings.
+    pub figures: Vec<Figure>,
+}
+
+/// What everything below looks at.
+pub(crate) struct Known<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) overview: &'a Overview,
+    pub(crate) pass: &'a Pass,
+}
+
+impl Known<'_> {
+    /// Something of `summary.json`; null where it is missing.
+    pub(crate) fn at(&self, pointer: &str) -> &Value {
+        self.run.summary().pointer(pointer).unwrap_or(&Value::Null)
+    }
+
+    pub(crate) fn text(&self, pointer: &str) -> Option<String> {
+        self.at(pointer).as_str().map(str::to_owned)
+    }
+
+    /// Whether the headline's joules are a model's.
+    pub(crate) fn is_estimated(&self) -> bool {
+        let mut basis = self.overview.energy.basis.iter();
+        basis.any(|basis| basis.ends_with("estimated"))
+    }
+}
+
+impl Page {
+    /// Gathers what a run says. `overview` is [`Overview::of`] the same run.
+    pub fn of(run: &Run, overview: &Overview, options: &Options) -> Result<Self, StoreError> {
+        let mut pass = Pass::over(run, overview, options.redact)?;
+        let timeline = timeline(run, &mut pass);
+        let queries = pass::queries(std::mem::take(&mut pass.lines), overview);
+        let known = Known {
+            run,
+            overview,
+            pass: &pass,
+        };
+        let mut all_notes = notes::of(&known);
+        all_notes.extend(options.notes.iter().cloned());
+        all_notes.sort_by_key(|note| note.level);
+        let page = Self {
+            about: about(&known),
+            lede: headline::lede(&known),
+            headline: headline::of(&known),
+            notes: all_notes,
+            tables: tables::of(&known),
+            figures: options.figures.clone(),
+            timeline,
+            queries,
+            manifest: manifest::of(&known),
+            calibration: calibration::of(&known),
+            plan: std::fs::read_to_string(run.directory().join("plan.toml")).ok(),
+            command: "ipw profile --plan plan.toml --output-dir again".to_owned(),
+            is_redacted: false,
+        };
+        Ok(if options.redact {
+            redact::page(page, run)
+        } else {
+            page
+        })
+    }
+}
+
+fn about(known: &Known<'_>) -> About {
+    let started = known.at("/parts/0/unix_nanos").as_u64();
+    About {
+        model: known.run.model().to_owned(),
+        dataset: known.text("/dataset_name"),
+        hardware: known.text("/hardware_label"),
+        status: known
+            .text("/status")
+            .unwrap_or_else(|| "unknown".to_owned()),
+        reason: known.text("/reason"),
+        started: started.and_then(moment),
+        duration: known.overview.elapsed_seconds.map(duration),
+        rows: known.overview.rows,
+        ipw: known.text("/versions/ipw"),
+    }
+}
+
+/// Puts parts one behind the other, and moves the lines with them.
+fn timeline(run: &Run, pass: &mut Pass) -> Timeline {
+    let (timeline, offsets) = Timeline::of(run, pass.extents.clone());
+    pass.lines.shift(&offsets);
+    timeline
+}
+
+impl Timeline {
+    /// The power of a run's sources, parts one behind the other, and what to add to the instants
+    /// of each part. `extents` is from when until when the queries of each part lasted.
+    pub fn of(run: &Run, mut extents: BTreeMap<u32, (f64, f64)>) -> (Self, BTreeMap<u32, f64>) {
+        // Readings that are missing or damaged cost the drawing, not the page.
+        let sources = power::of(run).unwrap_or_default();
+        for source in &sources {
+            let Some((from, until)) = source.extent() else {
+                continue;
+            };
+            let extent = extents.entry(source.part).or_insert((from, until));
+            *extent = (extent.0.min(from), extent.1.max(until));
+        }
+        let mut offsets = BTreeMap::new();
+        let mut parts = Vec::new();
+        let mut end = 0.0;
+        for (part, (from, until)) in extents {
+            offsets.insert(part, end - from);
+            parts.push(end);
+            end += until - from;
+        }
+        let timeline = Self {
+            seconds: end,
+            parts,
+            series: power::series(sources, &offsets, run.summary()),
+        };
+        (timeline, offsets)
+    }
+}

@@ -1,0 +1,180 @@
+//! What to know before quoting the run, as far as rows and summary tell.
+
+use serde_json::Value;
+
+use super::Known;
+use super::headline::no_energy;
+use super::lines::MOST;
+use crate::page::{Level, Note};
+use crate::words::{counted, grouped};
+
+/// Rows below which intervals are wide.
+const FEW: u64 = 30;
+/// Share of rows that were cut from which on it is worth a word.
+const CUT: f64 = 0.1;
+
+pub(crate) fn of(known: &Known<'_>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    notes.extend(status(known));
+    notes.extend(energy(known));
+    notes.extend(few(known));
+    notes.extend(cut(known));
+    notes.extend(ungraded(known));
+    notes.extend(queue(known));
+    notes.extend(calibration(known));
+    notes.extend(sampled(known));
+    notes
+}
+
+fn status(known: &Known<'_>) -> Option<Note> {
+    let status = known.text("/status");
+    let reason = known
+        .text("/reason")
+        .map_or(String::new(), |reason| format!(": {reason}"));
+    let resume = "`ipw profile --resume RUN` goes on with it";
+    match status.as_deref() {
+        Some("complete") => None,
+        Some("running") => Some(
+            Note::new(
+                Level::Caution,
+                "This run is not finished: it still goes on, or its process was killed. These are the rows so far",
+            )
+            .advise(resume),
+        ),
+        Some("interrupted") => Some(
+            Note::new(Level::Caution, format!("This run was interrupted{reason}")).advise(resume),
+        ),
+        Some("failed") => {
+            Some(Note::new(Level::Problem, format!("This run failed{reason}")).advise(resume))
+        }
+        _ => Some(Note::new(
+            Level::Caution,
+            "This run has no summary: only its rows can be told",
+        )),
+    }
+}
+
+fn energy(known: &Known<'_>) -> Option<Note> {
+    let energy = &known.overview.energy;
+    if known.overview.rows == 0 {
+        return None;
+    }
+    if energy.joules.is_none() {
+        let advice = "`ipw doctor` says what measures energy on this machine and how to enable it";
+        return Some(
+            Note::new(
+                Level::Caution,
+                format!("Energy is unknown: {}", no_energy(known)),
+            )
+            .advise(advice),
+        );
+    }
+    if known.is_estimated() {
+        let basis = known.text("/telemetry/estimate");
+        let basis = basis.map_or(String::new(), |basis| format!(" {basis}."));
+        return Some(
+            Note::new(
+                Level::Caution,
+                format!(
+                    "Energy is estimated from CPU use, not measured; so are IPW and IPJ.{basis}"
+                ),
+            )
+            .advise("compare such runs only with runs on this same machine; `ipw doctor` says what would measure"),
+        );
+    }
+    let without: u64 = energy.reasons.values().sum();
+    (without > 0).then(|| {
+        Note::new(
+            Level::Caution,
+            format!(
+                "{} without energy: {}",
+                counted(without, "query is", "queries are"),
+                no_energy(known)
+            ),
+        )
+        .advise("their rows say why")
+    })
+}
+
+fn few(known: &Known<'_>) -> Option<Note> {
+    let rows = known.overview.rows;
+    (1..FEW).contains(&rows).then(|| {
+        Note::new(
+            Level::Hint,
+            format!(
+                "With {} every interval is wide",
+                counted(rows, "query", "queries")
+            ),
+        )
+        .advise("more queries (`--max-queries`, `--repeat`) make it narrower")
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+fn cut(known: &Known<'_>) -> Option<Note> {
+    let cut = known.overview.outcomes.get("truncated").copied()?;
+    (cut as f64 > CUT * known.overview.rows as f64).then(|| {
+        Note::new(
+            Level::Hint,
+            format!(
+                "{} of {} replies were cut at a length limit: longer ones would take more time and energy, and may be right more often",
+                grouped(cut),
+                grouped(known.overview.rows)
+            ),
+        )
+        .advise("`--param max_tokens=N` moves the limit")
+    })
+}
+
+fn ungraded(known: &Known<'_>) -> Option<Note> {
+    let verdicts = known.overview.verdicts;
+    let is_ungraded = verdicts.correct + verdicts.wrong == 0;
+    (is_ungraded && known.overview.rows > 0).then(|| {
+        Note::new(
+            Level::Hint,
+            "No answer was graded, so there is no accuracy, IPW or IPJ",
+        )
+        .advise("give the dataset's rows an `answer` and a `scorer` (exact, numeric or choice)")
+    })
+}
+
+fn queue(known: &Known<'_>) -> Option<Note> {
+    let verdict = known.at("/load/queue/verdict").as_str()?;
+    (verdict == "growing").then(|| {
+        Note::new(
+            Level::Problem,
+            "The queue grew: the service does not keep up with this rate, so latencies depend on how long the run was",
+        )
+        .advise("lower `--rate`, or look for the knee with `--find-saturation`")
+    })
+}
+
+fn calibration(known: &Known<'_>) -> Option<Note> {
+    let checks = known.at("/calibration/checks").as_array()?;
+    let failed = |check: &&Value| check.get("passed").and_then(Value::as_bool) == Some(false);
+    let failed = checks.iter().filter(failed).count() as u64;
+    (failed > 0).then(|| {
+        Note::new(
+            Level::Hint,
+            format!(
+                "This machine missed {} when it was calibrated",
+                counted(failed, "bound", "bounds")
+            ),
+        )
+        .advise("the section on this tool's own error says which; `ipw calibrate` on an idle machine tries again")
+    })
+}
+
+fn sampled(known: &Known<'_>) -> Option<Note> {
+    let rows = known.overview.rows;
+    (rows > MOST).then(|| {
+        Note::new(
+            Level::Hint,
+            format!(
+                "Figures count all {} queries; the list and the timeline show an even sample, with failures, the slowest and the costliest",
+                grouped(rows)
+            ),
+        )
+        .advise("all rows are in the run's directory")
+    })
+}

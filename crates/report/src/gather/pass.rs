@@ -1,0 +1,191 @@
+//! One pass over the rows: every number is counted, some lines are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipw_analysis::percentile::Summary;
+use ipw_store::overview::Distribution;
+use ipw_store::queries::QueryRow;
+use ipw_store::{Overview, Run, StoreError};
+
+use super::budget;
+use super::lines::Lines;
+use crate::page::Queries;
+
+/// Subjects that are told apart; the rest is one.
+const MOST_SUBJECTS: usize = 500;
+/// The name of the rest.
+pub(crate) const OTHER: &str = "others";
+/// Shares that fit into a page.
+const MOST_SHARES: usize = 20_000;
+/// Rows from which on the slowest twentieth is worth a name.
+const MANY: u64 = 20;
+
+/// What the rows say.
+#[derive(Debug, Default)]
+pub(crate) struct Pass {
+    /// Seconds of answered queries.
+    pub(crate) total: Values,
+    /// The same, from the planned send.
+    pub(crate) planned: Values,
+    /// To the first token.
+    pub(crate) first_token: Values,
+    /// Output tokens per second.
+    pub(crate) rate: Values,
+    /// Joules of queries.
+    pub(crate) joules: Values,
+    /// Verdicts by subject.
+    pub(crate) subjects: BTreeMap<String, Graded>,
+    /// Energy by source.
+    pub(crate) sources: BTreeMap<String, Counted>,
+    /// First start and last end of each part.
+    pub(crate) extents: BTreeMap<u32, (f64, f64)>,
+    /// Rows that are shown.
+    pub(crate) lines: Lines,
+}
+
+/// Values on their way to a distribution: all of them are kept until the last, as percentiles are
+/// exact.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    raw: Vec<f64>,
+    /// Their distribution; `None` without any.
+    pub(crate) summary: Option<Summary>,
+}
+
+impl Values {
+    fn extend(&mut self, value: Option<f64>) {
+        self.raw.extend(value);
+    }
+
+    fn finish(&mut self) {
+        self.summary = Summary::of(std::mem::take(&mut self.raw));
+    }
+}
+
+/// Verdicts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Graded {
+    pub(crate) correct: u64,
+    pub(crate) wrong: u64,
+    pub(crate) unscored: u64,
+}
+
+/// What a source counted for queries.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Counted {
+    pub(crate) joules: f64,
+    pub(crate) sigma: f64,
+    pub(crate) rows: u64,
+    pub(crate) rows_without: u64,
+    pub(crate) methods: BTreeSet<String>,
+    pub(crate) least_coverage: Option<f64>,
+}
+
+impl Pass {
+    /// Looks at every row once.
+    pub(crate) fn over(
+        run: &Run,
+        overview: &Overview,
+        without_texts: bool,
+    ) -> Result<Self, StoreError> {
+        let mut pass = Self {
+            lines: Lines::of(overview, without_texts),
+            ..Self::default()
+        };
+        run.for_each_query(|row| pass.add(row))?;
+        pass.lines.finish();
+        for values in [
+            &mut pass.total,
+            &mut pass.planned,
+            &mut pass.first_token,
+            &mut pass.rate,
+            &mut pass.joules,
+        ] {
+            values.finish();
+        }
+        Ok(pass)
+    }
+
+    fn add(&mut self, row: &QueryRow<'_>) {
+        self.total.extend(row.total_seconds);
+        self.first_token.extend(row.first_token_seconds);
+        self.rate.extend(row.tokens_per_second);
+        self.planned.extend(row.planned_seconds);
+        self.joules.extend(row.energy.joules);
+        self.grade(row);
+        for share in row.shares.iter() {
+            if !self.sources.contains_key(share.name) {
+                self.sources
+                    .insert(share.name.to_owned(), Counted::default());
+            }
+            if let Some(counted) = self.sources.get_mut(share.name) {
+                counted.add(&share);
+            }
+        }
+        let from = [row.instants.start, row.instants.due].into_iter().flatten();
+        if let (Some(from), Some(until)) = (from.reduce(f64::min), row.instants.end) {
+            let extent = self.extents.entry(row.part).or_insert((from, until));
+            *extent = (extent.0.min(from), extent.1.max(until));
+        }
+        self.lines.offer(row);
+    }
+
+    fn grade(&mut self, row: &QueryRow<'_>) {
+        let Some(subject) = row.subject else { return };
+        let is_new = !self.subjects.contains_key(subject);
+        let name = if is_new && self.subjects.len() >= MOST_SUBJECTS {
+            OTHER
+        } else {
+            subject
+        };
+        if !self.subjects.contains_key(name) {
+            self.subjects.insert(name.to_owned(), Graded::default());
+        }
+        if let Some(graded) = self.subjects.get_mut(name) {
+            match row.is_correct {
+                Some(true) => graded.correct += 1,
+                Some(false) => graded.wrong += 1,
+                None => graded.unscored += 1,
+            }
+        }
+    }
+}
+
+/// The lines, cut to what a page may hold.
+pub(crate) fn queries(lines: Lines, overview: &Overview) -> Queries {
+    let mut lines = lines.take();
+    let shares: usize = lines.iter().map(|line| line.shares.len()).sum();
+    let is_without_shares = shares > MOST_SHARES;
+    if is_without_shares {
+        for line in &mut lines {
+            line.shares.clear();
+        }
+    }
+    budget::fit(&mut lines);
+    let worst = |of: Option<Distribution>| of.filter(|of| of.count >= MANY).map(|of| of.p95);
+    Queries {
+        in_all: overview.rows,
+        lines,
+        slow: worst(overview.total_query_seconds),
+        costly: worst(overview.energy.joules_per_query),
+        is_without_shares,
+    }
+}
+
+impl Counted {
+    fn add(&mut self, share: &ipw_store::queries::RowShare<'_>) {
+        if !self.methods.contains(share.method) {
+            self.methods.insert(share.method.to_owned());
+        }
+        let Some(joules) = share.joules else {
+            self.rows_without += 1;
+            return;
+        };
+        self.rows += 1;
+        self.joules += joules;
+        // The scale of a source is wrong by the same factor in every row: deviations are added.
+        self.sigma += share.sigma.unwrap_or(0.0);
+        let known = self.least_coverage.into_iter().chain(share.coverage);
+        self.least_coverage = known.reduce(f64::min);
+    }
+}

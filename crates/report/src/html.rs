@@ -1,0 +1,54 @@
+//! The page as one HTML file.
+//!
+//! What can be read without a script is in the markup: headline, notes, tables, drawings, the first
+//! queries. The script takes over the timeline and the list of queries, and finds its data as JSON.
+
+mod data;
+mod drawing;
+mod escape;
+mod sections;
+
+use std::fmt::Write as _;
+
+use crate::page::Page;
+use escape::{policy_hash, text};
+
+const STYLE: &str = include_str!("../assets/page.css");
+const SCRIPT: &str = include_str!("../assets/page.js");
+
+/// The whole file.
+pub fn html(page: &Page) -> String {
+    let mut out = String::with_capacity(1 << 16);
+    let title = match &page.about.hardware {
+        Some(hardware) => format!("{} on {hardware}: ipw report", page.about.model),
+        None => format!("{}: ipw report", page.about.model),
+    };
+    let _ = write!(
+        out,
+        "<!doctype html>\n\
+         <html lang=\"en\" data-theme=\"auto\">\n\
+         <head>\n\
+         <meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {}; script-src {}; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"ipw {}\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <title>{}</title>\n\
+         <style>{STYLE}</style>\n\
+         </head>\n<body>\n",
+        policy_hash(STYLE),
+        policy_hash(SCRIPT),
+        env!("CARGO_PKG_VERSION"),
+        text(&title)
+    );
+    sections::all(&mut out, page);
+    let _ = write!(
+        out,
+        "<script type=\"application/json\" id=\"ipw-data\">{}</script>\n\
+         <script>{SCRIPT}</script>\n</body>\n</html>\n",
+        data::of(page)
+    );
+    out
+}

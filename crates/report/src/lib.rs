@@ -1,0 +1,32 @@
+//! The report of a run: what was measured, how sure, what to do next.
+//!
+//! [`Page::of`] gathers what a run says into plain data; [`html`], [`markdown()`], [`json`] and
+//! [`csv()`] write that down. Writing opens no file and asks no clock. No statistic is invented
+//! here: counts come from the store, intervals from the analysis.
+//!
+//! The page is one file that asks for nothing: style, script and data are in it, and its content
+//! policy names exactly those two by their hashes. Whatever came from outside is data, never markup.
+
+mod csv;
+mod gather;
+mod html;
+mod markdown;
+mod page;
+mod redact;
+mod words;
+
+pub use csv::csv;
+pub use gather::Options;
+pub use html::html;
+pub use markdown::markdown;
+pub use page::{
+    About, Calibration, Cell, Column, Figure, Headline, How, Level, Line, LineShare, Note, Page,
+    Queries, Section, Segment, Series, Table, Text, Timeline,
+};
+
+/// The page as JSON, for programs.
+pub fn json(page: &Page) -> String {
+    let mut text = serde_json::to_string_pretty(page).expect("a page serializes");
+    text.push('\n');
+    text
+}

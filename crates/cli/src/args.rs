@@ -22,6 +22,7 @@ Examples:
   ipw profile --client openai --model m --dataset questions.jsonl --max-queries 100
   ipw profile --client openai --model m --param temperature=0 --param max_tokens=128
   ipw show runs/profile_EPYC9654_smollm2_starter
+  ipw export runs/profile_EPYC9654_smollm2_starter --format csv
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
 credentials, 4 more rows failed than `--max-failed` allows, 5 energy was required and is not
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Attribute(AttributeArgs),
     /// Write the report of a run: one page to send to a colleague
     Report(ReportArgs),
+    /// Write runs as Parquet, CSV or JSON lines, for other tools
+    Export(ExportArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
     /// Say how far off the times, loads and joules are that this machine would measure
@@ -306,6 +309,46 @@ pub(crate) enum ReportFormat {
     Json,
     /// The queries of the page
     Csv,
+}
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct ExportArgs {
+    /// The run directories, finished or not
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// How the tables are written [default: parquet]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<ExportFormat>,
+    /// Where the files go; `-` prints the rows (csv, jsonl) [default: .]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only these columns or groups of them, like timing,*joules; repeat for more
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Leave out prompts, answers, and what may quote them
+    #[arg(long)]
+    pub(crate) no_text: bool,
+    /// Leave out the raw readings of the hardware
+    #[arg(long)]
+    pub(crate) no_readings: bool,
+    /// All runs in one table, with `run` and `model` in front
+    #[arg(long)]
+    pub(crate) together: bool,
+    /// Replace files that are there
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+/// How tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Nested columns, typed and compressed
+    Parquet,
+    /// Flat columns by dotted names, lists as JSON
+    Csv,
+    /// One JSON object a line, nested
+    Jsonl,
 }
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Plot(plot) => commands::plot::run(&plot),
         Command::Attribute(attribute) => commands::attribute::run(&attribute),
         Command::Report(report) => commands::report::run(&report),
+        Command::Export(export) => commands::export::run(&export),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),

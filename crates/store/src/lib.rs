@@ -7,6 +7,7 @@ pub mod attribute;
 pub mod column;
 mod compact;
 pub mod events;
+pub mod export;
 mod features;
 pub mod file;
 mod framing;

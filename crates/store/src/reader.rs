@@ -22,8 +22,10 @@ pub struct Run {
 impl Run {
     /// Opens a run.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        let state = State::read(directory)?;
-        let files: Vec<_> = state.files().map(|name| directory.join(name)).collect();
+        settled(directory, |files| Self::over(directory, files))
+    }
+
+    fn over(directory: &Path, files: Vec<PathBuf>) -> Result<Self, StoreError> {
         let not_a_run = |reason: &str| StoreError::NotARun {
             path: directory.to_owned(),
             reason: reason.to_owned(),
@@ -85,6 +87,14 @@ impl Run {
         })
     }
 
+    /// All data files that the run has now, open: what happens to their names or behind their ends
+    /// from here on does not matter.
+    pub(crate) fn streams(&self) -> Result<Vec<Stream>, StoreError> {
+        settled(&self.directory, |files| {
+            files.iter().map(|path| Stream::open(path)).collect()
+        })
+    }
+
     /// How many rows it has.
     pub fn rows(&self) -> Result<u64, StoreError> {
         self.batches()
@@ -103,6 +113,26 @@ impl Run {
             .into_iter()
             .chain(path.split('.'));
         column_at(batch, steps, path)
+    }
+}
+
+/// A run that ends while it is opened switches to other files, and those that its state named are
+/// gone: then it is asked again.
+fn settled<T>(
+    directory: &Path,
+    open: impl Fn(Vec<PathBuf>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    loop {
+        let files = |state: &State| state.files().map(|name| directory.join(name)).collect();
+        let before: Vec<PathBuf> = files(&State::read(directory)?);
+        let opened = open(before.clone());
+        let is_gone = matches!(
+            &opened,
+            Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound
+        );
+        if !is_gone || before == files(&State::read(directory)?) {
+            return opened;
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
 use crate::{StoreError, file};
 
-const DIRECTORY: &str = "readings";
+pub(crate) const DIRECTORY: &str = "readings";
 const SOURCES: &str = "sources.json";
 const LIVE_FILE: &str = "data-part-00000.arrow";
 

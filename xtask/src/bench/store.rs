@@ -16,13 +16,16 @@ pub(crate) mod once;
 pub(crate) use once::once;
 
 /// What a process does with a run, in its order.
-pub(crate) const PHASES: [(&str, &str); 6] = [
+pub(crate) const PHASES: [(&str, &str); 9] = [
     ("append", "append"),
     ("copy", "yardstick: a plain copy of the data"),
     ("finish", "finish (compact, overview)"),
     ("count", "open and count"),
     ("overview", "open and overview"),
     ("report", "report (open, overview, page)"),
+    ("parquet", "export as Parquet"),
+    ("csv", "export as CSV"),
+    ("jsonl", "export as JSON lines"),
 ];
 
 /// The reports of one size, one per round.
@@ -107,6 +110,9 @@ fn bytes(sizes: &[Size]) -> Table {
             "as committed",
             "compacted",
             "the report, KiB in all",
+            "Parquet",
+            "CSV",
+            "JSON lines",
         ],
     );
     let page = |_: &Size, report: &Value| value(report, "/report_bytes") / 1024.0;
@@ -120,6 +126,9 @@ fn bytes(sizes: &[Size]) -> Table {
             per_row("/committed_bytes"),
             per_row("/compacted_bytes"),
             format!("{:.0}", spread(size, page)),
+            per_row("/parquet/bytes"),
+            per_row("/csv/bytes"),
+            per_row("/jsonl/bytes"),
         ]);
     }
     table

@@ -5,6 +5,7 @@ pub(crate) mod attribute;
 pub(crate) mod calibrate;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod list;
 #[cfg(feature = "engine")]
 pub(crate) mod models;

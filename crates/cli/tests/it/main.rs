@@ -13,6 +13,7 @@ mod datasets;
 #[cfg(feature = "engine")]
 mod embedded;
 mod energy;
+mod export;
 mod failing;
 mod faults;
 mod gpu;

@@ -1,0 +1,233 @@
+//! A run on its way elsewhere: Parquet, CSV or JSON lines, one batch in memory at a time.
+//!
+//! Rows go out as they are, nested. In CSV, and where several runs share a file, the model's name is
+//! no level of the columns' names, so that the same name means the same in every run. What is
+//! written is what was committed when its files were opened: a run may go on meanwhile.
+
+mod choice;
+mod csv;
+mod json;
+mod layout;
+mod packed;
+mod readings;
+mod sheet;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use serde_json::Value;
+
+pub use choice::{Choice, Texts};
+pub use readings::has_readings;
+
+use crate::{Run, StoreError};
+use layout::Layout;
+use sheet::Sheet;
+
+/// How tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Nested columns, typed and compressed.
+    Parquet,
+    /// Flat columns by dotted names, lists as JSON.
+    Csv,
+    /// One object a line, nested.
+    Jsonl,
+}
+
+impl Format {
+    /// How its files' names end.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Csv => "csv",
+            Self::Jsonl => "jsonl",
+        }
+    }
+}
+
+/// A run, and what it is called among others.
+pub struct Labelled {
+    /// What stands in the column `run`.
+    pub label: String,
+    /// The run.
+    pub run: Run,
+}
+
+/// The runs that make up one table.
+#[derive(Clone, Copy)]
+pub enum Runs<'a> {
+    /// One run, as it is.
+    Apart(&'a Labelled),
+    /// All of them, with `run` and `model` in front.
+    Together(&'a [Labelled]),
+}
+
+impl<'a> Runs<'a> {
+    fn all(self) -> &'a [Labelled] {
+        match self {
+            Self::Apart(one) => std::slice::from_ref(one),
+            Self::Together(all) => all,
+        }
+    }
+
+    const fn is_together(self) -> bool {
+        matches!(self, Self::Together(_))
+    }
+}
+
+/// What can go wrong with an export.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A run cannot be read.
+    #[error(transparent)]
+    Run(#[from] StoreError),
+    /// Nobody has such a column.
+    #[error("no column is called `{pattern}`; the nearest are {}", quoted(nearest))]
+    NoColumn {
+        /// What was asked for.
+        pattern: String,
+        /// What there is.
+        nearest: Vec<String>,
+    },
+    /// What was asked for leaves nothing over.
+    #[error("no column is left to export: `--no-text` takes out all that `--columns` names")]
+    NothingLeft,
+    /// The output cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Rows cannot be put into the format.
+    #[error("cannot encode `{}`", path.display())]
+    Encode {
+        /// Where they should go.
+        path: PathBuf,
+        /// What the encoder said.
+        #[source]
+        source: ArrowError,
+    },
+}
+
+fn quoted(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+/// Says whether there is something to export, before anything is written.
+pub fn check(runs: Runs<'_>, choice: &Choice) -> Result<(), ExportError> {
+    Layout::of(runs, choice, Format::Parquet).map(drop)
+}
+
+/// Writes the rows of `runs`; how many there were. `path` is what errors call the output.
+pub fn rows(
+    runs: Runs<'_>,
+    choice: &Choice,
+    format: Format,
+    out: impl Write + Send + 'static,
+    path: &Path,
+) -> Result<u64, ExportError> {
+    let layout = Layout::of(runs, choice, format)?;
+    let about = About::of(runs);
+    let mut table = Table::begin(format, layout.schema(), &about, Box::new(out), path)?;
+    for run in runs.all() {
+        for stream in run.run.streams()? {
+            for batch in stream {
+                let batch =
+                    batch.map_err(StoreError::arrow("read rows of", run.run.directory()))?;
+                table.write(layout.fit(run, &batch))?;
+            }
+        }
+    }
+    table.finish()
+}
+
+/// Writes the raw readings of `runs`, with what their sources are; how many there were.
+pub fn readings(
+    runs: Runs<'_>,
+    format: Format,
+    out: impl Write + Send + 'static,
+    path: &Path,
+) -> Result<u64, ExportError> {
+    let layout = readings::Layout::of(runs);
+    let about = About::of(runs);
+    let mut table = Table::begin(format, layout.schema(), &about, Box::new(out), path)?;
+    for run in runs.all() {
+        let directory = run.run.directory();
+        let Some((streams, sources)) = readings::open(directory)? else {
+            continue;
+        };
+        for batch in streams.into_iter().flatten() {
+            let batch = batch.map_err(StoreError::arrow("read readings of", directory))?;
+            table.write(layout.fit(run, &sources, &batch))?;
+        }
+    }
+    table.finish()
+}
+
+/// What a file says of itself, where its format has a place for it.
+struct About(Vec<(&'static str, String)>);
+
+impl About {
+    fn of(runs: Runs<'_>) -> Self {
+        // No prompt and no reply is in a summary.
+        let summary = |run: &Labelled| run.run.summary().clone();
+        let (key, summary) = match runs {
+            Runs::Apart(one) => ("ipw.summary", summary(one)),
+            Runs::Together(all) => {
+                let summaries = all.iter().map(|run| (run.label.clone(), summary(run)));
+                ("ipw.summaries", Value::Object(summaries.collect()))
+            }
+        };
+        Self(vec![
+            ("ipw.version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("ipw.format_version", crate::FORMAT_VERSION.to_string()),
+            (key, summary.to_string()),
+        ])
+    }
+}
+
+/// One file that is being written.
+struct Table<'a> {
+    sheet: Sheet,
+    rows: u64,
+    path: &'a Path,
+}
+
+impl<'a> Table<'a> {
+    fn begin(
+        format: Format,
+        schema: &SchemaRef,
+        about: &About,
+        out: Box<dyn Write + Send>,
+        path: &'a Path,
+    ) -> Result<Self, ExportError> {
+        let sheet = Sheet::begin(format, schema, about, out).map_err(|fault| fault.at(path))?;
+        Ok(Self {
+            sheet,
+            rows: 0,
+            path,
+        })
+    }
+
+    fn write(&mut self, batch: Result<RecordBatch, ArrowError>) -> Result<(), ExportError> {
+        let written = batch.map_err(sheet::Fault::Encode).and_then(|batch| {
+            self.sheet.write(&batch)?;
+            Ok(batch.num_rows() as u64)
+        });
+        self.rows += written.map_err(|fault| fault.at(self.path))?;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<u64, ExportError> {
+        self.sheet.finish().map_err(|fault| fault.at(self.path))?;
+        Ok(self.rows)
+    }
+}

@@ -106,9 +106,10 @@ fn doubt(doubt: &quality::Note) -> Option<Note> {
 
 /// A figure for the page; `None` for what it draws itself.
 fn drawn(drawing: &Drawing) -> Option<Figure> {
-    let style = Style::new(Mode::Inline).with_prefix(drawing.id);
+    let id = format!("figure-{}", drawing.id.replace('_', "-"));
+    let style = Style::new(Mode::Inline).with_prefix(&id);
     (drawing.id != "timeline").then(|| Figure {
-        id: drawing.id.replace('_', "-"),
+        id,
         title: drawing.title.to_owned(),
         svg: drawing.svg(&style),
         caption: String::new(),

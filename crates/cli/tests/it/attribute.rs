@@ -9,7 +9,7 @@ use ipw_testkit::or_skip;
 use ipw_testkit::sensor::{Defects, PowerTrace};
 use serde_json::{Value, json};
 
-use crate::common::{Place, ipw, rows, said, spawn, summary, wait_until};
+use crate::common::{Place, ipw, no_other_load, rows, said, spawn, summary, wait_until};
 use crate::energy::{Living, paced};
 
 /// Columns that energy makes, and those below the model's metrics.
@@ -48,6 +48,8 @@ fn profile(place: &Place, more: &[&str]) -> Command {
 
 /// A run on a tree with one package.
 fn profiled(place: &Place, more: &[&str]) -> PathBuf {
+    // A sensor or sampler that gets no time leaves live rows without readings that come later.
+    let _alone = no_other_load();
     let _sensor = living(place);
     let said = said(&mut profile(place, more));
     assert_eq!(said.code, Some(0), "{}", said.err);

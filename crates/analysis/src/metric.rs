@@ -150,7 +150,7 @@ pub(crate) struct Sums([f64; SUMS]);
 pub(crate) struct Recipe {
     above: &'static [Sum],
     below: &'static [Sum],
-    /// Without these, a query says nothing to a paired comparison.
+    /// Without these there is no value, and a query says nothing to a paired comparison.
     needs: Sum,
 }
 
@@ -345,7 +345,7 @@ impl Sums {
 }
 
 impl Recipe {
-    /// `None` where a sum below is nothing.
+    /// `None` where a sum below is nothing, or nothing is known: no joules are not nought.
     pub(crate) fn value(&self, sums: &Sums) -> Option<f64> {
         self.made_from(|sum| sums.of(sum))
     }
@@ -357,7 +357,8 @@ impl Recipe {
 
     fn made_from(&self, get: impl Fn(Sum) -> f64) -> Option<f64> {
         let product = |columns: &[Sum]| columns.iter().map(|sum| get(*sum)).product::<f64>();
-        let is_there = self.below.iter().all(|sum| get(*sum) > 0.0);
+        let mut needed = self.below.iter().chain([&self.needs]);
+        let is_there = needed.all(|sum| get(*sum) > 0.0);
         is_there
             .then(|| product(self.above) / product(self.below))
             .and_then(known)
@@ -440,6 +441,21 @@ mod tests {
             is_answered: true,
             is_correct,
             is_good: Some(true),
+        }
+    }
+
+    #[test]
+    fn what_nobody_metered_did_not_cost_nought() {
+        let mut rows = [row("a", 1.0, Some(true)), row("b", 1.0, Some(true))];
+        for row in &mut rows {
+            row.joules = None;
+        }
+        for metric in Metric::ALL {
+            let has_energy = matches!(
+                metric.unit(),
+                Unit::Joules | Unit::Watts | Unit::PerWatt | Unit::PerJoule
+            );
+            assert_eq!(metric.of(&rows).is_none(), has_energy, "{}", metric.name());
         }
     }
 

@@ -1,5 +1,6 @@
 //! The command line, typed as written: no defaults, no logic.
 
+mod compared;
 mod values;
 
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -12,6 +13,7 @@ use ipw_engine::server::guard::HostName;
 use ipw_runner::{Process, Rate, Tolerance};
 use serde::Deserialize;
 
+pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs};
 pub(crate) use values::{IdlePower, KeyValue, Pause, Span, Sweep, json_or_text};
 use values::{table_of_json, table_of_texts};
 
@@ -23,11 +25,13 @@ Examples:
   ipw profile --client openai --model m --param temperature=0 --param max_tokens=128
   ipw show runs/profile_EPYC9654_smollm2_starter
   ipw export runs/profile_EPYC9654_smollm2_starter --format csv
+  ipw compare runs/before runs/after --gate 'joules_per_token<=+3%,accuracy>=-1pp'
+  ipw leaderboard runs -o index.html
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
 credentials, 4 more rows failed than `--max-failed` allows, 5 energy was required and is not
-available, 6 output exists, 7 `ipw calibrate` found a figure out of its bound, 130 interrupted
-(what there is was saved).";
+available, 6 output exists, 7 `ipw calibrate` found a figure out of its bound or the gate of
+`ipw compare` did not hold, 130 interrupted (what there is was saved).";
 
 /// Measure how much correct work an LLM inference service does for its time and energy.
 #[derive(Debug, Parser)]
@@ -60,6 +64,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Write runs as Parquet, CSV or JSON lines, for other tools
     Export(ExportArgs),
+    /// Compare runs with the first of them: differences, how sure they are, gates for CI
+    Compare(CompareArgs),
+    /// Rank all runs below a directory, measured and estimated ones apart
+    Leaderboard(LeaderboardArgs),
     /// Say what measures energy here, how well, and what would measure it better
     Doctor(DoctorArgs),
     /// Say how far off the times, loads and joules are that this machine would measure

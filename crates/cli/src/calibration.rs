@@ -189,7 +189,7 @@ fn read(path: &Path) -> Option<Calibration> {
 }
 
 /// The day of a moment, by Greenwich.
-fn day(unix_seconds: f64) -> String {
+pub(crate) fn day(unix_seconds: f64) -> String {
     /// The last second that a date of four digits has.
     const LAST: Duration = Duration::from_secs(253_402_300_799);
     let since = Duration::try_from_secs_f64(unix_seconds).ok();

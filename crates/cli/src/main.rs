@@ -5,6 +5,7 @@ mod attribution;
 mod calibration;
 mod clients;
 mod commands;
+mod compared;
 mod error;
 mod failures;
 mod grading;
@@ -14,11 +15,14 @@ mod look;
 mod marginal;
 mod next;
 mod observe;
+mod output;
+mod page;
 mod quality;
 mod screen;
 mod settings;
 mod signals;
 mod summary;
+mod written;
 
 use std::process::ExitCode;
 
@@ -39,6 +43,8 @@ fn main() -> ExitCode {
         Command::Attribute(attribute) => commands::attribute::run(&attribute),
         Command::Report(report) => commands::report::run(&report),
         Command::Export(export) => commands::export::run(&export),
+        Command::Compare(compare) => commands::compare::run(&compare),
+        Command::Leaderboard(leaderboard) => commands::leaderboard::run(&leaderboard),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),

@@ -3,9 +3,11 @@
 pub(crate) mod analyze;
 pub(crate) mod attribute;
 pub(crate) mod calibrate;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod leaderboard;
 pub(crate) mod list;
 #[cfg(feature = "engine")]
 pub(crate) mod models;

@@ -9,6 +9,7 @@
 mod attribute;
 mod calibrate;
 mod common;
+mod compare;
 mod datasets;
 #[cfg(feature = "engine")]
 mod embedded;
@@ -20,6 +21,7 @@ mod gpu;
 mod grading;
 mod hostile;
 mod kill;
+mod leaderboard;
 mod llama;
 mod load;
 #[cfg(feature = "engine")]

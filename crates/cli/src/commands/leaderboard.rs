@@ -1,0 +1,65 @@
+//! `ipw leaderboard DIR`: one row for each run below a directory.
+
+mod board;
+mod columns;
+mod filter;
+mod find;
+mod html;
+mod markdown;
+mod submission;
+mod table;
+
+use ipw_analysis::metric::Metric;
+use serde_json::json;
+
+use crate::args::{Format, LeaderboardArgs};
+use crate::compared::metric_named;
+use crate::error::{CliError, Exit};
+use crate::{output, screen};
+
+use board::Board;
+use filter::Filter;
+
+/// Version of the JSON.
+const FORMAT_VERSION: u32 = 1;
+
+pub(crate) fn run(args: &LeaderboardArgs) -> Result<Exit, CliError> {
+    let sort = args.sort.as_deref().map_or(Ok(Metric::Ipw), metric_named);
+    let sort = sort.map_err(CliError::usage)?;
+    let filter = Filter::parse(&args.filter).map_err(CliError::usage)?;
+    let found = find::below(&args.directory).map_err(|error| {
+        CliError::new(Exit::Usage, error).help("name a directory that has runs in it, at any depth")
+    })?;
+    if found.is_empty() {
+        let error = CliError::usage(format!("no run below `{}`", args.directory.display()));
+        return Err(error.help("`ipw profile` makes runs, in `./runs` unless told"));
+    }
+    let board = Board::of(&args.directory, found, sort, &filter);
+    if let Some(path) = &args.submission {
+        let runs = submission::of(&board).map_err(CliError::usage)?;
+        output::put(Some(path), &format!("{runs:#}\n"))?;
+    }
+    let to = args.output.as_deref();
+    output::put(to, &text(&board, Format::of(args.format, to)))?;
+    Ok(Exit::Done)
+}
+
+fn text(board: &Board, format: Format) -> String {
+    match format {
+        Format::Table => table::text(board, screen::width()),
+        Format::Md => markdown::text(board),
+        Format::Html => html::page(board),
+        Format::Json => {
+            let board = json!({
+                "format_version": FORMAT_VERSION,
+                "ipw": env!("CARGO_PKG_VERSION"),
+                "sort": board.sort,
+                "better": board.sort.better(),
+                "sections": board.sections,
+                "not_ranked": board.not_ranked,
+                "filtered_out": board.filtered_out,
+            });
+            format!("{board:#}\n")
+        }
+    }
+}

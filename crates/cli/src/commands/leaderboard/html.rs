@@ -1,0 +1,202 @@
+//! A board as a page of its own: it reads without a script, which only sorts and filters.
+
+use std::fmt::Write as _;
+
+use ipw_analysis::metric::Metric;
+use ipw_plot::{Axis, Caption, Heading, Mode, Origin, Pareto, Quantity, Run, Style, Unit};
+
+use super::board::{Board, Entry, Figure, Section};
+use super::columns::{self, Column};
+use crate::compared::How;
+use crate::page::{document, escape, prose};
+
+const SCRIPT: &str = include_str!("../../../assets/leaderboard.js");
+/// From this ratio of the dearest to the cheapest, a logarithmic axis shows more.
+const WIDE: f64 = 20.0;
+
+pub(super) fn page(board: &Board) -> String {
+    let mut body = String::new();
+    let _ = writeln!(
+        body,
+        "<h1>Leaderboard</h1>\n<p class=\"soft\">{}, ranked by <code>{}</code>. Intervals are of 95 %. Measured and estimated energy, and different datasets, are never ranked together.</p>\n<div id=\"filter\"></div>",
+        board.count(),
+        board.sort.name()
+    );
+    for (place, section) in board.sections.iter().enumerate() {
+        self::section(&mut body, board, section, place);
+    }
+    not_ranked(&mut body, board);
+    document("ipw leaderboard", &body, Some(SCRIPT))
+}
+
+fn section(out: &mut String, board: &Board, section: &Section, place: usize) {
+    let title = escape(&section.title());
+    let _ = writeln!(out, "<section>\n<h2>{title}</h2>");
+    if let Some(figure) = figure(section, place) {
+        let _ = writeln!(out, "<figure>{figure}</figure>");
+    }
+    let _ = writeln!(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table class=\"board\"><caption>The better first</caption><thead><tr>"
+    );
+    let mut columns = columns::with(board.sort);
+    // It stands below the model's name.
+    columns.retain(|column| *column != Column::Run);
+    for column in &columns {
+        let class = if column.is_number() {
+            " class=\"n\""
+        } else {
+            ""
+        };
+        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", column.title());
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for entry in &section.runs {
+        out.push_str("<tr>");
+        for column in &columns {
+            cell(out, *column, entry);
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+    if section.energy.is_estimated() {
+        out.push_str("<p class=\"soft\">~ estimated, not measured</p>\n");
+    }
+    for entry in &section.runs {
+        for mark in &entry.marks {
+            let _ = writeln!(
+                out,
+                "<p class=\"note\"><b>{} {}:</b>{}</p>",
+                Column::Rank.text(entry),
+                escape(&entry.facts.model),
+                prose(mark)
+            );
+        }
+    }
+    out.push_str("</section>\n");
+}
+
+fn cell(out: &mut String, column: Column, entry: &Entry) {
+    let text = escape(&column.text(entry));
+    let value = column
+        .number(entry)
+        .map_or(String::new(), |number| format!(" data-value=\"{number}\""));
+    let small = match column {
+        Column::Model => Some(format!("<code>{}</code>", escape(&entry.place))),
+        Column::Basis => Some(entry.facts.energy.words().to_owned()),
+        _ => column.interval(entry).map(|interval| escape(&interval)),
+    };
+    let small = small.map_or(String::new(), |small| {
+        format!("<span class=\"small\">{small}</span>")
+    });
+    let _ = match column {
+        Column::Model => write!(out, "<th scope=\"row\"{value}>{text}{small}</th>"),
+        _ if column.is_number() => write!(out, "<td class=\"n\"{value}>{text}{small}</td>"),
+        Column::Day => write!(out, "<td class=\"nowrap\"{value}>{text}{small}</td>"),
+        _ => write!(out, "<td{value}>{text}{small}</td>"),
+    };
+}
+
+fn quantity(figure: Figure) -> Option<Quantity> {
+    let value = figure.value?;
+    Some(match figure.ends() {
+        Some((low, high)) => Quantity::within(value, low, high),
+        None => Quantity::exact(value),
+    })
+}
+
+/// Accuracy against what a query costs; `None` unless two runs know both.
+fn figure(section: &Section, place: usize) -> Option<String> {
+    let origin = match section.energy {
+        How::Measured => Origin::Measured,
+        How::Estimated | How::PartlyEstimated => Origin::Estimated,
+        How::Unknown => return None,
+    };
+    let runs: Vec<Run> = section
+        .runs
+        .iter()
+        .filter_map(|entry| {
+            Some(Run {
+                name: match entry.rank {
+                    Some(rank) => format!("{rank} {}", entry.facts.model),
+                    None => entry.facts.model.clone(),
+                },
+                group: entry.facts.hardware.clone().unwrap_or_default(),
+                cost: quantity(entry.figure(Metric::JoulesPerQuery))?,
+                benefit: quantity(entry.figure(Metric::Accuracy))?,
+                origin,
+            })
+        })
+        .collect();
+    if runs.len() < 2 {
+        return None;
+    }
+    let costs = || runs.iter().map(|run| run.cost.value);
+    let least = costs().min_by(f64::total_cmp)?;
+    let most = costs().max_by(f64::total_cmp)?;
+    let x = if least > 0.0 && most / least >= WIDE {
+        Axis::log("Energy per query", Unit::JoulesPerQuery)
+    } else {
+        Axis::linear("Energy per query", Unit::JoulesPerQuery)
+    };
+    let caption = Caption {
+        n: Some(runs.len()),
+        interval: Some("intervals of 95 %".to_owned()),
+        method: Some(section.energy.words().to_owned()),
+        notes: Vec::new(),
+    };
+    let pareto = Pareto {
+        heading: Heading::new(
+            &format!("Accuracy against energy: {}", section.dataset),
+            caption,
+        ),
+        x,
+        y: Axis::linear("Accuracy", Unit::Percent),
+        runs,
+    };
+    let style = Style::new(Mode::Inline).with_prefix(&format!("section{place}"));
+    Some(pareto.svg(&style))
+}
+
+fn not_ranked(out: &mut String, board: &Board) {
+    if !board.not_ranked.is_empty() {
+        out.push_str("<section>\n<h2>Not ranked</h2>\n<ul class=\"findings\">\n");
+        for one in &board.not_ranked {
+            let _ = writeln!(
+                out,
+                "<li><code>{}</code>: {}</li>",
+                escape(&one.directory),
+                prose(&one.reason)
+            );
+        }
+        out.push_str("</ul>\n</section>\n");
+    }
+    if board.filtered_out > 0 {
+        let _ = writeln!(
+            out,
+            "<p class=\"soft\">{} runs left out by a filter.</p>",
+            board.filtered_out
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::board::tests::{board, entry};
+    use super::*;
+
+    #[test]
+    fn names_from_outside_are_texts_on_the_page() {
+        let hostile = "</td><img src=x onerror=alert(1)>";
+        let mut run = entry(hostile, Some(0.3));
+        run.facts.hardware = Some("\"><svg onload=alert(2)>".to_owned());
+        run.marks.push("<b>bold</b>".to_owned());
+        let page = page(&board(vec![run, entry("m", Some(0.2))]));
+        for raw in ["<img", "<svg onload", "<b>bold"] {
+            assert!(!page.contains(raw), "{raw}");
+        }
+        assert!(page.contains("&lt;/td&gt;&lt;img src=x onerror=alert(1)&gt;"));
+        assert_eq!(page.matches("<script>").count(), 1);
+        assert!(!page.contains("NaN") && page.contains("<svg"));
+    }
+}

@@ -1,0 +1,188 @@
+//! A board on a terminal.
+
+use std::fmt::Write as _;
+
+use ipw_analysis::metric::{Better, Metric};
+use ipw_core::text::{excerpt, printable};
+
+use super::board::{Board, Entry, Section};
+use super::columns::{self, Column};
+use crate::written;
+
+/// Cells are not wider than this.
+const WIDEST: usize = 28;
+/// A model's name is not cut below this.
+const LEAST: usize = 12;
+/// Between two columns.
+const GAP: usize = 2;
+/// What goes first where there is little room.
+const SPARED: [Column; 11] = [
+    Column::Day,
+    Column::Basis,
+    Column::Of(Metric::JoulesPerCorrect),
+    Column::Load,
+    Column::Of(Metric::JoulesPerToken),
+    Column::Of(Metric::Ipj),
+    Column::Of(Metric::TokensPerSecond),
+    Column::Queries,
+    Column::Of(Metric::LatencyP50),
+    Column::Hardware,
+    Column::Of(Metric::JoulesPerQuery),
+];
+/// Before which of them a run's place goes, if that tells runs apart.
+const LATE: usize = 8;
+
+pub(super) fn text(board: &Board, width: usize) -> String {
+    let mut out = String::new();
+    let way = match board.sort.better() {
+        Better::Lower => "lowest",
+        Better::Higher => "highest",
+    };
+    let _ = writeln!(
+        out,
+        "{}, ranked by {} ({way} first)",
+        board.count(),
+        board.sort.name()
+    );
+    let layout = Layout::of(board, width);
+    for section in &board.sections {
+        let _ = writeln!(out, "\n{}", section.title());
+        layout.table(&mut out, section);
+        out.push_str(&marks(section, width));
+    }
+    if !board.not_ranked.is_empty() {
+        let _ = writeln!(out, "\nNot ranked:");
+    }
+    for one in &board.not_ranked {
+        let line = format!("{}: {}", one.directory, one.reason);
+        let _ = writeln!(
+            out,
+            "  {}",
+            written::wrapped(&line, width.max(40) - 2, "    ")
+        );
+    }
+    if board.filtered_out > 0 {
+        let _ = writeln!(out, "\n{} left out by `--filter`", board.filtered_out);
+    }
+    out
+}
+
+/// Columns with their widths, the gap behind each included; the same for all sections.
+struct Layout {
+    columns: Vec<(Column, usize)>,
+}
+
+impl Layout {
+    fn of(board: &Board, width: usize) -> Self {
+        let mut columns: Vec<(Column, usize)> = columns::with(board.sort)
+            .into_iter()
+            .map(|column| (column, widest(board, column)))
+            .collect();
+        let mut spared = SPARED.to_vec();
+        // Where it alone tells runs apart, it stays longer.
+        let place = if board.has_twins() { LATE } else { 0 };
+        spared.insert(place, Column::Run);
+        spared.retain(|one| *one != Column::Of(board.sort));
+        for one in spared {
+            if columns.iter().map(|(_, width)| width).sum::<usize>() <= width + GAP {
+                break;
+            }
+            columns.retain(|(column, _)| *column != one);
+        }
+        let used: usize = columns.iter().map(|(_, width)| width).sum();
+        let beyond = used.saturating_sub(width + GAP);
+        for (column, width) in &mut columns {
+            if *column == Column::Model {
+                *width = width.saturating_sub(beyond).max(LEAST + GAP);
+            }
+        }
+        Self { columns }
+    }
+
+    fn table(&self, out: &mut String, section: &Section) {
+        self.line(out, |column| column.title().to_owned());
+        for entry in &section.runs {
+            self.line(out, |column| shown(column, entry));
+        }
+        if section.energy.is_estimated() {
+            out.push_str("~ estimated, not measured\n");
+        }
+    }
+
+    fn line(&self, out: &mut String, text: impl Fn(Column) -> String) {
+        let mut line = String::new();
+        for (column, width) in &self.columns {
+            let room = width - GAP;
+            let mut cell = text(*column);
+            if cell.chars().count() > room {
+                cell = excerpt(&cell, room - 1);
+            }
+            let _ = if column.is_number() {
+                write!(line, "{cell:>room$}  ")
+            } else {
+                write!(line, "{cell:<room$}  ")
+            };
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// Width of a column, with the gap behind it.
+fn widest(board: &Board, column: Column) -> usize {
+    let runs = board.sections.iter().flat_map(|section| &section.runs);
+    let cells = runs.map(|entry| shown(column, entry).chars().count());
+    cells.max().unwrap_or(0).max(column.title().chars().count()) + GAP
+}
+
+/// What stands in a cell; a run with something to bear in mind is marked.
+fn shown(column: Column, entry: &Entry) -> String {
+    let text = cell(&column.text(entry));
+    if column == Column::Model && !entry.marks.is_empty() {
+        format!("{text} !")
+    } else {
+        text
+    }
+}
+
+fn cell(text: &str) -> String {
+    excerpt(&printable(text), WIDEST)
+}
+
+fn marks(section: &Section, width: usize) -> String {
+    let mut out = String::new();
+    for entry in &section.runs {
+        for mark in &entry.marks {
+            let rank = Column::Rank.text(entry);
+            let line = format!("! {rank} {}: {mark}", cell(&entry.facts.model));
+            let _ = writeln!(
+                out,
+                "{}",
+                written::wrapped(&printable(&line), width.max(40), "  ")
+            );
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::board::tests::{board, entry};
+    use super::*;
+
+    #[test]
+    fn a_board_fits_the_terminal_and_says_what_is_not_ranked() {
+        let mut marked = entry("a-model-with-a-rather-long-name-indeed", Some(0.3));
+        marked.marks.push("others used the machine".to_owned());
+        let board = board(vec![marked, entry("small", Some(0.1))]);
+        for width in [40, 60, 80, 200] {
+            let text = text(&board, width);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width), "{width}: {text}");
+            assert!(text.contains("runs/broken: it has no rows"), "{text}");
+            assert!(text.contains("others used"), "{text}");
+            assert!(text.contains("IPW") && text.contains("accuracy"), "{text}");
+        }
+        assert!(text(&board, 200).contains("tokens/s"));
+        assert!(!text(&board, 60).contains("tokens/s"));
+    }
+}

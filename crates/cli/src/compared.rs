@@ -1,0 +1,313 @@
+//! Runs as they are compared: their rows, and what must be alike for a comparison to be fair.
+//!
+//! A run is read in one pass. What stays in memory is a few numbers a row and each query's id.
+
+mod facts;
+mod fairness;
+
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+
+use ipw_analysis::metric::{Metric, Row, Unit};
+use ipw_core::nearest::nearest;
+use ipw_store::{QueryRow, Run, StoreError};
+
+pub(crate) use facts::{Facts, How};
+pub(crate) use fairness::{Doubt, Level, Named, Part, unfair};
+
+/// Hexadecimal digits of a prompt's fingerprint before the query's id.
+const FINGERPRINT: usize = 16;
+
+/// A run that was read.
+pub(crate) struct Compared {
+    pub(crate) facts: Facts,
+    /// Fingerprint of the prompt and id: a query is the same only if both are.
+    keys: Vec<String>,
+    subjects: Vec<String>,
+    lines: Vec<Line>,
+}
+
+/// One row.
+struct Line {
+    key: usize,
+    subject: Option<usize>,
+    input_tokens: Option<u64>,
+    row: Row<'static>,
+}
+
+/// A row with its input tokens.
+pub(crate) type WithInput<'a> = (Row<'a>, Option<u64>);
+
+/// How far the queries of two runs are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Overlap {
+    /// Queries of A.
+    pub(crate) a: u64,
+    /// Queries of B.
+    pub(crate) b: u64,
+    /// Queries in both, with the same id and the same prompt.
+    pub(crate) common: u64,
+    /// Ids in both whose prompts differ.
+    pub(crate) same_id_other_prompt: u64,
+}
+
+impl Compared {
+    /// Reads a run.
+    pub(crate) fn read(run: &Run) -> Result<Self, StoreError> {
+        let mut reading = Reading::default();
+        run.for_each_query(|row| reading.add(row))?;
+        let facts = Facts::of(run, reading.seen())?;
+        Ok(Self {
+            facts,
+            keys: reading.keys,
+            subjects: reading.subjects,
+            lines: reading.lines,
+        })
+    }
+
+    /// Opens and reads a run.
+    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
+        Self::read(&Run::open(directory)?)
+    }
+
+    /// Its rows, as metrics are made from them.
+    pub(crate) fn rows(&self) -> Vec<Row<'_>> {
+        let row = |line: &Line| Row {
+            query: &self.keys[line.key],
+            ..line.row
+        };
+        self.lines.iter().map(row).collect()
+    }
+
+    /// Rows by subject, in the order in which subjects first came, with the input tokens of each.
+    pub(crate) fn by_subject(&self) -> Vec<(Option<&str>, Vec<WithInput<'_>>)> {
+        let mut groups: Vec<(Option<&str>, Vec<_>)> = Vec::new();
+        for line in &self.lines {
+            let subject = line.subject.map(|place| self.subjects[place].as_str());
+            let row = (line.row, line.input_tokens);
+            match groups.iter_mut().find(|(name, _)| *name == subject) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((subject, vec![row])),
+            }
+        }
+        groups
+    }
+
+    /// What tells one set of queries from another: how many, and a sum over all of them.
+    pub(crate) fn queries(&self) -> (usize, u64) {
+        let sum = self.keys.iter().map(|key| fingerprint(key));
+        (self.keys.len(), sum.fold(0, u64::wrapping_add))
+    }
+
+    fn overlap(&self, other: &Self) -> Overlap {
+        let ours: HashSet<&str> = self.keys.iter().map(String::as_str).collect();
+        let ids: HashSet<&str> = self.keys.iter().map(|key| id(key)).collect();
+        let both = |key: &&String| ours.contains(key.as_str());
+        let clash = |key: &&String| !both(key) && ids.contains(id(key));
+        Overlap {
+            a: self.keys.len() as u64,
+            b: other.keys.len() as u64,
+            common: other.keys.iter().filter(both).count() as u64,
+            same_id_other_prompt: other.keys.iter().filter(clash).count() as u64,
+        }
+    }
+}
+
+fn id(key: &str) -> &str {
+    key.get(FINGERPRINT..).unwrap_or_default()
+}
+
+/// Fixed within a build, which is all that is asked of it: it is never written.
+fn fingerprint(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What the rows say beside their numbers.
+#[derive(Debug, Default)]
+struct Seen {
+    rows: u64,
+    queries: u64,
+    failed: u64,
+    basis: BTreeSet<String>,
+    methods: BTreeSet<String>,
+}
+
+/// A run while it is being read.
+#[derive(Default)]
+struct Reading {
+    keys: Vec<String>,
+    places: HashMap<String, usize>,
+    subjects: Vec<String>,
+    lines: Vec<Line>,
+    failed: u64,
+    basis: BTreeSet<String>,
+    methods: BTreeSet<String>,
+}
+
+impl Reading {
+    fn add(&mut self, row: &QueryRow<'_>) {
+        self.failed += u64::from(!row.is_answered);
+        let key = format!("{:016x}{}", fingerprint(row.problem), row.id);
+        let key = match self.places.entry(key) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.keys.push(new.key().clone());
+                *new.insert(self.keys.len() - 1)
+            }
+        };
+        let subject = row.subject.map(|subject| self.subject(subject));
+        if row.energy.joules.is_some() {
+            self.energy(row);
+        }
+        self.lines.push(Line {
+            key,
+            subject,
+            input_tokens: row.input_tokens,
+            row: numbers(row),
+        });
+    }
+
+    fn subject(&mut self, subject: &str) -> usize {
+        let known = self.subjects.iter().position(|name| name == subject);
+        known.unwrap_or_else(|| {
+            self.subjects.push(subject.to_owned());
+            self.subjects.len() - 1
+        })
+    }
+
+    fn energy(&mut self, row: &QueryRow<'_>) {
+        let basis = row.energy.basis.unwrap_or_default();
+        if !self.basis.contains(basis) {
+            self.basis.insert(basis.to_owned());
+        }
+        let is_estimate = is_estimated(basis);
+        for share in row.shares.iter().filter(|share| share.joules.is_some()) {
+            // An estimate beside a measured basis is shown, not counted.
+            let counts = is_estimate || share.method != "estimated";
+            if counts && !self.methods.contains(share.method) {
+                self.methods.insert(share.method.to_owned());
+            }
+        }
+    }
+
+    fn seen(&mut self) -> Seen {
+        Seen {
+            rows: self.lines.len() as u64,
+            queries: self.keys.len() as u64,
+            failed: self.failed,
+            basis: std::mem::take(&mut self.basis),
+            methods: std::mem::take(&mut self.methods),
+        }
+    }
+}
+
+/// Whether a basis is an estimate's.
+fn is_estimated(basis: &str) -> bool {
+    basis.ends_with("estimated")
+}
+
+/// The numbers of a row. Times count from the planned send: a service that stalls cannot hide
+/// behind queries that wait here.
+fn numbers(row: &QueryRow<'_>) -> Row<'static> {
+    let at = row.instants;
+    let between = |from: Option<f64>, to: Option<f64>| Some(to? - from?);
+    Row {
+        query: "",
+        joules: row.energy.joules,
+        seconds: between(at.start, at.end),
+        total_tokens: row
+            .input_tokens
+            .zip(row.output_tokens)
+            .map(|(input, output)| input + output),
+        output_tokens: row.output_tokens,
+        first_token: between(at.due, at.first_token).or(row.first_token_seconds),
+        latency: row.planned_seconds.or(row.total_seconds),
+        is_answered: row.is_answered,
+        is_correct: row.is_correct,
+        is_good: row.is_slo_met,
+    }
+}
+
+/// Whether a metric has energy in it.
+pub(crate) const fn has_energy(metric: Metric) -> bool {
+    matches!(
+        metric.unit(),
+        Unit::Joules | Unit::Watts | Unit::PerWatt | Unit::PerJoule
+    )
+}
+
+/// The metric of this name.
+pub(crate) fn metric_named(name: &str) -> Result<Metric, String> {
+    let is_meant = |metric: &Metric| metric.name().eq_ignore_ascii_case(name.trim());
+    Metric::ALL.into_iter().find(is_meant).ok_or_else(|| {
+        let known = Metric::ALL.map(|metric| format!("`{}`", metric.name()));
+        let meant = nearest(name, Metric::ALL.map(Metric::name))
+            .map_or(String::new(), |name| format!("did you mean `{name}`? "));
+        format!(
+            "`{name}` is no metric\nhelp: {meant}known are {}",
+            known.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(queries: &[(&str, &str)]) -> Compared {
+        let keys = queries
+            .iter()
+            .map(|(id, prompt)| format!("{:016x}{id}", fingerprint(prompt)));
+        Compared {
+            facts: Facts::default(),
+            keys: keys.collect(),
+            subjects: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_query_is_the_same_only_if_its_prompt_is() {
+        let a = compared(&[("0", "one"), ("1", "two"), ("2", "three")]);
+        let b = compared(&[("1", "two"), ("2", "another"), ("3", "four")]);
+        let found = a.overlap(&b);
+        let wanted = Overlap {
+            a: 3,
+            b: 3,
+            common: 1,
+            same_id_other_prompt: 1,
+        };
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn a_set_of_queries_is_known_in_any_order() {
+        let a = compared(&[("0", "one"), ("1", "two")]);
+        let b = compared(&[("1", "two"), ("0", "one")]);
+        assert_eq!(a.queries(), b.queries());
+        assert_ne!(a.queries(), compared(&[("0", "one")]).queries());
+        assert_ne!(
+            a.queries(),
+            compared(&[("0", "two"), ("1", "one")]).queries()
+        );
+    }
+
+    #[test]
+    fn a_mistyped_metric_is_told_with_the_nearest() {
+        assert_eq!(metric_named("IPW"), Ok(Metric::Ipw));
+        let wrong = metric_named("acuracy").unwrap_err();
+        assert!(wrong.contains("did you mean `accuracy`?"), "{wrong}");
+        assert!(wrong.contains("`joules_per_token`"), "{wrong}");
+    }
+
+    #[test]
+    fn energy_is_in_six_of_the_metrics() {
+        let with: Vec<_> = Metric::ALL.into_iter().filter(|m| has_energy(*m)).collect();
+        assert_eq!(with.len(), 6, "{with:?}");
+        assert!(!has_energy(Metric::Accuracy) && has_energy(Metric::Ipw));
+    }
+}

@@ -1,0 +1,257 @@
+//! What a run says of itself that a comparison depends on. Whatever an older version, or a run
+//! that was killed, does not say is `None`.
+
+use ipw_core::text::printable;
+use ipw_store::{Overview, Run, StoreError};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Seen, is_estimated};
+use crate::quality;
+
+/// How a run's energy came about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum How {
+    /// By counters or sensors.
+    Measured,
+    /// In some rows by them, in others by a model.
+    PartlyEstimated,
+    /// By a model of the hardware.
+    Estimated,
+    /// There is none.
+    #[default]
+    Unknown,
+}
+
+impl How {
+    /// In words.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::PartlyEstimated => "partly estimated",
+            Self::Estimated => "estimated",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether an estimate is in it.
+    pub(crate) const fn is_estimated(self) -> bool {
+        matches!(self, Self::Estimated | Self::PartlyEstimated)
+    }
+}
+
+/// A doubt about one run's numbers, as its summary has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Remark {
+    /// What kind: an id of `quality[]` in `summary.json`.
+    pub(crate) id: String,
+    /// What was found.
+    pub(crate) finding: String,
+    /// What to do about it.
+    pub(crate) advice: String,
+}
+
+/// What a run says of itself.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Facts {
+    /// Where it lies, as it was named.
+    pub(crate) directory: String,
+    pub(crate) model: String,
+    /// Id of the dataset.
+    pub(crate) dataset: Option<String>,
+    pub(crate) dataset_name: Option<String>,
+    pub(crate) hardware: Option<String>,
+    /// `complete`, or why its numbers are not all there.
+    pub(crate) status: Option<String>,
+    pub(crate) reason: Option<String>,
+    /// When it began: seconds since the Unix epoch.
+    pub(crate) started_at: Option<f64>,
+    pub(crate) rows: u64,
+    /// Queries that differ: one asked twice counts once.
+    pub(crate) queries: u64,
+    /// Rows without an answer.
+    pub(crate) failed: u64,
+    /// How queries were sent.
+    pub(crate) load: Option<String>,
+    /// Generation parameters, and the system's text.
+    pub(crate) generation: Option<Value>,
+    pub(crate) energy: How,
+    /// What the joules are made from; several where rows differ.
+    pub(crate) basis: Vec<String>,
+    /// `counter`, `integrated`, `estimated`.
+    pub(crate) methods: Vec<String>,
+    /// Rows whose tokens were counted by chunks, as the service gave no usage.
+    pub(crate) rows_counted_by_chunks: Option<u64>,
+    /// Version of ipw.
+    pub(crate) ipw: Option<String>,
+    /// Whether `ipw calibrate` found everything within its bounds; `None` where it never ran.
+    pub(crate) calibration_passed: Option<bool>,
+    /// Doubts about its numbers.
+    pub(crate) notes: Vec<Remark>,
+}
+
+impl Facts {
+    pub(super) fn of(run: &Run, seen: Seen) -> Result<Self, StoreError> {
+        let summary = run.summary();
+        let text = |pointer: &str| {
+            let text = summary.pointer(pointer).and_then(Value::as_str);
+            text.map(printable).filter(|text| !text.trim().is_empty())
+        };
+        Ok(Self {
+            directory: run.directory().display().to_string(),
+            model: printable(run.model()),
+            dataset: text("/dataset"),
+            dataset_name: text("/dataset_name"),
+            hardware: text("/hardware_label"),
+            status: text("/status"),
+            reason: text("/reason"),
+            started_at: started(summary),
+            rows: seen.rows,
+            queries: seen.queries,
+            failed: seen.failed,
+            load: text("/load/load"),
+            generation: generation(run),
+            energy: how(&seen),
+            basis: seen.basis.into_iter().collect(),
+            methods: seen.methods.into_iter().collect(),
+            rows_counted_by_chunks: summary
+                .pointer("/overview/tokens/rows_counted_by_chunks")
+                .and_then(Value::as_u64),
+            ipw: text("/versions/ipw"),
+            calibration_passed: summary
+                .pointer("/calibration/passed")
+                .and_then(Value::as_bool),
+            notes: notes(run)?,
+        })
+    }
+
+    /// Whether all queries were sent.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.status.as_deref() == Some("complete")
+    }
+
+    /// Why it is not complete, in words.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        if self.is_complete() {
+            return None;
+        }
+        let rows = self.rows;
+        let status = self.status.as_deref().unwrap_or("of unknown status");
+        Some(match (status, &self.reason) {
+            ("running", _) => format!("still running, or killed: {rows} rows so far"),
+            (status, Some(reason)) => format!("{status}: {reason} ({rows} rows)"),
+            (status, None) => format!("{status} ({rows} rows)"),
+        })
+    }
+
+    /// The dataset as people call it.
+    pub(crate) fn dataset_label(&self) -> &str {
+        let name = self.dataset_name.as_deref().or(self.dataset.as_deref());
+        name.unwrap_or("unknown dataset")
+    }
+
+    /// The basis in one text; `None` without energy.
+    pub(crate) fn basis_label(&self) -> Option<String> {
+        (!self.basis.is_empty()).then(|| self.basis.join(", "))
+    }
+}
+
+fn how(seen: &Seen) -> How {
+    let estimated = seen.basis.iter().filter(|basis| is_estimated(basis));
+    match (estimated.count(), seen.basis.len()) {
+        (_, 0) => How::Unknown,
+        (0, _) => How::Measured,
+        (some, all) if some < all => How::PartlyEstimated,
+        _ => How::Estimated,
+    }
+}
+
+fn started(summary: &Value) -> Option<f64> {
+    let nanos = summary.pointer("/parts/0/unix_nanos");
+    let nanos = nanos.and_then(Value::as_f64).map(|nanos| nanos / 1e9);
+    nanos.or_else(|| summary.get("generated_at")?.as_f64())
+}
+
+/// From the plan, which has the system's text too; else from the original's configuration.
+fn generation(run: &Run) -> Option<Value> {
+    let plan = std::fs::read_to_string(run.directory().join("plan.toml")).ok();
+    let plan: Option<toml::Table> = plan.and_then(|text| text.parse().ok());
+    let of_plan = plan.and_then(|mut plan| serde_json::to_value(plan.remove("generation")?).ok());
+    of_plan.or_else(|| {
+        let parameters = run
+            .summary()
+            .pointer("/profiler_config/additional_parameters")?;
+        Some(serde_json::json!({ "parameters": parameters }))
+    })
+}
+
+/// As the summary has them; a run that says nothing is looked at again.
+fn notes(run: &Run) -> Result<Vec<Remark>, StoreError> {
+    let summary = run.summary();
+    let stored = summary.get("quality").and_then(Value::as_array).cloned();
+    let notes = if let Some(notes) = stored {
+        notes
+    } else {
+        let part = |key: &str| summary.get(key).unwrap_or(&Value::Null);
+        let overview = Overview::of(run)?;
+        let found = quality::notes(&overview, part("telemetry"), part("load"));
+        let found = found.iter().map(serde_json::to_value);
+        found.filter_map(Result::ok).collect()
+    };
+    Ok(notes.iter().filter_map(remark).collect())
+}
+
+fn remark(note: &Value) -> Option<Remark> {
+    let text = |key: &str| note.get(key)?.as_str().map(printable);
+    Some(Remark {
+        id: text("id")?,
+        finding: text("finding")?,
+        advice: text("advice")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn seen(basis: &[&str]) -> Seen {
+        let basis: BTreeSet<String> = basis.iter().map(|&basis| basis.to_owned()).collect();
+        Seen {
+            basis,
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn one_estimated_row_is_not_measured() {
+        assert_eq!(how(&seen(&[])), How::Unknown);
+        assert_eq!(how(&seen(&["cpu", "gpu+cpu"])), How::Measured);
+        assert_eq!(how(&seen(&["cpu_estimated"])), How::Estimated);
+        assert_eq!(how(&seen(&["cpu", "cpu_estimated"])), How::PartlyEstimated);
+        assert!(How::PartlyEstimated.is_estimated() && !How::Measured.is_estimated());
+    }
+
+    #[test]
+    fn an_unfinished_run_says_why() {
+        let mut facts = Facts {
+            rows: 7,
+            status: Some("running".to_owned()),
+            ..Facts::default()
+        };
+        assert_eq!(
+            facts.unfinished().as_deref(),
+            Some("still running, or killed: 7 rows so far")
+        );
+        facts.status = Some("interrupted".to_owned());
+        facts.reason = Some("Ctrl-C".to_owned());
+        assert_eq!(
+            facts.unfinished().as_deref(),
+            Some("interrupted: Ctrl-C (7 rows)")
+        );
+        facts.status = Some("complete".to_owned());
+        assert_eq!(facts.unfinished(), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! Where findings go: standard output, or a file.
+
+use std::path::Path;
+
+use anyhow::Context;
+use ipw_core::text::printable;
+use ipw_store::file;
+
+use crate::error::CliError;
+use crate::screen;
+
+/// Whether this is standard output.
+pub(crate) fn is_standard(output: Option<&Path>) -> bool {
+    output.is_none_or(|path| path.as_os_str() == "-")
+}
+
+/// Puts the text where it was asked for, and says where that is.
+pub(crate) fn put(output: Option<&Path>, text: &str) -> Result<(), CliError> {
+    match output.filter(|_| !is_standard(output)) {
+        None => screen::print(text),
+        Some(path) => {
+            write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
+            screen::talk(&printable(&path.display().to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// A file is replaced as a whole; a device or a pipe is written to.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    if is_special {
+        Ok(std::fs::write(path, text)?)
+    } else {
+        Ok(file::replace(path, text.as_bytes(), false)?)
+    }
+}

@@ -24,6 +24,7 @@ mod kill;
 mod leaderboard;
 mod llama;
 mod load;
+mod look;
 #[cfg(feature = "engine")]
 mod models;
 mod night;

@@ -1,0 +1,163 @@
+//! `ipw analyze` and `ipw plot`: every analysis and every figure of a real run, of one without
+//! rows, and of one that was cut off.
+
+use std::path::{Path, PathBuf};
+
+use ipw_reference::Script;
+use serde_json::Value;
+
+use crate::common::{Place, Said, ipw, said};
+
+const ANALYSES: [&str; 7] = [
+    "regression",
+    "latency",
+    "energy",
+    "efficiency",
+    "timeline",
+    "quality",
+    "outliers",
+];
+
+fn profiled(place: &Place) -> PathBuf {
+    let told = said(&mut place.profile(&["--max-queries", "24", "--dataset", "starter"]));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    place.run()
+}
+
+fn look(command: &str, run: &Path, more: &[&str]) -> Said {
+    said(ipw().arg(command).arg(run).args(more))
+}
+
+fn found(run: &Path, id: &str) -> Value {
+    let path = run.join("analysis").join(format!("{id}.json"));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn every_analysis_is_written_and_says_what_the_rows_say() {
+    let place = Place::new(|_| Script::words(8));
+    let run = profiled(&place);
+    let told = look("analyze", &run, &[]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    for id in ANALYSES {
+        let found = found(&run, id);
+        assert_eq!(found["analysis"], id);
+        assert_eq!(found["summary"]["rows"], 24, "{id}");
+        assert!(told.out.contains(&format!("{id}: ")), "{}", told.out);
+    }
+    let regression = found(&run, "regression");
+    assert_eq!(regression["summary"]["total_samples"], 24);
+    let fits = regression["data"]["regressions"].as_object().unwrap();
+    let names: Vec<_> = fits.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "input_tokens_vs_ttft",
+            "total_tokens_vs_energy",
+            "total_tokens_vs_latency",
+            "total_tokens_vs_power",
+            "total_tokens_vs_power_log"
+        ]
+    );
+    for key in ["count", "slope", "intercept", "r2", "avg_y"] {
+        assert!(fits["total_tokens_vs_latency"].get(key).is_some(), "{key}");
+    }
+    let latency = found(&run, "latency");
+    let total = &latency["data"]["total_seconds"]["sent"];
+    assert_eq!(total["count"], 24);
+    let summary = crate::common::summary(&run);
+    let stored = &summary["load"]["latency"]["total_seconds"]["sent"];
+    assert_eq!(total["p50"], stored["p50"]);
+    let timeline = found(&run, "timeline");
+    assert!(timeline["data"]["seconds"].as_f64().unwrap() > 0.0);
+
+    let json = look("analyze", &run, &["--analysis", "outliers", "--json"]);
+    let all: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(all[0]["analysis"], "outliers");
+    assert_eq!(all.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_asked_wrongly_names_what_there_is() {
+    let place = Place::new(|_| Script::words(3));
+    let run = profiled(&place);
+    for (command, more, words) in [
+        ("analyze", ["--analysis", "latencies"], "`latency` is near"),
+        ("analyze", ["--option", "most"], "has no `=`"),
+        ("analyze", ["--option", "must=3"], "`most` is near"),
+        ("analyze", ["--option", "most=few"], "no whole number"),
+        ("plot", ["--plot", "timelines"], "`timeline` is near"),
+    ] {
+        let told = look(command, &run, &more);
+        assert_eq!(told.code, Some(2), "{more:?}: {}", told.err);
+        assert!(told.err.contains(words), "{words}: {}", told.err);
+    }
+    for command in ["analyze", "plot"] {
+        let told = look(command, place.path(), &[]);
+        assert_eq!(told.code, Some(2), "{}", told.err);
+        assert!(told.err.contains("ipw profile"), "{}", told.err);
+    }
+}
+
+#[test]
+fn every_figure_with_something_in_it_is_drawn() {
+    let place = Place::new(|_| Script::words(8));
+    let run = profiled(&place);
+    let told = look("plot", &run, &[]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    for id in [
+        "ttft",
+        "latency",
+        "energy",
+        "power",
+        "completion_tokens_kde",
+        "timeline",
+        "latency_ecdf",
+        "subjects",
+    ] {
+        let plots = run.join("plots");
+        let svg = std::fs::read_to_string(plots.join(format!("{id}.svg"))).unwrap();
+        assert!(svg.starts_with("<svg"), "{id}");
+        assert!(
+            svg.contains("<title") && svg.contains("reference on "),
+            "{id}"
+        );
+        let png = std::fs::read(plots.join(format!("{id}.png"))).unwrap();
+        assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n", "{id}");
+    }
+    let elsewhere = place.path().join("elsewhere");
+    let more = ["--plot", "ttft", "--format", "svg", "-o"];
+    let told = said(ipw().arg("plot").arg(&run).args(more).arg(&elsewhere));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let names: Vec<_> = std::fs::read_dir(&elsewhere)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["ttft.svg"]);
+}
+
+#[test]
+fn a_run_without_rows_or_without_its_readings_is_looked_at_all_the_same() {
+    let place = Place::new(|_| Script::words(3));
+    let empty = place.path().join("empty.jsonl");
+    std::fs::write(&empty, "").unwrap();
+    let told = said(&mut place.profile(&["--dataset", empty.to_str().unwrap()]));
+    assert_eq!(told.code, Some(1), "{}", told.err);
+    let mut looked = 0;
+    for entry in std::fs::read_dir(place.runs()).into_iter().flatten() {
+        let run = entry.unwrap().path();
+        for command in ["analyze", "plot", "report"] {
+            let told = look(command, &run, &[]);
+            assert_eq!(told.code, Some(0), "{command}: {}", told.err);
+            looked += 1;
+        }
+    }
+    let run = profiled(&place);
+    std::fs::remove_dir_all(run.join("readings")).unwrap();
+    for command in ["analyze", "plot", "report"] {
+        let told = look(command, &run, &[]);
+        assert_eq!(told.code, Some(0), "{command}: {}", told.err);
+        looked += 1;
+    }
+    assert!(looked >= 3, "{looked}");
+}

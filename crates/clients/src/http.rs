@@ -1,4 +1,4 @@
-//! The timed HTTP path (design D2): hyper on our own connector and an I/O wrapper that stamps.
+//! The timed HTTP path (design D2): HTTP/1.1 as far as an inference service needs it, with stamps.
 //!
 //! No redirect, no proxy, no decompression, no retry, with one exception: a *reused* connection
 //! that turns out dead before any byte of the reply came is replaced by a fresh one, once, and
@@ -6,22 +6,19 @@
 
 mod connect;
 mod connection;
-mod timed;
+mod framing;
+mod head;
 mod url;
 
 pub(crate) use connect::Connector;
 pub(crate) use connection::{Body, Connection};
+pub(crate) use head::{Head, Status};
 pub use url::BaseUrl;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Response;
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::time::Clock;
-
-use timed::Stamps;
 
 /// What the transport says when it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,9 +37,6 @@ impl HttpError {
     }
 }
 
-/// A request that can be sent a second time.
-pub(crate) type HttpRequest = hyper::Request<Full<Bytes>>;
-
 /// Connections to one service.
 pub(crate) struct Pool {
     connector: Connector,
@@ -52,21 +46,8 @@ pub(crate) struct Pool {
 
 /// A reply whose head has come, with the connection that its body comes on.
 pub(crate) struct Answered {
-    pub(crate) response: Response<()>,
+    pub(crate) head: Head,
     pub(crate) body: Body,
-}
-
-/// Copies the stamps into the timing when it goes, also when the exchange is dropped half way.
-struct CopyStamps<'a> {
-    stamps: Arc<Stamps>,
-    timing: &'a mut Timing,
-}
-
-impl Drop for CopyStamps<'_> {
-    fn drop(&mut self) {
-        self.timing.sent = self.stamps.first_write();
-        self.timing.first_byte = self.stamps.first_read();
-    }
 }
 
 impl Pool {
@@ -82,14 +63,14 @@ impl Pool {
     /// as things happen, so that they are true also when this is dropped half way.
     pub(crate) async fn send(
         &self,
-        request: HttpRequest,
+        request: &[u8],
         timing: &mut Timing,
         exchange: &mut Exchange,
     ) -> Result<Answered, HttpError> {
         exchange.connections_replaced = Some(0);
         if let Some(connection) = self.reusable().await {
             exchange.connection_reused = Some(true);
-            match self.on(connection, request.clone(), timing, exchange).await {
+            match on(connection, request, timing, exchange).await {
                 Err(error) if error.failure == Failure::Reset => {
                     exchange.connections_replaced = Some(1);
                     timing.sent = None;
@@ -101,28 +82,7 @@ impl Pool {
         let connection = self.connector.connect(&self.clock).await?;
         timing.connected = Some(self.clock.now());
         exchange.connection_reused = Some(false);
-        self.on(connection, request, timing, exchange).await
-    }
-
-    async fn on(
-        &self,
-        mut connection: Connection,
-        request: HttpRequest,
-        timing: &mut Timing,
-        exchange: &mut Exchange,
-    ) -> Result<Answered, HttpError> {
-        let stamps = Arc::clone(connection.stamps());
-        stamps.arm();
-        let copying = CopyStamps { stamps, timing };
-        let response = connection.exchange(request).await;
-        drop(copying);
-        let (parts, body) = response?.into_parts();
-        exchange.status = Some(parts.status.as_u16());
-        let body = Body::new(body, connection);
-        Ok(Answered {
-            response: Response::from_parts(parts, ()),
-            body,
-        })
+        on(connection, request, timing, exchange).await
     }
 
     /// Opens connections until so many are idle; gives up at the first that cannot be had.
@@ -164,4 +124,17 @@ impl Pool {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Sends `request` on this connection.
+async fn on(
+    mut connection: Connection,
+    request: &[u8],
+    timing: &mut Timing,
+    exchange: &mut Exchange,
+) -> Result<Answered, HttpError> {
+    let mut head = connection.exchange(request, timing).await?;
+    exchange.status = Some(head.status.code);
+    let body = Body::new(&mut head, connection);
+    Ok(Answered { head, body })
 }

@@ -8,7 +8,6 @@ mod wire;
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
 use ipw_core::nearest::nearest_few;
 use ipw_core::reply::Reply;
 use ipw_core::time::Clock;
@@ -52,7 +51,7 @@ impl Ollama {
 
     async fn check(&self) -> Result<(), NotReady> {
         let status = self.service.check("/api/version").await?;
-        if status == StatusCode::NOT_FOUND {
+        if status.code == 404 {
             return Err(NotReady {
                 cause: format!("what answers does not speak Ollama's API ({status})"),
                 help: Some("`--client openai` speaks to OpenAI-compatible services".to_owned()),

@@ -1,6 +1,7 @@
 //! Any service that speaks OpenAI's chat completions API over server-sent events.
 
 mod chat;
+mod frame;
 mod wire;
 
 use std::sync::Arc;

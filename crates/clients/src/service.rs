@@ -3,9 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::{Method, StatusCode};
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::text::excerpt;
 use ipw_core::time::Clock;
@@ -13,7 +10,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::client::NotReady;
-use crate::http::{BaseUrl, Connector, HttpError, HttpRequest, Pool};
+use crate::http::{BaseUrl, Connector, HttpError, Pool, Status};
 use crate::key::{self, Key};
 use crate::{ClientError, ClientSpec};
 
@@ -48,37 +45,46 @@ impl Service {
     }
 
     /// A request that posts `body` and wants `accept` back.
-    pub(crate) fn post(&self, endpoint: &str, accept: &str, body: Vec<u8>) -> HttpRequest {
-        let request = self
-            .request(Method::POST, endpoint)
-            .header("content-type", "application/json")
-            .header("accept", accept);
-        with_body(request, body)
-    }
-
-    fn request(&self, method: Method, endpoint: &str) -> hyper::http::request::Builder {
-        let mut request = hyper::Request::builder()
-            .method(method)
-            .uri(self.url.path_of(endpoint))
-            .header("host", self.url.authority())
-            .header("user-agent", concat!("ipw/", env!("CARGO_PKG_VERSION")));
-        if let Some(key) = &self.key {
-            request = request.header("authorization", key.bearer());
-        }
+    pub(crate) fn post(&self, endpoint: &str, accept: &str, body: &[u8]) -> Vec<u8> {
+        let mut request = self.head("POST", endpoint);
+        request.reserve(128 + body.len());
+        request.push_str("content-type: application/json\r\naccept: ");
+        request.push_str(accept);
+        request.push_str("\r\ncontent-length: ");
+        request.push_str(&body.len().to_string());
+        request.push_str("\r\n\r\n");
+        let mut request = request.into_bytes();
+        request.extend_from_slice(body);
         request
     }
 
+    /// The head of every request, its end still to come. A checked URL and key break no line.
+    fn head(&self, method: &str, endpoint: &str) -> String {
+        let mut head = format!(
+            "{method} {} HTTP/1.1\r\nhost: {}\r\nuser-agent: ipw/{}\r\n",
+            self.url.path_of(endpoint),
+            self.url.authority(),
+            env!("CARGO_PKG_VERSION"),
+        );
+        if let Some(key) = &self.key {
+            head.push_str("authorization: ");
+            head.push_str(&key.bearer());
+            head.push_str("\r\n");
+        }
+        head
+    }
+
     /// An untimed GET below the base URL.
-    pub(crate) async fn get(&self, endpoint: &str) -> Result<(StatusCode, Vec<u8>), HttpError> {
+    pub(crate) async fn get(&self, endpoint: &str) -> Result<(Status, Vec<u8>), HttpError> {
         let mut timing = Timing::begun(self.clock.now());
         let mut exchange = Exchange::default();
-        let request = with_body(self.request(Method::GET, endpoint), Vec::new());
+        let request = self.head("GET", endpoint) + "\r\n";
         let ask = async {
+            let request = request.as_bytes();
             let mut answered = self.pool.send(request, &mut timing, &mut exchange).await?;
             let body = answered.body.collect(ANSWER_BODY).await?;
-            let status = answered.response.status();
             self.pool.give_back(answered.body);
-            Ok((status, body))
+            Ok((answered.head.status, body))
         };
         timeout(QUESTION_LIMIT, ask).await.unwrap_or_else(|_| {
             let text = format!("no answer within {QUESTION_LIMIT:?}");
@@ -88,7 +94,7 @@ impl Service {
 
     /// Whether the service answers a GET of `endpoint`; the status, if it does not say that the
     /// service is broken, not ready, or refuses our credentials.
-    pub(crate) async fn check(&self, endpoint: &str) -> Result<StatusCode, NotReady> {
+    pub(crate) async fn check(&self, endpoint: &str) -> Result<Status, NotReady> {
         let (status, body) = self.get(endpoint).await.map_err(|error| NotReady {
             cause: error.text,
             help: Some(format!(
@@ -96,8 +102,8 @@ impl Service {
                 self.url.as_str()
             )),
         })?;
-        match status.as_u16() {
-            401 | 403 => Err(self.refused(status)),
+        match status.code {
+            401 | 403 => Err(self.refused(&status)),
             503 => Err(NotReady {
                 cause: format!("the service is not ready ({status}){}", said(&body)),
                 help: Some("wait until the model is loaded, then try again".to_owned()),
@@ -110,7 +116,7 @@ impl Service {
         }
     }
 
-    fn refused(&self, status: StatusCode) -> NotReady {
+    fn refused(&self, status: &Status) -> NotReady {
         let (cause, help) = if self.key.is_some() {
             (
                 "refuses our key",
@@ -146,12 +152,6 @@ impl Service {
         serde_json::from_slice(&body)
             .map_err(|error| not_listed(format!("the service's model list is odd: {error}")))
     }
-}
-
-fn with_body(request: hyper::http::request::Builder, body: Vec<u8>) -> HttpRequest {
-    request
-        .body(Full::new(Bytes::from(body)))
-        .expect("a checked URL and key make valid headers")
 }
 
 /// What an error's body says, ready to stand behind its status.

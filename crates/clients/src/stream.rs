@@ -133,12 +133,12 @@ impl Service {
             timing,
             exchange,
         } = progress;
-        let request = self.post(endpoint, C::ACCEPT, body);
+        let request = self.post(endpoint, C::ACCEPT, &body);
         let mut answered = patience
-            .wait(None, self.pool.send(request, timing, exchange))
+            .wait(None, self.pool.send(&request, timing, exchange))
             .await?;
         timing.end = timing.first_byte.unwrap_or(timing.end);
-        if !answered.response.status().is_success() {
+        if !answered.head.status.is_success() {
             exchange.retry_after = retry_after(&answered);
             return Err(http_failure(&mut answered, timing).await.into());
         }
@@ -151,7 +151,11 @@ impl Service {
         read(&mut answered, chat, patience, timing).await?;
         if !chat.is_broken() {
             // The connection is free for the next query once the body has ended.
-            while let Ok(Ok(Some(_))) = timeout(AFTERMATH, answered.body.next()).await {}
+            while !answered.body.is_over() {
+                if !matches!(timeout(AFTERMATH, answered.body.next()).await, Ok(Ok(_))) {
+                    break;
+                }
+            }
             self.pool.give_back(answered.body);
         }
         Ok(())
@@ -180,7 +184,7 @@ async fn read<C: Chat>(
             last_event = Some(at);
         };
         splitter
-            .push(&bytes, each)
+            .push(bytes, each)
             .map_err(|error| HttpError::new(Failure::TooLarge, error.to_string()))?;
     }
     Ok(())
@@ -189,19 +193,13 @@ async fn read<C: Chat>(
 /// How long the service asks to be left alone. It may also name a date, which nobody does who is
 /// overloaded.
 fn retry_after(answered: &Answered) -> Option<Duration> {
-    let value = answered.response.headers().get("retry-after")?;
-    let seconds: f64 = value.to_str().ok()?.trim().parse().ok()?;
+    let seconds: f64 = answered.head.retry_after.as_ref()?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// The content type, if it says that this is no stream.
 fn not_a_stream(answered: &Answered) -> Option<String> {
-    let kind = answered
-        .response
-        .headers()
-        .get("content-type")?
-        .to_str()
-        .ok()?;
+    let kind = answered.head.content_type.as_deref()?;
     let is_other = ["application/json", "text/html"]
         .iter()
         .any(|other| kind.starts_with(other));
@@ -209,17 +207,17 @@ fn not_a_stream(answered: &Answered) -> Option<String> {
 }
 
 async fn http_failure(answered: &mut Answered, timing: &mut Timing) -> HttpError {
-    let status = answered.response.status();
     let mut body = Vec::new();
     while body.len() < ERROR_BODY {
         let Ok(Some((bytes, at))) = answered.body.next().await else {
             break;
         };
         timing.end = at;
-        body.extend_from_slice(&bytes);
+        body.extend_from_slice(bytes);
     }
+    let status = &answered.head.status;
     HttpError::new(
-        Failure::Http(status.as_u16()),
+        Failure::Http(status.code),
         format!("{status}{}", said(&body)),
     )
 }

@@ -83,6 +83,9 @@ impl Made {
             overview: None,
             load: None,
             calibration: None,
+            attribution: None,
+            marginal: None,
+            quality: None,
         };
         Self { directory, summary }
     }

@@ -13,7 +13,7 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 
-type Build<T> = Box<dyn Fn(&[T]) -> ArrayRef + Send + Sync>;
+type Build<T> = Box<dyn Fn(&[&T]) -> ArrayRef + Send + Sync>;
 
 /// One column of rows of type `T`.
 pub struct Column<T> {
@@ -29,7 +29,8 @@ enum Content<T> {
         data_type: DataType,
         build: Build<T>,
     },
-    Struct(Vec<Column<T>>),
+    /// With the fields of the columns, made once: there are hundreds, and a commit needs them all.
+    Struct(Vec<Column<T>>, Fields),
 }
 
 /// One line of the column reference.
@@ -52,7 +53,7 @@ impl<T: 'static> Column<T> {
     pub fn leaf(
         name: impl Into<String>,
         data_type: DataType,
-        build: impl Fn(&[T]) -> ArrayRef + Send + Sync + 'static,
+        build: impl Fn(&[&T]) -> ArrayRef + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.into(),
@@ -69,28 +70,28 @@ impl<T: 'static> Column<T> {
     /// A 64-bit float.
     pub fn float(name: &str, get: impl Fn(&T) -> Option<f64> + Send + Sync + 'static) -> Self {
         Self::leaf(name, DataType::Float64, move |rows| {
-            Arc::new(rows.iter().map(&get).collect::<Float64Array>())
+            Arc::new(rows.iter().map(|row| get(row)).collect::<Float64Array>())
         })
     }
 
     /// A 64-bit integer.
     pub fn int(name: &str, get: impl Fn(&T) -> Option<i64> + Send + Sync + 'static) -> Self {
         Self::leaf(name, DataType::Int64, move |rows| {
-            Arc::new(rows.iter().map(&get).collect::<Int64Array>())
+            Arc::new(rows.iter().map(|row| get(row)).collect::<Int64Array>())
         })
     }
 
     /// A 32-bit integer.
     pub fn small_int(name: &str, get: impl Fn(&T) -> Option<i32> + Send + Sync + 'static) -> Self {
         Self::leaf(name, DataType::Int32, move |rows| {
-            Arc::new(rows.iter().map(&get).collect::<Int32Array>())
+            Arc::new(rows.iter().map(|row| get(row)).collect::<Int32Array>())
         })
     }
 
     /// true or false.
     pub fn boolean(name: &str, get: impl Fn(&T) -> Option<bool> + Send + Sync + 'static) -> Self {
         Self::leaf(name, DataType::Boolean, move |rows| {
-            Arc::new(rows.iter().map(&get).collect::<BooleanArray>())
+            Arc::new(rows.iter().map(|row| get(row)).collect::<BooleanArray>())
         })
     }
 
@@ -100,7 +101,7 @@ impl<T: 'static> Column<T> {
         get: impl for<'a> Fn(&'a T) -> Option<&'a str> + Send + Sync + 'static,
     ) -> Self {
         Self::leaf(name, DataType::Utf8, move |rows| {
-            let bytes = rows.iter().filter_map(&get).map(str::len).sum();
+            let bytes = rows.iter().filter_map(|row| get(row)).map(str::len).sum();
             let mut texts = arrow::array::StringBuilder::with_capacity(rows.len(), bytes);
             for row in rows {
                 texts.append_option(get(row));
@@ -115,7 +116,7 @@ impl<T: 'static> Column<T> {
         get: impl Fn(&T) -> Option<std::borrow::Cow<'static, str>> + Send + Sync + 'static,
     ) -> Self {
         Self::leaf(name, DataType::Utf8, move |rows| {
-            Arc::new(rows.iter().map(&get).collect::<StringArray>())
+            Arc::new(rows.iter().map(|row| get(row)).collect::<StringArray>())
         })
     }
 
@@ -139,7 +140,7 @@ impl<T: 'static> Column<T> {
     }
 
     /// A list of structs, never null itself.
-    pub fn list<U: Clone + Send + Sync + 'static>(
+    pub fn list<U: Send + Sync + 'static>(
         name: &str,
         get: impl Fn(&T) -> &[U] + Send + Sync + 'static,
         columns: Vec<Column<U>>,
@@ -148,10 +149,7 @@ impl<T: 'static> Column<T> {
         let field = Arc::new(item.field());
         Self::leaf(name, DataType::List(Arc::clone(&field)), move |rows| {
             let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| get(row).len()));
-            let items: Vec<U> = rows
-                .iter()
-                .flat_map(|row| get(row).iter().cloned())
-                .collect();
+            let items: Vec<&U> = rows.iter().flat_map(|row| get(row)).collect();
             Arc::new(ListArray::new(
                 Arc::clone(&field),
                 offsets,
@@ -182,12 +180,13 @@ impl<T: 'static> Column<T> {
 
     /// Columns under one name; the struct itself is never null.
     pub fn group(name: impl Into<String>, columns: Vec<Self>) -> Self {
+        let fields = columns.iter().map(Self::field).collect();
         Self {
             name: name.into(),
             unit: None,
             meaning: "",
             null: "never",
-            content: Content::Struct(columns),
+            content: Content::Struct(columns, fields),
         }
     }
 
@@ -215,7 +214,7 @@ impl<T: 'static> Column<T> {
     pub fn field(&self) -> Field {
         let data_type = match &self.content {
             Content::Leaf { data_type, .. } => data_type.clone(),
-            Content::Struct(columns) => DataType::Struct(columns.iter().map(Self::field).collect()),
+            Content::Struct(_, fields) => DataType::Struct(fields.clone()),
         };
         let field = Field::new(&self.name, data_type, true);
         match self.unit {
@@ -227,13 +226,12 @@ impl<T: 'static> Column<T> {
     }
 
     /// The array of this column for these rows.
-    pub fn build(&self, rows: &[T]) -> ArrayRef {
+    pub fn build(&self, rows: &[&T]) -> ArrayRef {
         match &self.content {
             Content::Leaf { build, .. } => build(rows),
-            Content::Struct(columns) => {
-                let fields: Fields = columns.iter().map(Self::field).collect();
+            Content::Struct(columns, fields) => {
                 let arrays = columns.iter().map(|column| column.build(rows)).collect();
-                Arc::new(StructArray::new(fields, arrays, None))
+                Arc::new(StructArray::new(fields.clone(), arrays, None))
             }
         }
     }
@@ -247,7 +245,7 @@ impl<T: 'static> Column<T> {
         };
         let data_type = match &self.content {
             Content::Leaf { data_type, .. } => type_name(data_type),
-            Content::Struct(_) => "struct".to_owned(),
+            Content::Struct(..) => "struct".to_owned(),
         };
         entries.push(Entry {
             path: path.clone(),
@@ -256,7 +254,7 @@ impl<T: 'static> Column<T> {
             meaning: self.meaning,
             null: self.null,
         });
-        if let Content::Struct(columns) = &self.content {
+        if let Content::Struct(columns, _) = &self.content {
             for column in columns {
                 column.entries(&path, entries);
             }

@@ -294,11 +294,11 @@ impl ReadingWriter {
                 ..*reading
             })
             .collect();
-        let readings = placed.as_slice();
+        let readings: Vec<&Reading> = placed.iter().collect();
         let arrays = self
             .columns
             .iter()
-            .map(|column| column.build(readings))
+            .map(|column| column.build(&readings))
             .collect();
         let batch = RecordBatch::try_new(self.stream.schema(), arrays)
             .map_err(StoreError::arrow("encode readings of", self.stream.path()))?;

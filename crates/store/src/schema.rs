@@ -130,10 +130,11 @@ impl RunSchema {
     }
 
     pub(crate) fn batch(&self, rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+        let rows: Vec<&Row> = rows.iter().collect();
         let arrays = self
             .columns
             .iter()
-            .map(|column| column.build(rows))
+            .map(|column| column.build(&rows))
             .collect();
         RecordBatch::try_new(self.arrow(), arrays)
     }
@@ -161,8 +162,9 @@ impl EnergyColumns {
 
     /// The columns of these rows.
     pub(crate) fn build(&self, rows: &[Row]) -> impl Iterator<Item = (&[String], ArrayRef)> {
+        let rows: Vec<&Row> = rows.iter().collect();
         let columns = self.columns.iter();
-        columns.map(move |(path, column)| (path.as_slice(), column.build(rows)))
+        columns.map(move |(path, column)| (path.as_slice(), column.build(&rows)))
     }
 }
 
@@ -209,7 +211,7 @@ fn metadata_column(shape: &Shape) -> Column<Row> {
     )
 }
 
-fn metadata_array(field: &Arc<Field>, rows: &[Row]) -> Result<ArrayRef, ArrowError> {
+fn metadata_array(field: &Arc<Field>, rows: &[&Row]) -> Result<ArrayRef, ArrowError> {
     let mut decoder = ReaderBuilder::new_with_field(Arc::clone(field))
         .with_batch_size(rows.len().max(1))
         .build_decoder()?;

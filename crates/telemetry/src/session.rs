@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use ipw_core::account::Account;
 use ipw_core::attribution::{Balance, Flights, Idle, share};
-use ipw_core::energy::{
-    GpuState, Meter, Phase, Phases, QueryEnergy, Reason, Share, Split, Spread, gauge_spread,
-};
+use ipw_core::energy::{Meter, Phase, Phases, QueryEnergy, Reason, Share, Split, gauge_spread};
 use ipw_core::hardware::Device;
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::{Use, uses};
 use ipw_core::source::{Gauge, Quantity, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
+use self::boards::Boards;
 use self::state::{Evidence, Open, State};
 use crate::sampler::{Poller, Sampler};
 use crate::self_test::{SelfTest, self_tests};
 use crate::series::Series;
 use crate::{Collector, PollError};
 
+mod boards;
 mod state;
 
 /// Kinds of faults that are remembered.
@@ -56,40 +56,6 @@ impl Uses {
         let sources: Vec<&Source> = kept.iter().map(|kept| &kept.about).collect();
         let uses = uses(&sources, |place| stuck[place]).into();
         Self { stuck, uses }
-    }
-}
-
-/// The gauges of all boards over a window.
-#[derive(Default)]
-struct Boards {
-    memory: Vec<Spread>,
-    temperature: Vec<Spread>,
-    compute: Vec<Spread>,
-    memory_bus: Vec<Spread>,
-    tensor: Vec<Spread>,
-}
-
-impl Boards {
-    fn take(&mut self, gauge: Gauge, spread: Option<Spread>) {
-        let place = match gauge {
-            Gauge::GpuMemoryUsed => &mut self.memory,
-            Gauge::GpuTemperature => &mut self.temperature,
-            Gauge::GpuUse => &mut self.compute,
-            Gauge::GpuMemoryUse => &mut self.memory_bus,
-            Gauge::GpuTensorUse => &mut self.tensor,
-            _ => return,
-        };
-        place.extend(spread);
-    }
-
-    fn state(self) -> GpuState {
-        GpuState {
-            memory: self.memory.into_iter().reduce(Spread::plus),
-            temperature: Spread::over(&self.temperature),
-            compute: Spread::over(&self.compute),
-            memory_bus: Spread::over(&self.memory_bus),
-            tensor: Spread::over(&self.tensor),
-        }
     }
 }
 
@@ -282,15 +248,29 @@ impl Session {
         drop(state);
         self.wait_for_readings(window.end());
         let mut state = self.shared.lock();
-        let evidence = state.evidence(window, None, &self.kept);
-        let was_alone = state.flights.had_one_at_most(window);
-        state.open.remove(&ticket);
-        state.forget();
+        let evidence = state.evidence(window, &self.kept);
+        let Some(flights) = state.flights_apart(&evidence.traces, window) else {
+            let energy = self.divided(&evidence, &state.flights, window, split);
+            state.leave(ticket);
+            return energy;
+        };
+        state.leave(ticket);
         drop(state);
-        let mut energy = self.energy(&evidence, window);
+        self.divided(&evidence, &flights, window, split)
+    }
+
+    /// What all sources say of `window`, and what of it was before and after `split`.
+    fn divided(
+        &self,
+        evidence: &Evidence,
+        flights: &Flights,
+        window: Window,
+        split: Option<Split>,
+    ) -> QueryEnergy {
+        let mut energy = self.energy(evidence, flights, window);
         if energy.headline().is_some() {
             energy.phases = split
-                .and_then(|split| self.phases(&evidence, window, split, was_alone))
+                .and_then(|split| self.phases(evidence, flights, window, split))
                 .map(Box::new);
         }
         energy
@@ -300,15 +280,15 @@ impl Session {
     fn phases(
         &self,
         evidence: &Evidence,
+        flights: &Flights,
         window: Window,
         split: Split,
-        was_alone: bool,
     ) -> Option<Phases> {
         let [prefill, decode] = split.windows(window)?;
         Some(Phases {
-            kind: split.kind(was_alone),
-            prefill: Phase::of(&self.energy(evidence, prefill), prefill.length()),
-            decode: Phase::of(&self.energy(evidence, decode), decode.length()),
+            kind: split.kind(flights.had_one_at_most(window)),
+            prefill: Phase::of(&self.shares(evidence, flights, prefill), prefill.length()),
+            decode: Phase::of(&self.shares(evidence, flights, decode), decode.length()),
         })
     }
 
@@ -316,9 +296,9 @@ impl Session {
     /// flight.
     pub fn window_energy(&self, window: Window) -> QueryEnergy {
         let mut state = self.shared.lock();
-        let evidence = state.evidence(window, Some(Flights::alone(window)), &self.kept);
+        let evidence = state.evidence(window, &self.kept);
         drop(state);
-        self.energy(&evidence, window)
+        self.energy(&evidence, &Flights::alone(window), window)
     }
 
     /// What each source draws with nobody in flight, in their order: from now on queries are told
@@ -358,39 +338,55 @@ impl Session {
             .collect()
     }
 
-    fn energy(&self, evidence: &Evidence, window: Window) -> QueryEnergy {
-        let why_not = match self.role {
+    /// What all sources say of `window`.
+    fn energy(&self, evidence: &Evidence, flights: &Flights, window: Window) -> QueryEnergy {
+        let mut energy = self.shares(evidence, flights, window);
+        if self.role == Role::Service {
+            self.gauge(evidence, window, &mut energy);
+        }
+        energy.explained()
+    }
+
+    /// What the energy sources say of `window`.
+    fn shares(&self, evidence: &Evidence, flights: &Flights, window: Window) -> QueryEnergy {
+        let reason = match self.role {
             Role::Client => Some(Reason::RemoteService),
             Role::Service => self.absent,
         };
         let mut energy = QueryEnergy {
-            reason: why_not,
+            reason,
             ..QueryEnergy::default()
         };
-        let mut boards = Boards::default();
+        if reason.is_some() {
+            return energy;
+        }
         for (place, (kept, trace)) in self.kept.iter().zip(&evidence.traces).enumerate() {
-            match kept.about.quantity {
-                Quantity::Energy { .. } | Quantity::Power { .. } => {
-                    if why_not.is_none() {
-                        let idle = evidence.idle[place];
-                        let said = share(&kept.meter, trace, window, &evidence.flights, idle);
-                        let share = Share::of(&kept.about, evidence.uses[place], said);
-                        energy.shares.extend(share);
-                    }
-                }
-                Quantity::Gauge { gauge } if self.role == Role::Service => {
-                    let spread = gauge_spread(trace, window, kept.meter.longest_silence);
-                    match gauge {
-                        Gauge::MemoryUsed => energy.memory = spread,
-                        Gauge::CpuTemperature => energy.temperature = spread,
-                        _ => boards.take(gauge, spread),
-                    }
-                }
-                Quantity::Gauge { .. } => {}
+            if kept.about.domain().is_none() {
+                continue;
+            }
+            let idle = evidence.idle[place];
+            let said = share(&kept.meter, trace, window, flights, idle);
+            let share = Share::of(&kept.about, evidence.uses[place], said);
+            energy.shares.extend(share);
+        }
+        energy
+    }
+
+    /// Adds what the gauges say of `window`.
+    fn gauge(&self, evidence: &Evidence, window: Window, energy: &mut QueryEnergy) {
+        let mut boards = Boards::default();
+        for (kept, trace) in self.kept.iter().zip(&evidence.traces) {
+            let Quantity::Gauge { gauge } = kept.about.quantity else {
+                continue;
+            };
+            let spread = gauge_spread(trace, window, kept.meter.longest_silence);
+            match gauge {
+                Gauge::MemoryUsed => energy.memory = spread,
+                Gauge::CpuTemperature => energy.temperature = spread,
+                _ => boards.take(gauge, spread),
             }
         }
         energy.gpu = boards.state();
-        energy.explained()
     }
 
     fn wait_for_readings(&self, end: Timestamp) {

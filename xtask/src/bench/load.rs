@@ -2,7 +2,7 @@
 //! punctual an open loop is; what a stream in flight takes of memory.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,19 +97,23 @@ fn command(binary: &Path, url: &str, output: &Path) -> Command {
 
 fn profile(binary: &Path, url: &str, in_flight: usize, seconds: u64) -> anyhow::Result<()> {
     let output = tempfile::tempdir()?;
-    // Plain questions: what is measured is sending and storing, not grading.
-    let dataset = output.path().join("questions.jsonl");
-    let question = "{\"problem\":\"What is the capital of France?\"}\n";
-    fs::write(&dataset, question.repeat(5000))?;
     let status = command(binary, url, &output.path().join("runs"))
         .arg("--dataset")
-        .arg(&dataset)
+        .arg(questions(output.path())?)
         .args(["--concurrency", &in_flight.to_string()])
         .args(["--duration", &format!("{seconds}s")])
         .status()
         .context("starting `ipw`")?;
     ensure!(status.success(), "`ipw profile` ended with {status}");
     Ok(())
+}
+
+/// A file of plain questions: what is measured is sending and storing, not grading.
+fn questions(directory: &Path) -> anyhow::Result<PathBuf> {
+    let path = directory.join("questions.jsonl");
+    let question = "{\"problem\":\"What is the capital of France?\"}\n";
+    fs::write(&path, question.repeat(5000))?;
+    Ok(path)
 }
 
 fn wrk(url: &str, in_flight: usize, seconds: u64) -> anyhow::Result<()> {
@@ -192,10 +196,11 @@ fn memory(effort: Effort, binary: &Path) -> anyhow::Result<String> {
             ..Script::words(1)
         })?;
         let output = tempfile::tempdir()?;
-        let mut child = command(binary, &service.url(), output.path())
+        let mut child = command(binary, &service.url(), &output.path().join("runs"))
             .args(["--concurrency", &streams.to_string()])
             .args(["--max-queries", &streams.to_string()])
-            .args(["--dataset", "synthetic"])
+            .arg("--dataset")
+            .arg(questions(output.path())?)
             .spawn()
             .context("starting `ipw`")?;
         while service.requests() < streams {

@@ -13,7 +13,6 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
-use super::timed::Stamps;
 use super::{BaseUrl, HttpError};
 
 /// Makes connections to one service.
@@ -42,7 +41,7 @@ impl Connector {
             } else {
                 Box::new(socket)
             };
-            Connection::open(stream, Stamps::new(Arc::clone(clock))).await
+            Ok(Connection::new(stream, Arc::clone(clock)))
         };
         timeout(self.limit, open).await.unwrap_or_else(|_| {
             let text = format!("no connection to {} within {:?}", self.place(), self.limit);

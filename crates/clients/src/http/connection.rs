@@ -1,189 +1,245 @@
 //! One HTTP/1.1 connection, driven by the task that waits for its reply.
 //!
-//! hyper's connection is usually a task of its own. Here the waiting task polls it, and polls the
-//! body first: hyper reads on only when the last piece was taken, so whatever piece comes out was
-//! in the read that was stamped last, and no hand-over between tasks delays it.
+//! What one read brings is stamped, freed of its framing where it lies, and handed out as one piece:
+//! nothing lies between the read and its stamp, and nothing is copied or handed over on the way
+//! (docs/decisions/0001). Under TLS reads and writes are those above the session, so that a session
+//! ticket is not taken for a reply.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Response;
-use hyper::body::{Body as _, Incoming};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use ipw_core::reply::Failure;
-use ipw_core::text::with_causes;
-use ipw_core::time::Timestamp;
-use tokio::io::{AsyncRead, AsyncWrite};
+use ipw_core::reply::{Failure, Timing};
+use ipw_core::time::{Clock, Timestamp};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::timed::{Stamps, Timed};
-use super::{HttpError, HttpRequest};
+use super::HttpError;
+use super::framing::Framing;
+use super::head::Head;
+
+/// What is read at once at first.
+const LEAST_READ: usize = 8 << 10;
+/// What is read at once at the most, where more is waiting.
+const MOST_READ: usize = 64 << 10;
+/// A head larger than this is refused.
+const LARGEST_HEAD: usize = 256 << 10;
 
 /// A socket, or TLS over one.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-type Driver = http1::Connection<TokioIo<Timed<Box<dyn Stream>>>, Full<Bytes>>;
-
 /// A connection that carries one exchange at a time.
 pub(crate) struct Connection {
-    sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` once the connection is over: it must not be polled again.
-    driver: Option<Driver>,
-    stamps: Arc<Stamps>,
+    stream: Box<dyn Stream>,
+    clock: Arc<dyn Clock>,
+    buffer: Vec<u8>,
+    /// Where in the buffer lies what was read and not used.
+    unused: Range<usize>,
+    /// When it was read.
+    read_at: Timestamp,
 }
 
 impl Connection {
-    pub(crate) async fn open(
-        stream: Box<dyn Stream>,
-        stamps: Arc<Stamps>,
-    ) -> Result<Self, HttpError> {
-        let stream = TokioIo::new(Timed::new(stream, Arc::clone(&stamps)));
-        let (sender, driver) = http1::handshake(stream)
-            .await
-            .map_err(|error| HttpError::new(Failure::Connect, error.to_string()))?;
-        Ok(Self {
-            sender,
-            driver: Some(driver),
-            stamps,
-        })
-    }
-
-    pub(crate) fn stamps(&self) -> &Arc<Stamps> {
-        &self.stamps
+    pub(crate) fn new(stream: Box<dyn Stream>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            stream,
+            clock,
+            buffer: vec![0; LEAST_READ],
+            unused: 0..0,
+            read_at: Timestamp::ZERO,
+        }
     }
 
     /// Whether the connection can carry another exchange, as far as has arrived here.
     pub(crate) async fn is_alive(&mut self) -> bool {
-        let is_over =
-            poll_fn(|context| Poll::Ready(drive(&mut self.driver, context).is_some())).await;
-        !is_over && self.sender.is_ready()
+        // A service has nothing to say before it is asked: whatever there is to read is the end.
+        poll_fn(|context| Poll::Ready(self.poll_fill(context).is_pending())).await
     }
 
-    /// Sends `request` and waits for the head of the reply.
+    /// Sends `request` and waits for the head of the reply; `timing` is filled in as things happen.
     pub(crate) async fn exchange(
         &mut self,
-        request: HttpRequest,
-    ) -> Result<Response<Incoming>, HttpError> {
-        let mut response = pin!(self.sender.send_request(request));
-        let (driver, stamps) = (&mut self.driver, &self.stamps);
-        poll_fn(|context| {
-            let is_over = drive(driver, context).is_some();
-            match response.as_mut().poll(context) {
-                Poll::Ready(answered) => {
-                    Poll::Ready(answered.map_err(|error| no_head(&error, stamps)))
+        request: &[u8],
+        timing: &mut Timing,
+    ) -> Result<Head, HttpError> {
+        let mut sending = Sending::Bytes(request);
+        loop {
+            let read = poll_fn(|context| {
+                let sent = self.poll_send(&mut sending, timing, context);
+                // A service may answer before it has read everything, and then no longer listen.
+                match (self.poll_fill(context), sent) {
+                    (Poll::Pending, Poll::Ready(Err(error))) => Poll::Ready(Err(error)),
+                    (read, _) => read,
                 }
-                // hyper answers or fails every request that a connection took; this is a guard.
-                Poll::Pending if is_over => {
-                    Poll::Ready(Err(HttpError::new(Failure::Reset, "connection closed")))
-                }
-                Poll::Pending => Poll::Pending,
+            });
+            match read.await {
+                Ok(1..) => {}
+                Ok(0) => return Err(lost(timing, "it was closed")),
+                Err(error) => return Err(lost(timing, &error.to_string())),
             }
-        })
-        .await
-    }
-}
-
-/// Lets the connection work; `Some` with how it ended when it is over.
-fn drive(
-    driver: &mut Option<Driver>,
-    context: &mut Context<'_>,
-) -> Option<Result<(), hyper::Error>> {
-    let Some(open) = driver else {
-        return Some(Ok(()));
-    };
-    match Pin::new(open).poll(context) {
-        Poll::Ready(ended) => {
-            *driver = None;
-            Some(ended)
+            timing.first_byte.get_or_insert(self.read_at);
+            while let Some(mut head) = self.head()? {
+                if head.is_interim() {
+                    continue;
+                }
+                if head.status.is_success() {
+                    // It answers before it has read everything. If it stops reading now, the reply
+                    // says more than that.
+                    let _ = poll_fn(|context| self.poll_send(&mut sending, timing, context)).await;
+                }
+                head.keeps_alive &= matches!(sending, Sending::Done);
+                return Ok(head);
+            }
         }
-        Poll::Pending => None,
+    }
+
+    /// The next head, once it is there as a whole.
+    fn head(&mut self) -> Result<Option<Head>, HttpError> {
+        let no_http = |why: &str| {
+            let text = format!("the reply is not HTTP: {why}");
+            HttpError::new(Failure::NotAStream, text)
+        };
+        let parsed = Head::parse(&self.buffer[self.unused.clone()]);
+        match parsed.map_err(|error| no_http(&error.to_string()))? {
+            Some((head, length)) => {
+                self.unused.start += length;
+                Ok(Some(head))
+            }
+            None if self.unused.len() >= LARGEST_HEAD => Err(no_http("its head does not end")),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes what the socket takes.
+    fn poll_send(
+        &mut self,
+        sending: &mut Sending<'_>,
+        timing: &mut Timing,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            match sending {
+                Sending::Bytes([]) => {
+                    ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+                    *sending = Sending::Done;
+                }
+                Sending::Bytes(bytes) => {
+                    let before = self.clock.now();
+                    let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+                    if written == 0 {
+                        return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                    }
+                    timing.sent.get_or_insert(before);
+                    *bytes = &bytes[written..];
+                }
+                Sending::Done => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    /// Reads once, behind what is unused, and stamps it; 0 at the end of the stream.
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.unused.is_empty() {
+            self.unused = 0..0;
+        }
+        if self.unused.end == self.buffer.len() {
+            // A head that came in parts: there is no other reason to have something left here.
+            self.buffer.resize(2 * self.buffer.len(), 0);
+        }
+        let mut room = ReadBuf::new(&mut self.buffer[self.unused.end..]);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut room))?;
+        let read = room.filled().len();
+        let is_full = room.remaining() == 0;
+        if read > 0 {
+            self.read_at = self.clock.now();
+        }
+        self.unused.end += read;
+        if is_full && self.buffer.len() < MOST_READ {
+            self.buffer.resize(2 * self.buffer.len(), 0);
+        }
+        Poll::Ready(Ok(read))
     }
 }
 
-fn no_head(error: &hyper::Error, stamps: &Stamps) -> HttpError {
-    let text = with_causes(error);
-    if error.is_parse() {
-        return HttpError::new(
-            Failure::NotAStream,
-            format!("the reply is not HTTP: {text}"),
-        );
-    }
-    match stamps.first_read() {
-        Some(_) => HttpError::new(Failure::Closed, format!("connection lost: {text}")),
+/// How far a request is.
+enum Sending<'a> {
+    Bytes(&'a [u8]),
+    Done,
+}
+
+/// The connection broke before the head was whole.
+fn lost(timing: &Timing, why: &str) -> HttpError {
+    match timing.first_byte {
+        Some(_) => HttpError::new(Failure::Closed, format!("connection lost: {why}")),
         None => HttpError::new(
             Failure::Reset,
-            format!("connection lost before a reply: {text}"),
+            format!("connection lost before a reply: {why}"),
         ),
     }
 }
 
 /// The body of a reply, on its connection.
 pub(crate) struct Body {
-    pieces: Incoming,
     connection: Connection,
-    ended: bool,
+    framing: Framing,
+    keeps_alive: bool,
+    /// Whether all of it was handed out.
+    is_over: bool,
 }
 
 impl Body {
-    pub(super) fn new(body: Incoming, connection: Connection) -> Self {
+    pub(super) fn new(head: &mut Head, connection: Connection) -> Self {
         Self {
-            pieces: body,
             connection,
-            ended: false,
+            framing: std::mem::replace(&mut head.framing, Framing::UntilClose),
+            keeps_alive: head.keeps_alive,
+            is_over: false,
         }
     }
 
     /// The next piece, and when it came off the socket; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<(Bytes, Timestamp)>, HttpError> {
-        let piece = poll_fn(|context| self.poll_piece(context)).await;
-        let stamps = self.connection.stamps();
-        let at = stamps.last_read().unwrap_or_else(|| stamps.now());
-        match piece {
-            Some(Ok(bytes)) => Ok(Some((bytes, at))),
-            Some(Err(error)) => Err(error),
-            None => {
-                self.ended = true;
-                Ok(None)
-            }
-        }
-    }
-
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
-        let taken = self.poll_body(context);
-        if taken.is_ready() {
-            return taken;
-        }
-        let is_over = drive(&mut self.connection.driver, context).is_some();
-        match self.poll_body(context) {
-            Poll::Pending if is_over => {
-                let error = HttpError::new(Failure::Closed, "connection closed mid-reply");
-                Poll::Ready(Some(Err(error)))
-            }
-            polled => polled,
-        }
-    }
-
-    fn poll_body(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
+        let lost = |why: &str| {
+            let text = format!("connection lost mid-reply: {why}");
+            HttpError::new(Failure::Closed, text)
+        };
         loop {
-            return match Pin::new(&mut self.pieces).poll_frame(context) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(None) => Poll::Ready(None),
-                Poll::Ready(Some(Err(error))) => {
-                    let text = format!("connection lost mid-reply: {}", with_causes(&error));
-                    Poll::Ready(Some(Err(HttpError::new(Failure::Closed, text))))
-                }
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(bytes) if !bytes.is_empty() => Poll::Ready(Some(Ok(bytes))),
-                    // Trailers and empty pieces carry nothing for us.
-                    _ => continue,
-                },
-            };
+            let piece = self.strip().map_err(|error| lost(&error.to_string()))?;
+            self.is_over |= self.framing.is_over();
+            if !piece.is_empty() {
+                let Connection {
+                    buffer, read_at, ..
+                } = &self.connection;
+                return Ok(Some((&buffer[piece], *read_at)));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            let read = poll_fn(|context| self.connection.poll_fill(context)).await;
+            match (read, &self.framing) {
+                (Ok(1..), _) => {}
+                (Ok(0), Framing::UntilClose) => self.is_over = true,
+                (Ok(0), _) => return Err(lost("it was closed")),
+                (Err(error), _) => return Err(lost(&error.to_string())),
+            }
         }
+    }
+
+    /// Where in the buffer the content of what was read lies.
+    fn strip(&mut self) -> Result<Range<usize>, super::framing::Malformed> {
+        let Connection { buffer, unused, .. } = &mut self.connection;
+        let stripped = self.framing.strip(&mut buffer[unused.clone()])?;
+        let start = unused.start;
+        unused.start += stripped.used;
+        Ok(start..start + stripped.content)
+    }
+
+    /// Whether the last piece has come.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Up to `most` bytes of the body.
@@ -199,8 +255,13 @@ impl Body {
         Ok(collected)
     }
 
-    /// The connection, if the reply was read to its end.
+    /// The connection, if it can carry another exchange: the reply was read to its end, and nothing
+    /// came behind it.
     pub(super) fn into_idle(self) -> Option<Connection> {
-        (self.ended && self.connection.driver.is_some()).then_some(self.connection)
+        let is_clean = self.is_over && self.keeps_alive && self.connection.unused.is_empty();
+        is_clean.then_some(self.connection)
     }
 }
+
+#[cfg(test)]
+mod tests;

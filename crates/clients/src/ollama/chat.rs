@@ -35,8 +35,8 @@ impl Chat {
         if let Some(message) = line.message {
             self.saw_message = true;
             let piece = Piece {
-                reasoning: message.thinking,
-                answer: message.content,
+                reasoning: message.thinking.as_deref(),
+                answer: message.content.as_deref(),
                 has_call: message.tool_calls.is_some_and(|calls| !calls.is_empty()),
             };
             self.transcript.take(piece, at);

@@ -9,15 +9,17 @@ use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource}
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 
-use super::wire::{Choice, Chunk, Delta, Timings, ToolCall, Usage};
+use super::frame::{Field, Frame};
+use super::wire::{Choice, Chunk, Delta, Timings, ToolCall, Usage, some};
 use crate::service::error_text;
 use crate::sse::Splitter;
-use crate::stream::{self, Piece, Transcript, some_text};
+use crate::stream::{self, Piece, Transcript};
 
 /// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
     transcript: Transcript,
+    frame: Frame,
     usage: Option<Usage>,
     timings: Option<Timings>,
     saw_choice: bool,
@@ -27,7 +29,7 @@ pub(super) struct Chat {
 }
 
 impl Chat {
-    fn chunk(&mut self, chunk: Chunk, at: Timestamp) {
+    fn chunk(&mut self, chunk: Chunk<'_>, at: Timestamp) {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             let text = error_text(&error).unwrap_or_else(|| "no message".to_owned());
             self.fault = Some((
@@ -38,45 +40,55 @@ impl Chat {
         }
         self.usage = chunk.usage.or(self.usage);
         self.timings = chunk.timings.or(self.timings);
-        for choice in chunk.choices.unwrap_or_default() {
+        for choice in chunk.choices.iter().flatten() {
             self.choice(choice, at);
         }
     }
 
-    fn choice(&mut self, choice: Choice, at: Timestamp) {
+    fn choice(&mut self, choice: &Choice<'_>, at: Timestamp) {
         self.saw_choice = true;
-        if let Some(delta) = choice.delta {
+        if let Some(delta) = &choice.delta {
             self.delta(delta, at);
         }
-        if let Some(reason) = some_text(choice.finish_reason) {
-            self.transcript.finish_reason = Some(reason);
+        if let Some(reason) = some(choice.finish_reason.as_ref()) {
+            self.transcript.finish_reason = Some(reason.to_owned());
         }
     }
 
-    fn delta(&mut self, delta: Delta, at: Timestamp) {
-        let refusal = some_text(delta.refusal);
+    fn delta(&mut self, delta: &Delta<'_>, at: Timestamp) {
+        let refusal = some(delta.refusal.as_ref());
         self.refused |= refusal.is_some();
-        let answer = match (some_text(delta.content), refusal) {
-            (Some(content), Some(refusal)) => Some(content + &refusal),
+        let both;
+        let answer = match (some(delta.content.as_ref()), refusal) {
+            (Some(content), Some(refusal)) => {
+                both = [content, refusal].concat();
+                Some(both.as_str())
+            }
             (content, refusal) => content.or(refusal),
         };
         let piece = Piece {
-            reasoning: some_text(delta.reasoning_content).or(delta.reasoning),
+            reasoning: some(delta.reasoning_content.as_ref()).or(some(delta.reasoning.as_ref())),
             answer,
-            has_call: delta
-                .tool_calls
-                .unwrap_or_default()
-                .into_iter()
-                .any(says_something),
+            has_call: delta.tool_calls.iter().flatten().any(says_something),
         };
+        self.transcript.take(piece, at);
+    }
+
+    /// Takes the text of an event that holds nothing else.
+    fn text(&mut self, field: Field, text: &str, at: Timestamp) {
+        let mut piece = Piece::default();
+        match field {
+            Field::Answer => piece.answer = Some(text),
+            Field::Reasoning => piece.reasoning = Some(text),
+        }
         self.transcript.take(piece, at);
     }
 }
 
-fn says_something(call: ToolCall) -> bool {
-    call.function.is_some_and(|function| {
-        some_text(function.arguments)
-            .or(some_text(function.name))
+fn says_something(call: &ToolCall<'_>) -> bool {
+    call.function.as_ref().is_some_and(|function| {
+        some(function.arguments.as_ref())
+            .or(some(function.name.as_ref()))
             .is_some()
     })
 }
@@ -90,6 +102,10 @@ impl stream::Chat for Chat {
         if self.done || self.fault.is_some() {
             return;
         }
+        if let Some((field, text)) = self.frame.text(data) {
+            self.text(field, text, at);
+            return;
+        }
         if data.trim_ascii() == b"[DONE]" {
             self.done = true;
             return;
@@ -99,7 +115,10 @@ impl stream::Chat for Chat {
             .map_err(|error| error.to_string())
             .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
         match parsed {
-            Ok(chunk) => self.chunk(chunk, at),
+            Ok(chunk) => {
+                self.frame.learn(data, &chunk);
+                self.chunk(chunk, at);
+            }
             Err(error) => {
                 let shown = excerpt(&String::from_utf8_lossy(data), 80);
                 let text = format!("an event is not a chat completion chunk ({error}): {shown}");

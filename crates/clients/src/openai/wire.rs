@@ -1,13 +1,25 @@
 //! What goes over the wire in the chat completions API: only the fields that we read.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 
+/// A text, where it stands in the event unless it has escapes.
+#[derive(Debug, Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+/// The text, if there is any.
+pub(super) fn some<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
+    let text = text.map(|Text(text)| text.as_ref());
+    text.filter(|text| !text.is_empty())
+}
+
 /// One event of the stream.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Chunk {
-    #[serde(default)]
-    pub(super) choices: Option<Vec<Choice>>,
+pub(super) struct Chunk<'a> {
+    #[serde(default, borrow)]
+    pub(super) choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
     pub(super) usage: Option<Usage>,
     #[serde(default)]
@@ -17,40 +29,40 @@ pub(super) struct Chunk {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice {
-    #[serde(default)]
-    pub(super) delta: Option<Delta>,
-    #[serde(default)]
-    pub(super) finish_reason: Option<String>,
+pub(super) struct Choice<'a> {
+    #[serde(default, borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    #[serde(default, borrow)]
+    pub(super) finish_reason: Option<Text<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Delta {
-    #[serde(default)]
-    pub(super) content: Option<String>,
-    #[serde(default)]
-    pub(super) reasoning_content: Option<String>,
+pub(super) struct Delta<'a> {
+    #[serde(default, borrow)]
+    pub(super) content: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    pub(super) reasoning_content: Option<Text<'a>>,
     /// The other name for it (vLLM).
-    #[serde(default)]
-    pub(super) reasoning: Option<String>,
-    #[serde(default)]
-    pub(super) refusal: Option<String>,
-    #[serde(default)]
-    pub(super) tool_calls: Option<Vec<ToolCall>>,
+    #[serde(default, borrow)]
+    pub(super) reasoning: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    pub(super) refusal: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    pub(super) tool_calls: Option<Vec<ToolCall<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct ToolCall {
-    #[serde(default)]
-    pub(super) function: Option<Function>,
+pub(super) struct ToolCall<'a> {
+    #[serde(default, borrow)]
+    pub(super) function: Option<Function<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Function {
-    #[serde(default)]
-    pub(super) name: Option<String>,
-    #[serde(default)]
-    pub(super) arguments: Option<String>,
+pub(super) struct Function<'a> {
+    #[serde(default, borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    pub(super) arguments: Option<Text<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -14,22 +14,23 @@ pub(crate) struct Transcript {
 }
 
 /// What one event adds; an empty text is none.
-#[derive(Debug, Default)]
-pub(crate) struct Piece {
-    pub(crate) reasoning: Option<String>,
-    pub(crate) answer: Option<String>,
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Piece<'a> {
+    pub(crate) reasoning: Option<&'a str>,
+    pub(crate) answer: Option<&'a str>,
     pub(crate) has_call: bool,
 }
 
 impl Transcript {
     /// Takes a piece that came at `at`. One without content is not a token (design D3).
-    pub(crate) fn take(&mut self, piece: Piece, at: Timestamp) {
+    pub(crate) fn take(&mut self, piece: Piece<'_>, at: Timestamp) {
         let Piece {
             reasoning,
             answer,
             has_call,
         } = piece;
-        let (reasoning, answer) = (some_text(reasoning), some_text(answer));
+        let reasoning = reasoning.filter(|text| !text.is_empty());
+        let answer = answer.filter(|text| !text.is_empty());
         if answer.is_none() && reasoning.is_none() && !has_call {
             return;
         }

@@ -161,8 +161,14 @@ impl Flights {
     pub fn excerpt(&self, from: Timestamp, to: Timestamp) -> Self {
         let first = self.events.partition_point(|event| event.sums.at < from);
         let last = self.events.partition_point(|event| event.sums.at < to);
+        let mut events = VecDeque::with_capacity(last.saturating_sub(first));
+        // Slices are copied as a whole, a ring is not; there may be thousands.
+        let (front, back) = self.events.as_slices();
+        let split = front.len();
+        events.extend(&front[first.min(split)..last.max(first).min(split)]);
+        events.extend(&back[first.max(split) - split..last.max(first).max(split) - split]);
         Self {
-            events: self.events.range(first..last.max(first)).copied().collect(),
+            events,
             base: self.before(first),
             known: BTreeMap::new(),
             next: self.next,
@@ -207,6 +213,30 @@ impl Flights {
             after: self.events.partition_point(|event| event.sums.at < at),
             latest: None,
         }
+    }
+
+    /// How many events lie before `at`, of which `known` do. Usually the next few are the ones: the
+    /// search goes from there, in strides that double.
+    fn passed(&self, known: usize, at: Timestamp) -> usize {
+        let is_before = |place: usize| {
+            let event = self.events.get(place);
+            event.is_some_and(|event| event.sums.at < at)
+        };
+        let (mut from, mut stride) = (known, 1);
+        while is_before(from + stride - 1) {
+            from += stride;
+            stride *= 2;
+        }
+        let mut to = from + stride - 1;
+        while from < to {
+            let middle = usize::midpoint(from, to);
+            if is_before(middle) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
     }
 
     /// The sums at the event before this place.
@@ -281,10 +311,7 @@ impl Cursor<'_> {
         if let Some(latest) = self.latest.filter(|latest| latest.at == at) {
             return latest;
         }
-        let events = &self.flights.events;
-        while self.after < events.len() && events[self.after].sums.at < at {
-            self.after += 1;
-        }
+        self.after = self.flights.passed(self.after, at);
         let sums = self.flights.before(self.after).later(at);
         self.latest = Some(sums);
         sums

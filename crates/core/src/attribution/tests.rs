@@ -505,4 +505,28 @@ proptest! {
             prop_assert!(!was_there || energy.energy.is_none());
         }
     }
+
+    /// A query's energy may be worked out from all flights, or from those around it.
+    #[test]
+    fn an_excerpt_of_the_flights_says_what_all_of_them_say(scene in scene()) {
+        let Scene { meter, readings, queries, idle } = scene;
+        let together = flights(&queries);
+        for query in &queries {
+            let first = readings.partition_point(|reading| reading.at <= query.start());
+            let last = readings.partition_point(|reading| reading.at < query.end());
+            let around = &readings[first.saturating_sub(2)..(last + 2).min(readings.len())];
+            let mut from = query.start();
+            let mut to = query.end();
+            for step in steps(&meter, around) {
+                from = from.min(step.start);
+                to = to.max(step.end);
+            }
+            let excerpt = together.excerpt(from, to);
+            prop_assert!(excerpt.len() <= together.len());
+            prop_assert_eq!(
+                share(&meter, around, *query, &excerpt, idle),
+                share(&meter, around, *query, &together, idle)
+            );
+        }
+    }
 }

@@ -10,6 +10,7 @@ use ipw_core::rollup::Basis;
 use ipw_core::source::Domain;
 use ipw_core::units::Joules;
 use ipw_core::verdict::Grade;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{Row, count, phases};
@@ -63,6 +64,13 @@ pub(super) fn energy_columns() -> Vec<Column<Row>> {
     vec![energy(), power(), phases::column(), efficiency()]
 }
 
+/// The metadata of a verdict.
+#[derive(Serialize)]
+struct Why<'a> {
+    extracted: Option<&'a str>,
+    reason: &'a str,
+}
+
 fn evaluation() -> Column<Row> {
     Column::group(
         "evaluation",
@@ -75,11 +83,11 @@ fn evaluation() -> Column<Row> {
                 let Grade {
                     extracted, reason, ..
                 } = &row.record.grade;
-                Some(
-                    json!({ "extracted": extracted, "reason": reason })
-                        .to_string()
-                        .into(),
-                )
+                let why = Why {
+                    extracted: extracted.as_deref(),
+                    reason,
+                };
+                Some(serde_json::to_string(&why).ok()?.into())
             })
             .says(
                 "what was taken for the answer, and why the verdict is what it is, as JSON",

@@ -16,6 +16,10 @@ use crate::series::Series;
 /// shared among those who were there at its end.
 const LONGEST_STEP: Duration = Duration::from_mins(1);
 
+/// With so few readings, working a query's energy out takes less time than copying who was in
+/// flight.
+const FEW_READINGS: usize = 200;
+
 /// Everything that the samplers and the queries share.
 pub(super) struct State {
     pub(super) series: Vec<Series>,
@@ -41,10 +45,9 @@ pub(super) struct Open {
     pub(super) flight: Option<FlightId>,
 }
 
-/// All that the energy of one window is made from.
+/// All that the energy of one window is made from, but who was in flight.
 pub(super) struct Evidence {
     pub(super) traces: Vec<Vec<Reading>>,
-    pub(super) flights: Flights,
     pub(super) idle: Vec<Option<Idle>>,
     pub(super) uses: Arc<[Use]>,
 }
@@ -88,35 +91,31 @@ impl State {
         ticket
     }
 
-    /// What the energy of `window` is made from, with these in flight, or those who were.
-    pub(super) fn evidence(
-        &mut self,
-        window: Window,
-        flights: Option<Flights>,
-        kept: &[Kept],
-    ) -> Evidence {
+    /// Who had this ticket needs nothing any more.
+    pub(super) fn leave(&mut self, ticket: Ticket) {
+        self.open.remove(&ticket);
+        self.forget();
+    }
+
+    /// What the energy of `window` is made from.
+    pub(super) fn evidence(&mut self, window: Window, kept: &[Kept]) -> Evidence {
         let idle = self.series.iter().enumerate().map(|(place, series)| {
             let idle = self.idle_of(place)?;
             Some(series.doubt(idle))
         });
         let idle = idle.collect();
         let traces = self.traces(window);
-        let flights = flights.unwrap_or_else(|| self.flights_of(&traces, window));
         let uses = self.uses(kept);
-        Evidence {
-            traces,
-            flights,
-            idle,
-            uses,
-        }
+        Evidence { traces, idle, uses }
     }
 
     pub(super) fn idle_of(&self, place: usize) -> Option<Idle> {
         self.idle.get(place).copied().flatten()
     }
 
-    /// Who was in flight in the steps that hold `window`.
-    fn flights_of(&self, traces: &[Vec<Reading>], window: Window) -> Flights {
+    /// Who was in flight in the steps that hold `window`, to be looked at without the lock; `None`
+    /// if that is more to copy than to look at. Both say the same.
+    pub(super) fn flights_apart(&self, traces: &[Vec<Reading>], window: Window) -> Option<Flights> {
         let (mut from, mut to) = (window.start(), window.end());
         for (series, trace) in self.series.iter().zip(traces) {
             if let ([first, .., last], true) = (&trace[..], series.is_energy()) {
@@ -124,8 +123,12 @@ impl State {
                 to = to.max(last.at);
             }
         }
-        self.flights
-            .excerpt(from.max(window.start().before(LONGEST_STEP)), to)
+        let earliest = window.start().before(LONGEST_STEP);
+        let readings: usize = traces.iter().map(Vec::len).sum();
+        if readings <= FEW_READINGS && from >= earliest {
+            return None;
+        }
+        Some(self.flights.excerpt(from.max(earliest), to))
     }
 
     /// The first instant that a reading in memory tells of.

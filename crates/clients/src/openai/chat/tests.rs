@@ -5,7 +5,7 @@ use ipw_core::time::Timestamp;
 use ipw_testkit::fuzz::{Random, damaged, rounds};
 use serde_json::Value;
 
-use super::Chat;
+use super::{Chat, Field, Frame};
 use crate::sse::Splitter;
 use crate::stream::Chat as _;
 
@@ -186,5 +186,105 @@ fn mutate_and_check(random: &mut Random) {
         );
     } else {
         assert!(matches!(outcome, Outcome::Failed(_)) && error.is_some());
+    }
+}
+
+/// Events as services write them, with texts that are plain, escaped, empty and not ASCII, and with
+/// everything that an event may hold beside its text.
+const EVENTS: [&str; 16] = [
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"Grüße 😀"},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"line\nbreak \"x\""},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":null},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"length"}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"c","refusal":"no"},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"d"},"finish_reason":null}],"usage":{"completion_tokens":9}}"#,
+    r#"{"id":"c-1","choices":[{"delta":{"content":"e"}},{"delta":{"content":"f"}}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"reasoning_content":"hm"},"finish_reason":null}]}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{"reasoning":"so"},"finish_reason":null}]}"#,
+    r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"g"}}],"created":7,"id":"c","timings":null}"#,
+    r#"{"id":"c-1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+    "[DONE]",
+];
+
+/// What a chat makes of events, with what it learns from them and without.
+fn both_readings(events: &[Vec<u8>]) -> (Chat, Chat) {
+    let (mut quick, mut parsed) = (Chat::default(), Chat::default());
+    for (at, event) in events.iter().enumerate() {
+        let at = Timestamp::from_nanos(at as u64);
+        quick.event(event, at);
+        parsed.frame = Frame::default();
+        parsed.event(event, at);
+    }
+    (quick, parsed)
+}
+
+fn assert_same(events: &[Vec<u8>]) {
+    let (quick, parsed) = both_readings(events);
+    let shown = events.iter().map(|event| String::from_utf8_lossy(event));
+    let shown: Vec<_> = shown.collect();
+    let said = |chat: &Chat| {
+        let tokens = chat.tokens();
+        (chat.outcome(), tokens, format!("{:?}", chat.transcript))
+    };
+    assert_eq!(said(&quick), said(&parsed), "{shown:#?}");
+}
+
+#[test]
+fn an_event_that_differs_in_its_text_alone_needs_no_parser() {
+    let mut chat = Chat::default();
+    chat.event(EVENTS[1].as_bytes(), Timestamp::ZERO);
+    for (event, text) in [
+        (EVENTS[2], Some((Field::Answer, " word"))),
+        (EVENTS[3], Some((Field::Answer, "Grüße 😀"))),
+        (EVENTS[5], Some((Field::Answer, ""))),
+        (EVENTS[4], None),
+        (EVENTS[7], None),
+        (EVENTS[8], None),
+        (EVENTS[11], None),
+        (EVENTS[15], None),
+    ] {
+        assert_eq!(chat.frame.text(event.as_bytes()), text, "{event}");
+    }
+    let raw = EVENTS[1].replace("\"a\"", "\"a\tb\"");
+    assert_eq!(
+        chat.frame.text(raw.as_bytes()),
+        None,
+        "no control character"
+    );
+    chat.event(EVENTS[11].as_bytes(), Timestamp::ZERO);
+    let next = EVENTS[11].replace("hm", "well");
+    let text = chat.frame.text(next.as_bytes());
+    assert_eq!(text, Some((Field::Reasoning, "well")));
+}
+
+#[test]
+fn what_is_learnt_from_events_never_changes_what_they_say() {
+    const PIECES: [&[u8]; 10] = [
+        b"\"",
+        b"\\",
+        b"\\n",
+        b"\x01",
+        b"\xff",
+        b"\xf0\x9f",
+        b"x",
+        b"}",
+        b"null",
+        b"\"content\":\"y\",",
+    ];
+    let corpus = EVENTS.map(str::as_bytes);
+    let mut random = Random::new(7);
+    for _ in 0..rounds(100_000) {
+        let count = 1 + random.below(8);
+        let events: Vec<Vec<u8>> = (0..count)
+            .map(|_| match random.below(4) {
+                0 => damaged(&mut random, &corpus, &PIECES),
+                _ => random.one_of(&corpus).to_vec(),
+            })
+            .collect();
+        assert_same(&events);
     }
 }

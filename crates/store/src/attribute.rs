@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use ipw_core::attribution::{Idle, Weights};
+use ipw_core::attribution::{Idle, Step, Weights};
 use ipw_core::energy::QueryEnergy;
 use ipw_core::time::Timestamp;
 use ipw_core::units::Watts;
@@ -237,7 +237,7 @@ impl Follow for Both<'_, '_> {
         self.1.begins(asked);
     }
 
-    fn counts(&mut self, place: usize, step: &ipw_core::attribution::Step) {
+    fn counts(&mut self, place: usize, step: &Step) {
         self.0.counts(place, step);
         self.1.counts(place, step);
     }

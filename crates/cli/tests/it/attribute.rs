@@ -30,6 +30,10 @@ fn living(place: &Place) -> Living {
 /// flight some microseconds early.
 const APART: [&str; 4] = ["--rate", "5", "--arrival", "constant"];
 
+/// Live, a neighbour is dated by the moment at which it was seen: up to a millisecond before its
+/// start when the machine is busy, of queries that take 60.
+const SEEN: f64 = 2e-2;
+
 fn profile(place: &Place, more: &[&str]) -> Command {
     let mut args = vec!["--warmup", "1", "--quiet"];
     if !more.contains(&"--idle") {
@@ -236,7 +240,7 @@ fn back_to_back_shares_differ_by_the_dating_of_neighbours_alone() {
     let live = rows(&run);
     attribute(&run, &[]);
     let now = rows(&run);
-    same_rows(&live, &now, 5e-3);
+    same_rows(&live, &now, SEEN);
     let (left, right) = (joules(&live), joules(&now));
     assert!((left / right - 1.0).abs() < 1e-3, "{left} and {right}");
 }
@@ -248,8 +252,7 @@ fn neighbours_share_as_they_did_and_tokens_share_the_same_joules_otherwise() {
     let live = rows(&run);
     attribute(&run, &[]);
     let equal = rows(&run);
-    // Live, a neighbour is dated by the moment at which it was seen.
-    same_rows(&live, &equal, 5e-3);
+    same_rows(&live, &equal, SEEN);
     assert_eq!(equal[4]["phases"]["kind"], "wait_and_prefill");
     let done = attribute(&run, &["--weights", "tokens"]);
     assert_eq!(done["attribution"]["weights"], "tokens");

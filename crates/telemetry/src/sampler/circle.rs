@@ -201,15 +201,8 @@ impl Circle {
         let mut state = self.lock();
         while !state.is_over {
             let now = self.clock.now();
-            let Some(due) = state.next_due() else {
-                // All have threads of their own for the time being.
-                spent.store(own_cpu_nanos(), Ordering::Relaxed);
-                match self.wait(state, now.after(PATIENCE * 5)) {
-                    Some(again) => state = again,
-                    None => return,
-                }
-                continue;
-            };
+            // Without any, all have threads of their own for the time being.
+            let due = state.next_due().unwrap_or(now.after(PATIENCE * 5));
             if due > now {
                 spent.store(own_cpu_nanos(), Ordering::Relaxed);
                 match self.wait(state, due) {

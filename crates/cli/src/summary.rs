@@ -4,9 +4,9 @@ use std::path::Path;
 
 use ipw_core::slug::model_label;
 use ipw_runner::{Plan, Stop};
+use ipw_store::Summary;
 use ipw_store::resume::Left;
-use ipw_store::summary::{Part, Versions};
-use ipw_store::{Status, Summary};
+use ipw_store::summary::Part;
 use serde_json::{Value, json};
 
 use crate::calibration;
@@ -38,24 +38,12 @@ pub(crate) fn new(
         dataset_name: dataset.name().to_owned(),
         hardware_label: hardware.label.clone(),
         generated_at: anchor.unix_seconds(clock.now()),
-        total_queries: 0,
         system_info: Some(hardware.system.clone()),
         gpu_info: hardware.gpu_info(),
-        output_dir: directory.display().to_string(),
-        versions: Versions::here(),
         client_info: Some(client_info),
-        format_version: Summary::format_version(),
-        status: Status::Running,
-        reason: None,
         parts: left.parts.iter().copied().chain([this]).collect(),
-        telemetry: None,
-        efficiency: None,
-        overview: None,
-        load: None,
         calibration: calibration::of(&hardware.label),
-        quality: None,
-        attribution: None,
-        marginal: None,
+        ..Summary::begun(directory, anchor)
     }
 }
 

@@ -27,7 +27,6 @@ use ipw_core::verdict::{Grade, Verdict};
 use ipw_report::{Level, Options, Page, csv, html, json, markdown};
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
-use ipw_store::summary::{Part, Versions};
 use ipw_store::{CommitPolicy, Overview, Run, RunWriter, Status, Summary};
 use ipw_testkit::ManualClock;
 use serde_json::{Map, Value, json};
@@ -57,35 +56,19 @@ impl Made {
             dataset: "jsonl".to_owned(),
             dataset_name: "questions".to_owned(),
             hardware_label: "EPYC".to_owned(),
-            generated_at: 0.0,
-            total_queries: 0,
             system_info: Some(SystemInfo {
                 host_name: Some(HOST.to_owned()),
                 cpu_brand: Some("AMD EPYC".to_owned()),
                 cpu_count: Some(2),
                 ..SystemInfo::default()
             }),
-            gpu_info: None,
-            output_dir: directory.path().join("run").display().to_string(),
-            versions: Versions::here(),
             client_info: Some(
                 json!({"base_url": "http://secret.example:8080/v1", "models": [MODEL]}),
             ),
-            format_version: Summary::format_version(),
-            status: Status::Running,
-            reason: None,
-            parts: vec![Part {
-                part: 0,
-                anchor: ManualClock::default().anchor(),
-            }],
-            telemetry: None,
-            efficiency: None,
-            overview: None,
-            load: None,
-            calibration: None,
-            attribution: None,
-            marginal: None,
-            quality: None,
+            ..Summary::begun(
+                &directory.path().join("run"),
+                ManualClock::default().anchor(),
+            )
         };
         Self { directory, summary }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ipw_core::hardware::SystemInfo;
-use ipw_core::time::Anchor;
+use ipw_core::time::{Anchor, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -119,9 +119,34 @@ pub struct Part {
 }
 
 impl Summary {
-    /// The version that this build writes.
-    pub const fn format_version() -> u32 {
-        FORMAT_VERSION
+    /// Of a run that begins in this directory: what nobody has told is empty or null.
+    pub fn begun(directory: &Path, anchor: Anchor) -> Self {
+        Self {
+            model: String::new(),
+            profiler_config: Value::Null,
+            dataset: String::new(),
+            dataset_name: String::new(),
+            hardware_label: String::new(),
+            generated_at: anchor.unix_seconds(Timestamp::ZERO),
+            total_queries: 0,
+            system_info: None,
+            gpu_info: None,
+            output_dir: directory.display().to_string(),
+            versions: Versions::here(),
+            client_info: None,
+            format_version: FORMAT_VERSION,
+            status: Status::Running,
+            reason: None,
+            parts: vec![Part { part: 0, anchor }],
+            telemetry: None,
+            efficiency: None,
+            overview: None,
+            load: None,
+            calibration: None,
+            quality: None,
+            attribution: None,
+            marginal: None,
+        }
     }
 
     pub(crate) fn write(&self, directory: &Path) -> Result<(), StoreError> {

@@ -27,7 +27,6 @@ use ipw_core::verdict::Grade;
 use ipw_store::output::Existing;
 use ipw_store::reader::column;
 use ipw_store::schema::RunSchema;
-use ipw_store::summary::{Part, Versions};
 use ipw_store::{CommitPolicy, NewRun, Overview, Run, RunWriter, Status, StoreError, Summary};
 use ipw_testkit::ManualClock;
 use serde_json::{Map, Value, json};
@@ -94,28 +93,7 @@ fn summary(directory: &Path) -> Summary {
         dataset: "d".to_owned(),
         dataset_name: "d".to_owned(),
         hardware_label: "UNKNOWN_HW".to_owned(),
-        generated_at: 0.0,
-        total_queries: 0,
-        system_info: None,
-        gpu_info: None,
-        output_dir: directory.display().to_string(),
-        versions: Versions::here(),
-        client_info: None,
-        format_version: Summary::format_version(),
-        status: Status::Running,
-        reason: None,
-        parts: vec![Part {
-            part: 0,
-            anchor: ManualClock::default().anchor(),
-        }],
-        telemetry: None,
-        efficiency: None,
-        overview: None,
-        load: None,
-        calibration: None,
-        quality: None,
-        attribution: None,
-        marginal: None,
+        ..Summary::begun(directory, ManualClock::default().anchor())
     }
 }
 

@@ -22,7 +22,6 @@ use ipw_runner::SystemClock;
 use ipw_store::export::{self, Choice, Format, Labelled, Runs, Texts};
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
-use ipw_store::summary::{Part, Versions};
 use ipw_store::{CommitPolicy, NewRun, Overview, Run, RunWriter, Status, Summary};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
@@ -216,32 +215,9 @@ pub(crate) fn create(
 pub(crate) fn summary(directory: &Path, clock: &SystemClock) -> Summary {
     Summary {
         model: MODEL.to_owned(),
-        profiler_config: json!({}),
         dataset: "bench".to_owned(),
         dataset_name: "bench".to_owned(),
-        hardware_label: String::new(),
-        generated_at: 0.0,
-        total_queries: 0,
-        system_info: None,
-        gpu_info: None,
-        output_dir: directory.display().to_string(),
-        versions: Versions::here(),
-        client_info: None,
-        format_version: Summary::format_version(),
-        status: Status::Running,
-        reason: None,
-        parts: vec![Part {
-            part: 0,
-            anchor: clock.anchor(),
-        }],
-        telemetry: None,
-        efficiency: None,
-        overview: None,
-        load: None,
-        calibration: None,
-        quality: None,
-        attribution: None,
-        marginal: None,
+        ..Summary::begun(directory, clock.anchor())
     }
 }
 

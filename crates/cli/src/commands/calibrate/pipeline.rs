@@ -21,10 +21,8 @@ use ipw_runner::{
 use ipw_store::events::EventLog;
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
-use ipw_store::summary::{Part, Versions};
 use ipw_store::{CommitPolicy, ReadingWriter, RunWriter, Status, Summary};
 use ipw_telemetry::{Role, Session, Setup};
-use serde_json::Value;
 
 use super::compare::Asked;
 use super::questions::Questions;
@@ -170,29 +168,11 @@ impl Bench {
         let anchor = self.clock.anchor();
         Summary {
             model: MODEL.to_owned(),
-            profiler_config: Value::Null,
             dataset: dataset.id().to_owned(),
             dataset_name: dataset.name().to_owned(),
-            hardware_label: String::new(),
             generated_at: anchor.unix_seconds(self.clock.now()),
-            total_queries: 0,
             system_info: Some(self.system.clone()),
-            gpu_info: None,
-            output_dir: directory.display().to_string(),
-            versions: Versions::here(),
-            client_info: None,
-            format_version: Summary::format_version(),
-            status: Status::Running,
-            reason: None,
-            parts: vec![Part { part: 0, anchor }],
-            telemetry: None,
-            efficiency: None,
-            overview: None,
-            load: None,
-            calibration: None,
-            quality: None,
-            attribution: None,
-            marginal: None,
+            ..Summary::begun(directory, anchor)
         }
     }
 }

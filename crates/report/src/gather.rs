@@ -53,8 +53,7 @@ impl Known<'_> {
 
     /// Whether the headline's joules are a model's.
     pub(crate) fn is_estimated(&self) -> bool {
-        let mut basis = self.overview.energy.basis.iter();
-        basis.any(|basis| basis.ends_with("estimated"))
+        self.overview.energy.is_estimated()
     }
 }
 

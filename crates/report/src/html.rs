@@ -5,13 +5,12 @@
 
 mod data;
 mod drawing;
-mod escape;
 mod sections;
 
 use std::fmt::Write as _;
 
+use crate::markup::{policy_hash, text};
 use crate::page::Page;
-use escape::{policy_hash, text};
 
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");

@@ -11,6 +11,7 @@ mod csv;
 mod gather;
 mod html;
 mod markdown;
+pub mod markup;
 mod page;
 mod redact;
 mod words;

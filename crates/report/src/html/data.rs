@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::escape;
+use crate::markup;
 use crate::page::{Line, Page, Segment, Text};
 use crate::words::rounded;
 
@@ -66,7 +66,7 @@ pub(super) fn of(page: &Page) -> String {
             "series": series,
         },
     });
-    escape::json(&data.to_string())
+    markup::json(&data.to_string())
 }
 
 fn segment(segment: &Segment) -> Value {

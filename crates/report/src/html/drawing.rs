@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::escape::text;
+use crate::markup::text;
 use crate::page::{Line, Page, Segment};
 use crate::words::{Unit, quantity};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::drawing;
-use super::escape::{prose, text};
+use crate::markup::{prose, text};
 use crate::page::{Cell, Figure, Headline, How, Level, Line, Note, Page, Table};
 use crate::words::{Unit, grouped, quantity};
 

@@ -1,7 +1,7 @@
-//! Texts on their way into markup and into the data of the page.
+//! Texts on their way into markup and into the data of a page, and the policy of one.
 
 /// Text as the content of an element or a quoted attribute.
-pub(crate) fn text(text: &str) -> String {
+pub fn text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -24,22 +24,23 @@ const fn turns(character: char) -> bool {
 }
 
 /// A sentence of ours, in which backticks mark code; all of it is escaped.
-pub(crate) fn prose(sentence: &str) -> String {
-    let pieces: Vec<_> = sentence.split('`').collect();
-    if pieces.len().is_multiple_of(2) {
-        return text(sentence);
-    }
-    let mut shown = String::new();
-    for (place, piece) in pieces.into_iter().enumerate() {
-        if place % 2 == 0 {
-            shown.push_str(&text(piece));
-        } else {
-            shown.push_str("<code>");
-            shown.push_str(&text(piece));
-            shown.push_str("</code>");
+pub fn prose(sentence: &str) -> String {
+    let shown = text(sentence);
+    let pieces: Vec<&str> = shown.split('`').collect();
+    // An odd backtick is only a backtick.
+    let pairs = (pieces.len() - 1) / 2 * 2;
+    let mut out = String::with_capacity(shown.len());
+    for (place, piece) in pieces.iter().enumerate() {
+        if place > 0 {
+            out.push_str(match (place > pairs, place % 2) {
+                (true, _) => "`",
+                (false, 1) => "<code>",
+                (false, _) => "</code>",
+            });
         }
+        out.push_str(piece);
     }
-    shown
+    out
 }
 
 /// JSON that may stand in a script element: nothing in it ends the element, opens a comment or
@@ -60,7 +61,7 @@ pub(crate) fn json(json: &str) -> String {
 }
 
 /// The hash by which a content policy knows a script or a style.
-pub(crate) fn policy_hash(content: &str) -> String {
+pub fn policy_hash(content: &str) -> String {
     use sha2::{Digest, Sha256};
     format!("'sha256-{}'", base64(&Sha256::digest(content.as_bytes())))
 }
@@ -95,6 +96,10 @@ mod tests {
         );
         assert_eq!(prose("see `a<b` <c>"), "see <code>a&lt;b</code> &lt;c&gt;");
         assert_eq!(prose("one ` <c>"), "one ` &lt;c&gt;");
+        assert_eq!(prose("`a` < `b`"), "<code>a</code> &lt; <code>b</code>");
+        assert_eq!(prose("`a` and `"), "<code>a</code> and `");
+        assert_eq!(prose("`"), "`");
+        assert_eq!(prose("plain"), "plain");
     }
 
     #[test]
@@ -112,6 +117,7 @@ mod tests {
             ("", ""),
             ("f", "Zg=="),
             ("fo", "Zm8="),
+            ("foo", "Zm9v"),
             ("foobar", "Zm9vYmFy"),
         ] {
             assert_eq!(base64(bytes.as_bytes()), spelt);

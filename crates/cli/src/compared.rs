@@ -12,6 +12,7 @@ use std::path::Path;
 
 use ipw_analysis::metric::{Metric, Row, Unit};
 use ipw_core::nearest::nearest;
+use ipw_core::rollup::is_estimated;
 use ipw_store::{QueryRow, Run, StoreError};
 
 pub(crate) use facts::{Facts, How};
@@ -203,11 +204,6 @@ impl Reading {
             methods: std::mem::take(&mut self.methods),
         }
     }
-}
-
-/// Whether a basis is an estimate's.
-fn is_estimated(basis: &str) -> bool {
-    basis.ends_with("estimated")
 }
 
 /// The numbers of a row. Times count from the planned send: a service that stalls cannot hide

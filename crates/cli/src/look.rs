@@ -13,12 +13,10 @@ use ipw_store::queries::{QueryRow, RowPhases};
 use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
 
-use sources::Sources;
-
 /// A run, looked at.
-pub(crate) struct Look {
-    pub(crate) run: Run,
-    pub(crate) overview: Overview,
+pub(crate) struct Look<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) overview: &'a Overview,
     pub(crate) lines: Vec<Line>,
     pub(crate) energy: Breakdown,
     pub(crate) subjects: BTreeMap<String, Answers>,
@@ -155,18 +153,20 @@ impl Line {
     }
 }
 
-impl Look {
-    /// Reads a run: one pass for its counts and one for its rows.
-    pub(crate) fn at(run: Run) -> Result<Self, StoreError> {
-        let overview = Overview::of(&run)?;
-        let known = Sources::of(run.summary());
+impl<'a> Look<'a> {
+    /// Reads the rows of a run in one pass. `overview` is [`Overview::of`] the same run.
+    pub(crate) fn at(run: &'a Run, overview: &'a Overview) -> Result<Self, StoreError> {
+        let headline = sources::headline(run);
         let mut lines = Vec::new();
         let mut energies = Energies::default();
         let mut subjects: BTreeMap<String, Answers> = BTreeMap::new();
         run.for_each_query(|row| {
             let line = Line::of(row);
-            let shares: Vec<_> = row.shares.iter().collect();
-            let shares = known.shares(&shares, row.energy.basis);
+            let shares: Vec<_> = row
+                .shares
+                .iter()
+                .filter_map(|share| sources::share(share, &headline))
+                .collect();
             energies.push(&energy::Row {
                 shares: &shares,
                 phases: phases(&row.phases),
@@ -201,8 +201,7 @@ impl Look {
 
     /// Whether its energy is a model's.
     pub(crate) fn is_estimated(&self) -> bool {
-        let basis = &self.overview.energy.basis;
-        basis.iter().any(|basis| basis.ends_with("_estimated"))
+        self.overview.energy.is_estimated()
     }
 
     fn metrics(&self) -> Vec<metric::Row<'_>> {

@@ -10,14 +10,10 @@ use serde_json::Value;
 /// `summary.json`, null while the run goes on.
 pub(crate) fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec<Note> {
     let energy = &overview.energy;
-    let is_estimated = energy
-        .basis
-        .iter()
-        .any(|basis| basis.ends_with("_estimated"));
     quality::notes(&Facts {
         rows_thinly_covered: energy.rows_thinly_covered,
         rows_too_short: energy.reasons.get("too_short").copied().unwrap_or(0),
-        is_estimated,
+        is_estimated: energy.is_estimated(),
         p99_needs: load
             .pointer("/latency/total_seconds/sent/p99/needs")
             .and_then(Value::as_u64),

@@ -109,6 +109,14 @@ const PARTS: [(Domain, &str); 7] = [
     (Domain::Platform, "system"),
 ];
 
+/// What the label of a basis ends in that is a model.
+const ESTIMATED: &str = "_estimated";
+
+/// Whether the basis of this label is a model.
+pub fn is_estimated(label: &str) -> bool {
+    label.ends_with(ESTIMATED)
+}
+
 impl Basis {
     /// The basis of a headline made from these; `None` from nothing.
     pub fn of<'a>(parts: impl Iterator<Item = (Domain, Method, &'a str)>) -> Option<Self> {
@@ -154,7 +162,7 @@ impl Basis {
             label.push_str(part);
         }
         if self.is_estimated {
-            label.push_str("_estimated");
+            label.push_str(ESTIMATED);
         }
         label.into()
     }

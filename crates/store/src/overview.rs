@@ -6,6 +6,7 @@ use arrow::array::{
     Array, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
     StructArray,
 };
+use ipw_core::rollup::is_estimated;
 use ipw_core::stats::{mean, quantile};
 use serde::Serialize;
 
@@ -123,6 +124,13 @@ pub struct EnergyTotals {
     pub reasons: BTreeMap<String, u64>,
     /// Rows with energy of which some source covers less than 95 % of the window.
     pub rows_thinly_covered: u64,
+}
+
+impl EnergyTotals {
+    /// Whether some of it is a model's.
+    pub fn is_estimated(&self) -> bool {
+        self.basis.iter().any(|basis| is_estimated(basis))
+    }
 }
 
 /// Below this share of the window a row is worth a note.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Context;
 use ipw_core::nearest::nearest;
+use ipw_store::Overview;
 use ipw_store::file::replace;
 use serde_json::Value;
 
@@ -19,7 +20,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
     let options = options(&args.options, &chosen)?;
     let mut all = Vec::new();
     for place in &args.runs {
-        let look = Look::at(open(place)?).context("reading the rows")?;
+        let run = open(place)?;
+        let overview = Overview::of(&run).context("counting the rows")?;
+        let look = Look::at(&run, &overview).context("reading the rows")?;
         for analysis in &chosen {
             let found = analysis
                 .of(&look, &Options(&options))

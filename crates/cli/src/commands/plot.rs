@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ipw_plot::{Mode, Style, png};
+use ipw_store::Overview;
 use ipw_store::file::replace;
 
 use super::analyze::unknown;
@@ -23,13 +24,15 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
         return Err(unknown("plot", id, &known));
     }
     for place in &args.runs {
-        let look = Look::at(open(place)?).context("reading the rows")?;
+        let run = open(place)?;
+        let overview = Overview::of(&run).context("counting the rows")?;
+        let look = Look::at(&run, &overview).context("reading the rows")?;
         let directory = directory(args, place);
         std::fs::create_dir_all(&directory)
             .with_context(|| format!("creating `{}`", directory.display()))?;
         let is_wanted = |id: &str| args.plots.is_empty() || args.plots.iter().any(|one| one == id);
-        let drawings = figures::of(&look);
-        for drawing in drawings.iter().filter(|drawing| is_wanted(drawing.id)) {
+        let drawings = figures::of(&look, is_wanted);
+        for drawing in &drawings {
             for path in write(drawing, &directory, &args.formats)? {
                 screen::print(&format!("{}\n", path.display()));
             }

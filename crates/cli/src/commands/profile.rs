@@ -298,9 +298,9 @@ impl Profile {
             efficiency["derived"] = json!(load.as_ref().map(|load| load.derived));
             summary.efficiency = Some(efficiency);
             summary.load = load.map(|load| json!(load));
-            let part = |part: &Option<Value>| part.clone().unwrap_or_default();
-            let (telemetry, load) = (part(&summary.telemetry), part(&summary.load));
-            summary.quality = Some(json!(quality::notes(overview, &telemetry, &load)));
+            let telemetry = summary.telemetry.as_ref().unwrap_or(&Value::Null);
+            let load = summary.load.as_ref().unwrap_or(&Value::Null);
+            summary.quality = Some(json!(quality::notes(overview, telemetry, load)));
             let at = self.clock.anchor().unix_seconds(self.clock.now());
             let part = summary.parts.last().map_or(0, |part| part.part);
             let idle = hardware.idle_used(part, idled);

@@ -14,7 +14,7 @@ use crate::error::{CliError, Exit};
 use crate::look::Look;
 use crate::look::figures::{self, Drawing};
 use crate::quality::Doubt;
-use crate::{failures, quality, screen};
+use crate::{failures, output, quality, screen};
 
 /// The page's name in a run's directory.
 const FILE: &str = "report.html";
@@ -28,14 +28,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
         let run = super::open(directory)?;
         let overview = Overview::of(&run).context("counting the rows")?;
         let page = page(&run, &overview, args.redact).context("reading the rows")?;
-        match place(args, directory) {
-            Some(path) => {
-                write(&path, &text(&page, args.format))
-                    .with_context(|| format!("writing the report of `{}`", directory.display()))?;
-                screen::talk(&printable(&path.display().to_string()));
-            }
-            None => screen::print(&text(&page, args.format)),
-        }
+        output::put(place(args, directory).as_deref(), &text(&page, args.format))?;
     }
     if args.runs.len() > 1 {
         screen::talk(&format!("{} runs, a report for each", args.runs.len()));
@@ -54,11 +47,8 @@ pub(crate) fn at_the_end(directory: &Path, overview: &Overview) -> Result<PathBu
 
 /// Where it goes; `None` is standard output.
 fn place(args: &ReportArgs, run: &Path) -> Option<PathBuf> {
-    match &args.output {
-        Some(path) if path.as_os_str() == "-" => None,
-        Some(path) => Some(path.clone()),
-        None => (args.format == ReportFormat::Html).then(|| run.join(FILE)),
-    }
+    let own = || (args.format == ReportFormat::Html).then(|| run.join(FILE));
+    args.output.clone().or_else(own)
 }
 
 fn text(page: &Page, format: ReportFormat) -> String {
@@ -70,26 +60,18 @@ fn text(page: &Page, format: ReportFormat) -> String {
     }
 }
 
-/// A file is replaced as a whole; a device or a pipe is written to.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
-    if is_special {
-        std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
-    } else {
-        Ok(ipw_store::file::replace(path, text.as_bytes(), false)?)
-    }
-}
-
 fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError> {
     let part = |key: &str| run.summary().get(key).unwrap_or(&Value::Null);
     let mut notes = failed(overview, redact);
     let doubts = quality::notes(overview, part("telemetry"), part("load"));
     notes.extend(doubts.iter().filter_map(doubt));
-    let look = Look::at(Run::open(run.directory())?)?;
+    let look = Look::at(run, overview)?;
+    // The page draws time itself.
+    let figures = figures::of(&look, |id| id != "timeline");
     let options = Options {
         redact,
         notes,
-        figures: figures::of(&look).iter().filter_map(drawn).collect(),
+        figures: figures.iter().map(drawn).collect(),
     };
     Page::of(run, overview, &options)
 }
@@ -104,16 +86,16 @@ fn doubt(doubt: &quality::Note) -> Option<Note> {
     Some(Note::new(level, doubt.finding.clone()).advise(doubt.advice.clone()))
 }
 
-/// A figure for the page; `None` for what it draws itself.
-fn drawn(drawing: &Drawing) -> Option<Figure> {
+/// A figure for the page.
+fn drawn(drawing: &Drawing) -> Figure {
     let id = format!("figure-{}", drawing.id.replace('_', "-"));
     let style = Style::new(Mode::Inline).with_prefix(&id);
-    (drawing.id != "timeline").then(|| Figure {
-        id,
+    Figure {
         title: drawing.title.to_owned(),
         svg: drawing.svg(&style),
         caption: String::new(),
-    })
+        id,
+    }
 }
 
 /// Queries without an answer, by kind, with the first example and what to do.

@@ -109,7 +109,7 @@ impl Analysis {
     }
 
     /// Looks at a run.
-    pub(crate) fn of(&self, look: &Look, options: &Options<'_>) -> Result<Value, StoreError> {
+    pub(crate) fn of(&self, look: &Look<'_>, options: &Options<'_>) -> Result<Value, StoreError> {
         let found = match self.id {
             "regression" => regression(look),
             "latency" => latency(look)?,
@@ -139,15 +139,15 @@ impl Analysis {
 }
 
 /// The doubts about a run, as they would be noted now.
-pub(crate) fn notes(look: &Look) -> Vec<ipw_analysis::quality::Note> {
+pub(crate) fn notes(look: &Look<'_>) -> Vec<ipw_analysis::quality::Note> {
     quality::notes(
-        &look.overview,
+        look.overview,
         look.summary("/telemetry"),
         look.summary("/load"),
     )
 }
 
-fn regression(look: &Look) -> Found {
+fn regression(look: &Look<'_>) -> Found {
     let found = regressions(look.lines.iter().map(Line::regression));
     Found {
         summary: json!(found.summary),
@@ -160,9 +160,9 @@ fn regression(look: &Look) -> Found {
     }
 }
 
-fn latency(look: &Look) -> Result<Found, StoreError> {
+fn latency(look: &Look<'_>) -> Result<Found, StoreError> {
     let mut latencies = Latencies::default();
-    let mut rows = load::Thinned::new(&look.run)?;
+    let mut rows = load::Thinned::new(look.run)?;
     look.run
         .for_each(|instants| latencies.push(&rows.row(instants)))?;
     let mut found = json!(latencies.finish());
@@ -170,7 +170,7 @@ fn latency(look: &Look) -> Result<Found, StoreError> {
     Ok(found.into())
 }
 
-fn efficiency(look: &Look, seed: u64) -> Found {
+fn efficiency(look: &Look<'_>, seed: u64) -> Found {
     let rows = look.metrics();
     let found: Map<String, Value> = intervals(&rows, &EFFICIENCY, seed)
         .into_iter()

@@ -57,27 +57,31 @@ const BAND: u32 = 40;
 /// Percentiles that are marked on a distribution.
 const MARKED: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// The figures that there is something to draw in.
-pub(crate) fn of(look: &Look) -> Vec<Drawing> {
+/// The figures that are wanted and that there is something to draw in.
+pub(crate) fn of(look: &Look<'_>, is_wanted: impl Fn(&str) -> bool) -> Vec<Drawing> {
     let fits = regressions(look.lines.iter().map(Line::regression));
-    [
-        ttft(look, &fits),
-        latency(look, &fits),
-        energy(look, &fits),
-        power(look, &fits),
-        replies(look),
-        super::power::figure(look),
-        ecdf(look),
-        by_phase(look),
-        correctness(look),
-        subjects(look),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let wanted = ALL.iter().filter(|(id, _)| is_wanted(id));
+    wanted
+        .filter_map(|(id, _)| figure(id, look, &fits))
+        .collect()
 }
 
-impl Look {
+fn figure(id: &str, look: &Look<'_>, fits: &Regressions) -> Option<Drawing> {
+    match id {
+        "ttft" => ttft(look, fits),
+        "latency" => latency(look, fits),
+        "energy" => energy(look, fits),
+        "power" => power(look, fits),
+        "completion_tokens_kde" => replies(look),
+        "timeline" => super::power::figure(look),
+        "latency_ecdf" => ecdf(look),
+        "energy_by_phase" => by_phase(look),
+        "correctness" => correctness(look),
+        _ => subjects(look),
+    }
+}
+
+impl Look<'_> {
     pub(super) fn heading(&self, what: &str, caption: Caption) -> Heading {
         let hardware = self
             .summary("/hardware_label")
@@ -135,7 +139,7 @@ fn log_curve(fit: &Fit, line: Option<&FitLine>) -> Option<Curve> {
 }
 
 fn pairs(
-    look: &Look,
+    look: &Look<'_>,
     x: impl Fn(&Line) -> Option<f64>,
     y: impl Fn(&Line) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
@@ -154,7 +158,7 @@ struct Cloud {
     origin: Origin,
 }
 
-fn scatter(look: &Look, cloud: Cloud) -> Option<Drawing> {
+fn scatter(look: &Look<'_>, cloud: Cloud) -> Option<Drawing> {
     if cloud.points.is_empty() {
         return None;
     }
@@ -179,7 +183,7 @@ fn scatter(look: &Look, cloud: Cloud) -> Option<Drawing> {
     Some(Drawing::new(cloud.id, what, figure, Scatter::svg))
 }
 
-fn ttft(look: &Look, fits: &Regressions) -> Option<Drawing> {
+fn ttft(look: &Look<'_>, fits: &Regressions) -> Option<Drawing> {
     let fit = curve(
         &fits.regressions.input_tokens_vs_ttft,
         fits.lines.input_tokens_vs_ttft.as_ref(),
@@ -203,7 +207,7 @@ fn ttft(look: &Look, fits: &Regressions) -> Option<Drawing> {
     )
 }
 
-fn latency(look: &Look, fits: &Regressions) -> Option<Drawing> {
+fn latency(look: &Look<'_>, fits: &Regressions) -> Option<Drawing> {
     let fit = curve(
         &fits.regressions.total_tokens_vs_latency,
         fits.lines.total_tokens_vs_latency.as_ref(),
@@ -223,7 +227,7 @@ fn latency(look: &Look, fits: &Regressions) -> Option<Drawing> {
     )
 }
 
-fn energy(look: &Look, fits: &Regressions) -> Option<Drawing> {
+fn energy(look: &Look<'_>, fits: &Regressions) -> Option<Drawing> {
     let fit = curve(
         &fits.regressions.total_tokens_vs_energy,
         fits.lines.total_tokens_vs_energy.as_ref(),
@@ -243,7 +247,7 @@ fn energy(look: &Look, fits: &Regressions) -> Option<Drawing> {
     )
 }
 
-fn power(look: &Look, fits: &Regressions) -> Option<Drawing> {
+fn power(look: &Look<'_>, fits: &Regressions) -> Option<Drawing> {
     let (fit, line) = (&fits.regressions, &fits.lines);
     let curves = vec![
         curve(
@@ -270,7 +274,7 @@ fn power(look: &Look, fits: &Regressions) -> Option<Drawing> {
     )
 }
 
-fn replies(look: &Look) -> Option<Drawing> {
+fn replies(look: &Look<'_>) -> Option<Drawing> {
     let lengths = look
         .lines
         .iter()
@@ -306,7 +310,7 @@ fn replies(look: &Look) -> Option<Drawing> {
     ))
 }
 
-fn ecdf(look: &Look) -> Option<Drawing> {
+fn ecdf(look: &Look<'_>) -> Option<Drawing> {
     let series = |name: &str, get: fn(&Line) -> Option<f64>| {
         let values: Vec<f64> = look.lines.iter().filter_map(get).collect();
         let mut sorted = values.clone();
@@ -353,7 +357,7 @@ fn ecdf(look: &Look) -> Option<Drawing> {
     Some(Drawing::new("latency_ecdf", what, figure, Ecdf::svg))
 }
 
-fn by_phase(look: &Look) -> Option<Drawing> {
+fn by_phase(look: &Look<'_>) -> Option<Drawing> {
     let origin = look.origin();
     let per_token = look.energy.per_token;
     let bar = |name: &str, segments: Vec<(&str, Option<f64>)>| {
@@ -412,7 +416,7 @@ fn by_phase(look: &Look) -> Option<Drawing> {
     ))
 }
 
-fn correctness(look: &Look) -> Option<Drawing> {
+fn correctness(look: &Look<'_>) -> Option<Drawing> {
     let group = |name: &str, wanted: bool| {
         let graded = look
             .lines
@@ -451,7 +455,7 @@ fn correctness(look: &Look) -> Option<Drawing> {
     Some(Drawing::new("correctness", what, figure, Correctness::svg))
 }
 
-fn subjects(look: &Look) -> Option<Drawing> {
+fn subjects(look: &Look<'_>) -> Option<Drawing> {
     let share = |correct: u64, graded: u64| {
         let share = wilson(correct, graded)?;
         Some(Quantity::within(share.value, share.low, share.high))

@@ -12,7 +12,7 @@ use super::figures::Drawing;
 use super::{Line, Look};
 
 /// The timeline, and the queries on it.
-fn timeline(look: &Look) -> (Timeline, Vec<Span>) {
+fn timeline(look: &Look<'_>) -> (Timeline, Vec<Span>) {
     let mut extents: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let lasted = |line: &Line| line.start.get().zip(line.end.get());
     for line in &look.lines {
@@ -21,7 +21,7 @@ fn timeline(look: &Look) -> (Timeline, Vec<Span>) {
             *extent = (extent.0.min(start), extent.1.max(end));
         }
     }
-    let (timeline, offsets) = Timeline::of(&look.run, extents);
+    let (timeline, offsets) = Timeline::of(look.run, extents);
     let span = |line: &Line| {
         let (start, end) = lasted(line)?;
         let offset = offsets.get(&line.part)?;
@@ -39,7 +39,7 @@ fn timeline(look: &Look) -> (Timeline, Vec<Span>) {
     (timeline, spans)
 }
 
-pub(super) fn figure(look: &Look) -> Option<Drawing> {
+pub(super) fn figure(look: &Look<'_>) -> Option<Drawing> {
     let (timeline, queries) = timeline(look);
     // What lies within another source would be seen twice.
     let seen: Vec<&Series> = timeline
@@ -89,7 +89,7 @@ fn source(series: &Series) -> PowerSource {
 }
 
 /// Power by source and queries in flight, in at most so many pieces.
-pub(super) fn buckets(look: &Look, most: u32) -> Value {
+pub(super) fn buckets(look: &Look<'_>, most: u32) -> Value {
     let (timeline, queries) = timeline(look);
     let spans: Vec<_> = queries.iter().map(|span| (span.start, span.end)).collect();
     let whole = (0.0, timeline.seconds);

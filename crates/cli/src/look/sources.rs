@@ -1,77 +1,56 @@
-//! Which sources the headline of a run is made from, as far as its summary tells.
+//! Which sources the headline of a run is made from ([`ipw_core::rollup`]), as far as it tells.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use ipw_analysis::energy::Share;
-use ipw_core::source::Method;
+use ipw_core::rollup::{Use, uses};
+use ipw_core::source::{Method, Source};
 use ipw_store::queries::RowShare;
+use ipw_store::{Run, readings};
+use serde::Deserialize as _;
 use serde_json::Value;
 
-/// The energy sources of a run by name.
-pub(crate) struct Sources(BTreeMap<String, Told>);
-
-struct Told {
-    /// What a basis calls it.
-    component: Option<&'static str>,
-    device: Option<String>,
+/// Names of the sources that the headline is made from.
+pub(super) fn headline(run: &Run) -> BTreeSet<String> {
+    let sources = told_of(run.summary()).unwrap_or_else(|| recorded(run));
+    let about: Vec<&Source> = sources.iter().map(|(source, _)| source).collect();
+    let uses = uses(&about, |place| sources[place].1);
+    let used = about.iter().zip(uses);
+    used.filter(|(_, used)| *used == Use::Headline)
+        .map(|(source, _)| source.name.clone())
+        .collect()
 }
 
-impl Sources {
-    pub(crate) fn of(summary: &Value) -> Self {
-        let sources = summary.pointer("/telemetry/sources");
-        let sources = sources.and_then(Value::as_array).into_iter().flatten();
-        Self(
-            sources
-                .filter_map(|source| {
-                    let about = source.get("about")?;
-                    let domain = about.pointer("/quantity/domain")?.as_str()?;
-                    let device = about.get("device").and_then(Value::as_str);
-                    let told = Told {
-                        component: component(domain),
-                        device: device.map(str::to_owned),
-                    };
-                    Some((about.get("name")?.as_str()?.to_owned(), told))
-                })
-                .collect(),
-        )
-    }
+/// The sources as the run described them when it began: one that was killed has no summary of them.
+fn recorded(run: &Run) -> Vec<(Source, bool)> {
+    let recorded = readings::sources(run.directory()).unwrap_or_default();
+    let first = recorded.first().map(|source| source.part);
+    let own = recorded
+        .into_iter()
+        .filter(|source| Some(source.part) == first);
+    own.map(|source| (source.about, false)).collect()
+}
 
-    /// The shares of a row. A board's counter stands for it where it says something, its power
-    /// otherwise.
-    pub(crate) fn shares<'a>(
-        &self,
-        shares: &[RowShare<'a>],
-        basis: Option<&str>,
-    ) -> Vec<Share<'a>> {
-        let basis = basis.unwrap_or_default();
-        let is_estimated = basis.ends_with("_estimated");
-        let parts: Vec<&str> = basis.trim_end_matches("_estimated").split('+').collect();
-        let counts = |share: &RowShare<'_>| {
-            let told = self.0.get(share.name);
-            let is_meant = told
-                .and_then(|told| told.component)
-                .is_some_and(|component| parts.contains(&component));
-            is_meant && (share.method == "estimated") == is_estimated && share.joules.is_some()
-        };
-        let device = |share: &RowShare<'_>| self.0.get(share.name)?.device.as_deref();
-        shares
-            .iter()
-            .filter_map(|share| {
-                let has_counter = share.method != "counter"
-                    && device(share).is_some()
-                    && shares.iter().any(|other| {
-                        other.method == "counter" && device(other) == device(share) && counts(other)
-                    });
-                Some(Share {
-                    name: share.name,
-                    method: method(share.method)?,
-                    joules: share.joules,
-                    above_idle: share.above_idle,
-                    is_headline: counts(share) && !has_counter,
-                })
-            })
-            .collect()
-    }
+/// The sources of `summary.json`, each with whether it never moved; `None` without any.
+fn told_of(summary: &Value) -> Option<Vec<(Source, bool)>> {
+    let sources = summary.pointer("/telemetry/sources")?.as_array()?;
+    let told = sources.iter().filter_map(|source| {
+        let about = Source::deserialize(source.get("about")?).ok()?;
+        let is_stuck = source.get("joules").is_none_or(Value::is_null);
+        Some((about, is_stuck))
+    });
+    Some(told.collect()).filter(|told: &Vec<_>| !told.is_empty())
+}
+
+/// What one source says of a row; `None` where nobody knows how.
+pub(super) fn share<'a>(share: RowShare<'a>, headline: &BTreeSet<String>) -> Option<Share<'a>> {
+    Some(Share {
+        name: share.name,
+        method: method(share.method)?,
+        joules: share.joules,
+        above_idle: share.above_idle,
+        is_headline: headline.contains(share.name),
+    })
 }
 
 fn method(label: &str) -> Option<Method> {
@@ -82,17 +61,4 @@ fn method(label: &str) -> Option<Method> {
         Method::Direct,
     ];
     all.into_iter().find(|method| method.label() == label)
-}
-
-fn component(domain: &str) -> Option<&'static str> {
-    Some(match domain {
-        "cpu_package" => "cpu",
-        "dram" => "dram",
-        "gpu" => "gpu",
-        "ane" => "ane",
-        "soc" => "soc",
-        "module" => "module",
-        "platform" => "system",
-        _ => return None,
-    })
 }

@@ -14,6 +14,7 @@ mod attribute;
 mod engine;
 mod ipw;
 mod load;
+mod look;
 mod query;
 mod raw;
 mod sampling;
@@ -50,6 +51,8 @@ enum What {
     Load,
     /// The energy of a run's rows once more
     Attribute,
+    /// Analyses, figures, the page and exports of runs
+    Look,
     /// The embedded engine beside llama.cpp
     Engine,
     /// All of them
@@ -102,13 +105,14 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, Benchmark); 7] = [
+    let benchmarks: [(What, Benchmark); 8] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),
         (What::Sampling, sampling::run),
         (What::Load, load::run),
         (What::Attribute, attribute::run),
+        (What::Look, look::run),
         (What::Engine, engine::run),
     ];
     for (what, measure) in benchmarks {

@@ -1,7 +1,7 @@
 //! Where more load buys nothing: over the steps of a sweep ([`knee`]), and within one run, where a
 //! queue that grows says that the service cannot keep up ([`queue_trend`], [`drift`]).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::trend::{Allowance, Slope, Trend, TrendVerdict, drift, queue_trend, theil_sen};
 
@@ -11,7 +11,7 @@ mod trend;
 pub const LEAST_GAIN: f64 = 0.05;
 
 /// One step of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Queries in flight, or queries per second that were asked for.
     pub load: f64,
@@ -24,7 +24,7 @@ pub struct Step {
 }
 
 /// Where throughput no longer follows the load.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "knee")]
 pub enum Knee {
     /// Here.
@@ -49,7 +49,7 @@ pub enum Knee {
 }
 
 /// Why steps have no knee.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoKnee {
     /// One step, or none.

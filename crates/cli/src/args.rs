@@ -268,7 +268,7 @@ pub(crate) struct AnalyzeArgs {
 /// Flags of `ipw plot`.
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
-    /// The run directories
+    /// The run directories, or those of sweeps
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Only this figure; may be repeated [default: all; see `ipw list plots`]

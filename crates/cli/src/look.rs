@@ -4,6 +4,7 @@ pub(crate) mod analyses;
 pub(crate) mod figures;
 mod power;
 mod sources;
+pub(crate) mod sweep;
 
 use std::collections::BTreeMap;
 
@@ -153,9 +154,22 @@ impl Line {
     }
 }
 
+/// Rows that a page draws at most: more of them are only darker.
+const DRAWN: u64 = 100_000;
+
 impl<'a> Look<'a> {
     /// Reads the rows of a run in one pass. `overview` is [`Overview::of`] the same run.
     pub(crate) fn at(run: &'a Run, overview: &'a Overview) -> Result<Self, StoreError> {
+        Self::keeping(run, overview, u64::MAX)
+    }
+
+    /// The same with a sample of the lines where there are very many; counts and energies are of
+    /// all rows.
+    pub(crate) fn sampled(run: &'a Run, overview: &'a Overview) -> Result<Self, StoreError> {
+        Self::keeping(run, overview, DRAWN)
+    }
+
+    fn keeping(run: &'a Run, overview: &'a Overview, most: u64) -> Result<Self, StoreError> {
         let headline = sources::headline(run);
         let mut lines = Vec::new();
         let mut energies = Energies::default();
@@ -183,7 +197,9 @@ impl<'a> Look<'a> {
                     answers.correct += u64::from(is_correct);
                 }
             }
-            lines.push(line);
+            if is_kept(row.index, most, overview.rows) {
+                lines.push(line);
+            }
         })?;
         Ok(Self {
             run,
@@ -209,6 +225,17 @@ impl<'a> Look<'a> {
     }
 }
 
+/// Whether a row is in the sample: the same ones each time, and never every so-many-th, which a
+/// repeated dataset might be in step with.
+fn is_kept(index: u64, most: u64, rows: u64) -> bool {
+    if rows <= most {
+        return true;
+    }
+    let mut mixed = (index ^ (index >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (mixed ^ (mixed >> 31)) % rows < most
+}
+
 fn phases(phases: &RowPhases<'_>) -> Option<energy::Phases> {
     let kind = phases.kind?;
     Some(energy::Phases {
@@ -216,4 +243,22 @@ fn phases(phases: &RowPhases<'_>) -> Option<energy::Phases> {
         before: phases.before,
         after: phases.after,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_as_large_as_was_asked_for_and_not_in_step_with_anything() {
+        let (rows, most) = (1_000_000, 100_000);
+        let kept: Vec<u64> = (0..rows).filter(|&one| is_kept(one, most, rows)).collect();
+        assert!(kept.len().abs_diff(100_000) < 1500, "{}", kept.len());
+        for step in [2, 3, 7, 10, 164] {
+            let in_step = kept.iter().filter(|one| one.is_multiple_of(step)).count() as u64;
+            let fair = 100_000 / step;
+            assert!(in_step.abs_diff(fair) < fair / 5 + 100, "{step}: {in_step}");
+        }
+        assert!((0..50).all(|one| is_kept(one, 50, 50)));
+    }
 }

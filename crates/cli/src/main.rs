@@ -22,6 +22,7 @@ mod screen;
 mod settings;
 mod signals;
 mod summary;
+mod swept;
 mod written;
 
 use std::process::ExitCode;

@@ -3,11 +3,10 @@
 //! Each run is made and attributed in a process of its own, so that its peak memory is its own.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use ipw_core::attribution::{Idle, Weights};
 use ipw_core::counter::Rollover;
 use ipw_core::energy::Meter;
@@ -24,6 +23,7 @@ use ipw_store::{CommitPolicy, ReadingWriter, RunWriter, Status};
 use serde_json::{Value, json};
 
 use super::spread::{Spread, number};
+use super::store::in_own_process;
 use super::store::once::{Phase, copy_data, create, numbered, record, summary};
 use super::table::Table;
 use super::{Effort, say_round};
@@ -31,11 +31,11 @@ use super::{Effort, say_round};
 /// A query begins every so often, and takes this long: two are in flight half of the time.
 const EVERY: u64 = 100;
 const LONG: u64 = 150;
-/// A reading of each source every so often: ten for each row.
-const POLL: u64 = 10;
+/// A reading of each source every so often: ten for each row, over all sources.
+const POLL: u64 = 40;
 const SOURCES: u16 = 4;
-/// Readings are committed every half second.
-const COMMIT: u64 = 500;
+/// Readings are committed as often.
+const COMMIT: u64 = 400;
 const MS: u64 = 1_000_000;
 /// What the run found before its queries.
 const IDLE: Idle = Idle {
@@ -57,28 +57,15 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
     for round in 0..rounds {
         say_round("attribute", round, rounds);
         for (rows, reports) in &mut measured {
-            reports.push(measure(*rows)?);
+            reports.push(in_own_process("attribute-once", *rows)?);
         }
     }
     Ok(table(&measured).to_string())
 }
 
-fn measure(rows: u64) -> anyhow::Result<Value> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(["bench", "attribute-once", "--rows", &rows.to_string()])
-        .output()
-        .context("starting a process for one run")?;
-    ensure!(
-        output.status.success(),
-        "the process for one run failed: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(serde_json::from_slice(&output.stdout)?)
-}
-
 fn table(sizes: &[(u64, Vec<Value>)]) -> Table {
     let mut table = Table::new(
-        "Energy once more: 4 sources, 10 readings of each per row",
+        "Energy once more: 4 sources, 10 readings per row",
         [
             "what",
             "rows",
@@ -104,7 +91,7 @@ fn table(sizes: &[(u64, Vec<Value>)]) -> Table {
             table.row([
                 what.to_owned(),
                 rows.to_string(),
-                (rows * EVERY / POLL * u64::from(SOURCES)).to_string(),
+                (rows * EVERY * u64::from(SOURCES) / POLL).to_string(),
                 format!("{:.2}", Spread::over(reports, seconds)),
                 format!(
                     "{:.1}",
@@ -123,7 +110,7 @@ pub(crate) fn once(rows: u64) -> anyhow::Result<String> {
     let clock = SystemClock::start();
     let parent = tempfile::tempdir()?;
     let directory = parent.path().join("run");
-    make(&directory, rows, clock)?;
+    make(&directory, rows, clock, |_| {})?;
 
     let phase = Phase::begin(clock)?;
     copy_data(&directory, &parent.path().join("rows"))?;
@@ -153,7 +140,13 @@ pub(crate) fn once(rows: u64) -> anyhow::Result<String> {
     Ok(json!({ "copy": copy, "equal": equal, "tokens": tokens }).to_string())
 }
 
-fn make(directory: &Path, rows: u64, clock: SystemClock) -> anyhow::Result<()> {
+/// A run with the readings of its time. `vary` changes a row before it is written.
+pub(crate) fn make(
+    directory: &Path,
+    rows: u64,
+    clock: SystemClock,
+    vary: impl Fn(&mut Record),
+) -> anyhow::Result<()> {
     let shape = Shape::of(&json!({"row": 1})).settled();
     let run = create(directory, &shape, &clock)?;
     let about = summary(directory, &clock);
@@ -167,7 +160,9 @@ fn make(directory: &Path, rows: u64, clock: SystemClock) -> anyhow::Result<()> {
     let mut writer = RunWriter::start(run, about, CommitPolicy::every(1000), Arc::new(clock))?;
     let template = record();
     for index in 0..rows {
-        writer.append(shifted(&template, index))?;
+        let mut record = shifted(&template, index);
+        vary(&mut record);
+        writer.append(record)?;
     }
     writer.finish(Status::Complete, |_, _, _| {})?;
     let end = rows * EVERY + LONG + 1000;
@@ -179,7 +174,7 @@ fn make(directory: &Path, rows: u64, clock: SystemClock) -> anyhow::Result<()> {
 
 /// What is taken to disk at a time.
 fn committed(from: u64) -> Vec<Reading> {
-    let polls = (from..from + COMMIT).step_by(10);
+    let polls = (from..from + COMMIT).step_by(usize::try_from(POLL).unwrap_or(1));
     let reading = |now: u64, source: u16| Reading {
         source: SourceIndex(source),
         at: Timestamp::from_nanos(now * MS),

@@ -28,7 +28,10 @@ use super::table::Table;
 use super::{Effort, say_round};
 
 const FIRST_TOKEN: Duration = Duration::from_millis(20);
+/// Between tokens.
 const GAP: Duration = Duration::from_millis(3);
+/// The same where streams are so many that two cores could not keep up with tokens any faster.
+const LONG_GAP: Duration = Duration::from_millis(100);
 const TOKENS: usize = 64;
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -58,15 +61,23 @@ struct Round {
 struct Load {
     streams: usize,
     replies: usize,
+    gap: Duration,
 }
 
 pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
-    let loads = [(1, 24), (16, 4), (64, 3)].map(|(streams, replies)| Load {
+    let loads = [
+        (1, 24, GAP),
+        (16, 4, GAP),
+        (64, 3, GAP),
+        (1000, 1, LONG_GAP),
+    ]
+    .map(|(streams, replies, gap)| Load {
         streams,
-        replies: effort.choose(2, replies),
+        replies: effort.choose(replies.min(2), replies),
+        gap,
     });
     let rounds = effort.choose(2, 7);
-    let mut measured: [Vec<Round>; 3] = Default::default();
+    let mut measured: [Vec<Round>; 4] = Default::default();
     for round in 0..rounds {
         say_round("stamps", round, rounds);
         for (load, rounds) in loads.into_iter().zip(&mut measured) {
@@ -125,7 +136,7 @@ fn measure(load: Load, ask: Ask) -> anyhow::Result<Lags> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let script = Script {
         first_token: FIRST_TOKEN,
-        gap: GAP,
+        gap: load.gap,
         ..Script::words(TOKENS)
     };
     let service = Service::start(Arc::clone(&clock), move |_| script.clone())?;

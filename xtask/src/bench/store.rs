@@ -16,16 +16,12 @@ pub(crate) mod once;
 pub(crate) use once::once;
 
 /// What a process does with a run, in its order.
-pub(crate) const PHASES: [(&str, &str); 9] = [
+pub(crate) const PHASES: [(&str, &str); 5] = [
     ("append", "append"),
     ("copy", "yardstick: a plain copy of the data"),
     ("finish", "finish (compact, overview)"),
     ("count", "open and count"),
     ("overview", "open and overview"),
-    ("report", "report (open, overview, page)"),
-    ("parquet", "export as Parquet"),
-    ("csv", "export as CSV"),
-    ("jsonl", "export as JSON lines"),
 ];
 
 /// The reports of one size, one per round.
@@ -57,8 +53,13 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
 
 /// One run in a process of its own.
 fn measure(rows: u64) -> anyhow::Result<Value> {
+    in_own_process("store-once", rows)
+}
+
+/// A bench of so many rows in a process of its own, whose memory can be told apart.
+pub(crate) fn in_own_process(what: &str, rows: u64) -> anyhow::Result<Value> {
     let output = Command::new(std::env::current_exe()?)
-        .args(["bench", "store-once", "--rows", &rows.to_string()])
+        .args(["bench", what, "--rows", &rows.to_string()])
         .output()
         .context("starting a process for one run")?;
     ensure!(
@@ -105,17 +106,8 @@ fn times(sizes: &[Size]) -> Table {
 fn bytes(sizes: &[Size]) -> Table {
     let mut table = Table::new(
         "Size on disk, bytes per row",
-        [
-            "rows",
-            "as committed",
-            "compacted",
-            "the report, KiB in all",
-            "Parquet",
-            "CSV",
-            "JSON lines",
-        ],
+        ["rows", "as committed", "compacted"],
     );
-    let page = |_: &Size, report: &Value| value(report, "/report_bytes") / 1024.0;
     for size in sizes {
         let per_row = |path: &'static str| {
             let per_row = |size: &Size, report: &Value| value(report, path) / number(size.rows);
@@ -125,10 +117,6 @@ fn bytes(sizes: &[Size]) -> Table {
             size.rows.to_string(),
             per_row("/committed_bytes"),
             per_row("/compacted_bytes"),
-            format!("{:.0}", spread(size, page)),
-            per_row("/parquet/bytes"),
-            per_row("/csv/bytes"),
-            per_row("/jsonl/bytes"),
         ]);
     }
     table

@@ -6,6 +6,7 @@ mod filter;
 mod find;
 mod html;
 mod markdown;
+pub(crate) mod pareto;
 mod submission;
 mod table;
 

@@ -74,7 +74,7 @@ fn analyses_known() -> String {
 
 fn plots() -> String {
     let mut text = "Plots (`ipw plot RUN --plot ID`)\n".to_owned();
-    for (id, about) in figures::ALL {
+    for (id, about) in figures::all() {
         let _ = writeln!(text, "  {id:<21} {about}");
     }
     text

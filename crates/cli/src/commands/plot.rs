@@ -8,42 +8,86 @@ use ipw_store::Overview;
 use ipw_store::file::replace;
 
 use super::analyze::unknown;
+use super::leaderboard::pareto;
 use super::open;
 use crate::args::{PlotArgs, PlotFormat};
 use crate::error::{CliError, Exit};
-use crate::look::Look;
 use crate::look::figures::{self, Drawing};
+use crate::look::{Look, sweep};
 use crate::screen;
+use crate::swept::Swept;
 
 /// Pixels for a unit of the drawing: sharp in print at the usual width of a column.
 const SCALE: f32 = 2.0;
 
 pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
-    let known: Vec<_> = figures::ALL.iter().map(|(id, _)| *id).collect();
+    let known: Vec<_> = figures::all().map(|(id, _)| id).collect();
     if let Some(id) = args.plots.iter().find(|id| !known.contains(&id.as_str())) {
         return Err(unknown("plot", id, &known));
     }
+    let is_wanted = |id: &str| args.plots.is_empty() || args.plots.iter().any(|one| one == id);
     for place in &args.runs {
-        let run = open(place)?;
-        let overview = Overview::of(&run).context("counting the rows")?;
-        let look = Look::at(&run, &overview).context("reading the rows")?;
-        let directory = directory(args, place);
-        std::fs::create_dir_all(&directory)
-            .with_context(|| format!("creating `{}`", directory.display()))?;
-        let is_wanted = |id: &str| args.plots.is_empty() || args.plots.iter().any(|one| one == id);
-        let drawings = figures::of(&look, is_wanted);
-        for drawing in &drawings {
-            for path in write(drawing, &directory, &args.formats)? {
-                screen::print(&format!("{}\n", path.display()));
+        let (drawings, possible) = match Swept::open(place)? {
+            Some(swept) => {
+                let curves = is_wanted(figures::SWEEP.0).then(|| sweep::figure(&swept));
+                let curves = curves.flatten().into_iter().collect();
+                (curves, &[figures::SWEEP][..])
             }
+            None => (of_run(place, is_wanted)?, &figures::ALL[..]),
+        };
+        let directory = directory(args, place);
+        for drawing in &drawings {
+            draw(args, &directory, drawing.id, |style| drawing.svg(style))?;
         }
-        for (id, about) in figures::ALL {
-            if is_wanted(id) && !drawings.iter().any(|drawing| drawing.id == id) {
-                screen::talk(&format!("note: nothing to draw in `{id}` ({about})\n"));
+        for (id, about) in possible {
+            if is_wanted(id) && !drawings.iter().any(|drawing| drawing.id == *id) {
+                nothing(id, about);
             }
         }
     }
+    if is_wanted(figures::PARETO.0) {
+        over_all(args)?;
+    }
     Ok(Exit::Done)
+}
+
+fn of_run(place: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Drawing>, CliError> {
+    let run = open(place)?;
+    let overview = Overview::of(&run).context("counting the rows")?;
+    let look = Look::at(&run, &overview).context("reading the rows")?;
+    Ok(figures::of(&look, is_wanted))
+}
+
+/// Accuracy against energy, over all runs; more than one figure where not all of them may stand
+/// beside each other.
+fn over_all(args: &PlotArgs) -> Result<(), CliError> {
+    let (id, about) = figures::PARETO;
+    let figures = match args.runs.len() {
+        0 | 1 => Vec::new(),
+        _ => pareto::over(&args.runs),
+    };
+    let beside = || {
+        args.runs
+            .first()
+            .and_then(|run| run.parent())
+            .map(|all| all.join("plots"))
+    };
+    let directory = args.output.clone().or_else(beside).unwrap_or_default();
+    for (place, figure) in figures.iter().enumerate() {
+        let name = match place {
+            0 => id.to_owned(),
+            _ => format!("{id}_{}", place + 1),
+        };
+        draw(args, &directory, &name, |style| figure.svg(style))?;
+    }
+    if figures.is_empty() && (args.runs.len() > 1 || !args.plots.is_empty()) {
+        nothing(id, about);
+    }
+    Ok(())
+}
+
+fn nothing(id: &str, about: &str) {
+    screen::talk(&format!("note: nothing to draw in `{id}` ({about})\n"));
 }
 
 /// Several runs in one place have a directory each.
@@ -55,25 +99,29 @@ fn directory(args: &PlotArgs, place: &Path) -> PathBuf {
     }
 }
 
-fn write(
-    drawing: &Drawing,
+/// Writes a figure in every format that is wanted, and says where.
+fn draw(
+    args: &PlotArgs,
     directory: &Path,
-    formats: &[PlotFormat],
-) -> Result<Vec<PathBuf>, CliError> {
-    let mut written = Vec::new();
-    let is_wanted = |format| formats.is_empty() || formats.contains(&format);
+    name: &str,
+    svg: impl Fn(&Style) -> String,
+) -> Result<(), CliError> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("creating `{}`", directory.display()))?;
+    let put = |extension: &str, content: &[u8]| -> Result<(), CliError> {
+        let path = directory.join(format!("{name}.{extension}"));
+        replace(&path, content, false).context("writing a figure")?;
+        screen::print(&format!("{}\n", path.display()));
+        Ok(())
+    };
+    let is_wanted = |format| args.formats.is_empty() || args.formats.contains(&format);
     if is_wanted(PlotFormat::Svg) {
-        let path = directory.join(format!("{}.svg", drawing.id));
-        let svg = drawing.svg(&Style::new(Mode::Standalone));
-        replace(&path, svg.as_bytes(), false).context("writing a figure")?;
-        written.push(path);
+        put("svg", svg(&Style::new(Mode::Standalone)).as_bytes())?;
     }
     if is_wanted(PlotFormat::Png) {
-        let path = directory.join(format!("{}.png", drawing.id));
-        let image = png(&drawing.svg(&Style::new(Mode::Light)), SCALE)
-            .with_context(|| format!("drawing `{}`", drawing.id))?;
-        replace(&path, &image, false).context("writing a figure")?;
-        written.push(path);
+        let image = png(&svg(&Style::new(Mode::Light)), SCALE)
+            .with_context(|| format!("drawing `{name}`"))?;
+        put("png", &image)?;
     }
-    Ok(written)
+    Ok(())
 }

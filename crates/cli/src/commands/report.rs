@@ -65,7 +65,7 @@ fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError
     let mut notes = failed(overview, redact);
     let doubts = quality::notes(overview, part("telemetry"), part("load"));
     notes.extend(doubts.iter().filter_map(doubt));
-    let look = Look::at(run, overview)?;
+    let look = Look::sampled(run, overview)?;
     // The page draws time itself.
     let figures = figures::of(&look, |id| id != "timeline");
     let options = Options {

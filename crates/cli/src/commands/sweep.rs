@@ -7,36 +7,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ipw_analysis::saturation::{Knee, LEAST_GAIN, Step, knee};
+use ipw_core::rollup::is_estimated;
 use ipw_core::slug::slug;
 use ipw_runner::Rate;
-use serde::Serialize;
+use ipw_store::file::replace;
 use serde_json::{Value, json};
 
 use super::profile;
 use crate::args::{ProfileArgs, Sweep};
 use crate::error::{CliError, Exit};
+use crate::swept::{FILE, Point, Swept};
 use crate::{clients, screen};
 
 /// Loads that `--find-saturation` tries, each twice the one before.
 const DOUBLINGS: u32 = 12;
-
-/// What one load came to; `None` is not known.
-#[derive(Debug, Clone, Serialize)]
-struct Point {
-    load: f64,
-    directory: PathBuf,
-    requests_per_second: Option<f64>,
-    tokens_per_second: Option<f64>,
-    goodput: Option<f64>,
-    p50_seconds: Option<f64>,
-    p99_seconds: Option<f64>,
-    watts: Option<f64>,
-    joules_per_token: Option<f64>,
-    is_estimated: bool,
-    accuracy: Option<f64>,
-    failed: u64,
-    queue: Option<String>,
-}
 
 /// Runs every step, whatever became of the one before, unless it was interrupted.
 pub(crate) fn run(args: &ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError> {
@@ -145,10 +129,8 @@ fn point(load: f64, step: &Path) -> Result<Point, CliError> {
     let summary: Value = serde_json::from_slice(&text).context("reading the step's summary")?;
     let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64);
     let basis = summary.pointer("/overview/energy/basis");
-    let is_estimated = basis.and_then(Value::as_array).is_some_and(|all| {
-        all.iter()
-            .any(|one| one.as_str().is_some_and(|one| one.ends_with("estimated")))
-    });
+    let mut basis = basis.and_then(Value::as_array).into_iter().flatten();
+    let is_estimated = basis.any(|one| one.as_str().is_some_and(is_estimated));
     let total = "/load/latency/total_seconds/planned";
     Ok(Point {
         load,
@@ -222,9 +204,14 @@ fn conclude(
     points: &[Point],
 ) -> Result<(), CliError> {
     let knee = found(points);
-    let summary = json!({ "axis": sweep.axis(), "points": points, "knee": knee });
-    let path = parent.join("sweep.json");
-    std::fs::write(&path, format!("{summary:#}\n"))
+    let swept = Swept {
+        axis: sweep.axis().to_owned(),
+        points: points.to_vec(),
+        knee,
+    };
+    let summary = json!(swept);
+    let path = parent.join(FILE);
+    replace(&path, format!("{summary:#}\n").as_bytes(), false)
         .with_context(|| format!("cannot write `{}`", path.display()))?;
     if args.json {
         screen::print(&format!(

@@ -38,7 +38,17 @@ impl Drawing {
     }
 }
 
-/// Every id, with what it shows.
+/// The figure of a sweep.
+pub(crate) const SWEEP: (&str, &str) = ("sweep", "throughput, time and energy against load");
+/// The figure over several runs.
+pub(crate) const PARETO: (&str, &str) = ("pareto", "accuracy against energy, over several runs");
+
+/// Every figure there is.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ALL.into_iter().chain([SWEEP, PARETO])
+}
+
+/// Every figure of one run, with what it shows.
 pub(crate) const ALL: [(&str, &str); 10] = [
     ("ttft", "time to first token against tokens of the prompt"),
     ("latency", "time of a query against its tokens"),
@@ -82,7 +92,11 @@ fn figure(id: &str, look: &Look<'_>, fits: &Regressions) -> Option<Drawing> {
 }
 
 impl Look<'_> {
-    pub(super) fn heading(&self, what: &str, caption: Caption) -> Heading {
+    pub(super) fn heading(&self, what: &str, mut caption: Caption) -> Heading {
+        if (self.lines.len() as u64) < self.overview.rows {
+            let note = format!("drawn from a sample of {} rows", self.overview.rows);
+            caption.notes.push(note);
+        }
         let hardware = self
             .summary("/hardware_label")
             .as_str()

@@ -7,6 +7,7 @@ use ipw_reference::Script;
 use serde_json::Value;
 
 use crate::common::{Place, Said, ipw, said};
+use crate::compare::{adding, sums};
 
 const ANALYSES: [&str; 7] = [
     "regression",
@@ -167,4 +168,61 @@ fn a_run_without_rows_or_without_its_readings_is_looked_at_all_the_same() {
         looked += 1;
     }
     assert_eq!(looked, 6);
+}
+
+#[test]
+fn a_sweep_and_several_runs_have_figures_of_their_own() {
+    let place = adding(10, 4);
+    let dataset = sums(&place, "sums", 1);
+    let args = [
+        "--dataset",
+        dataset.to_str().unwrap(),
+        "--cpu-tdp",
+        "100",
+        "--sweep",
+        "concurrency=1,2,4",
+    ];
+    let told = said(&mut place.profile(&args));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let sweep = std::fs::read_dir(place.runs())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.join("sweep.json").exists())
+        .unwrap();
+    let told = look("plot", &sweep, &["--format", "svg"]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let drawn = std::fs::read_to_string(sweep.join("plots/sweep.svg")).unwrap();
+    for text in [
+        "Queries in flight",
+        "Time of a query",
+        "p50",
+        "Output tokens",
+    ] {
+        assert!(drawn.contains(text), "{text}");
+    }
+    let pareto = place.path().join("pareto");
+    let step = |load: u32| {
+        let step = sweep.join(format!("concurrency_{load}"));
+        let mut runs = std::fs::read_dir(step).unwrap();
+        runs.next().unwrap().unwrap().path()
+    };
+    let more = [
+        step(2).into_os_string().into_string().unwrap(),
+        "--plot=pareto".to_owned(),
+        format!("--output={}", pareto.display()),
+    ];
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let told = look("plot", &step(1), &more);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let drawn = std::fs::read_to_string(pareto.join("pareto.svg")).unwrap();
+    assert!(drawn.contains("Accuracy") && drawn.contains("Energy per query"));
+    assert!(pareto.join("pareto.png").exists());
+    // One run has nothing to stand beside, and says so.
+    let told = look("plot", &step(1), &["--plot=pareto"]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(
+        told.err.contains("nothing to draw in `pareto`"),
+        "{}",
+        told.err
+    );
 }

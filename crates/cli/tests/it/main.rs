@@ -28,6 +28,7 @@ mod look;
 #[cfg(feature = "engine")]
 mod models;
 mod night;
+mod pages;
 mod report;
 mod resume;
 mod seed;

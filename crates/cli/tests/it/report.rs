@@ -7,8 +7,7 @@ use ipw_testkit::{Browser, or_skip};
 use serde_json::{Value, json};
 
 use crate::common::{Place, all_cores, ipw, said};
-
-const IN_THE_BROWSER: &str = include_str!("../browser/report.mjs");
+use crate::pages::in_the_browser;
 
 /// What would like to be more than text: markup, handlers, ends of elements, turned writing, NUL,
 /// formulas.
@@ -165,12 +164,6 @@ fn a_reader_can_sort_search_zoom_and_nothing_from_outside_acts() {
     let ran = said(&mut place.profile(&args));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = place.run_of("d").join("report.html");
-    // Where a person may want to look at them.
-    let shots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
-    std::fs::create_dir_all(&shots).unwrap();
-    let found = browser.run(IN_THE_BROWSER, &[page.as_os_str(), shots.as_os_str()]);
-    let found = found.unwrap_or_else(|said| panic!("{said}"));
-    let found: Value = serde_json::from_str(&found).unwrap();
-    assert_eq!(found["broken"], json!([]));
-    assert!(found["done"].as_u64().unwrap() > 50, "{found}");
+    let checks = in_the_browser(&browser, include_str!("../browser/report.mjs"), &page);
+    assert!(checks > 50, "{checks}");
 }

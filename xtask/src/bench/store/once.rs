@@ -17,9 +17,7 @@ use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::verdict::Grade;
-use ipw_report::{Options, Page};
 use ipw_runner::SystemClock;
-use ipw_store::export::{self, Choice, Format, Labelled, Runs, Texts};
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
 use ipw_store::{CommitPolicy, NewRun, Overview, Run, RunWriter, Status, Summary};
@@ -75,43 +73,11 @@ pub(crate) fn once(rows: u64) -> anyhow::Result<String> {
     Overview::of(&Run::open(&directory)?)?;
     let overview = phase.end(clock.now())?;
 
-    let phase = Phase::begin(clock)?;
-    let run = Run::open(&directory)?;
-    let page = Page::of(&run, &Overview::of(&run)?, &Options::default())?;
-    let report_bytes = ipw_report::html(&page).len();
-    let report = phase.end(clock.now())?;
-
-    let parquet = export(&directory, Format::Parquet, clock)?;
-    let csv = export(&directory, Format::Csv, clock)?;
-    let jsonl = export(&directory, Format::Jsonl, clock)?;
-
     Ok(json!({
         "append": append, "copy": copy, "finish": finish, "count": count, "overview": overview,
-        "report": report, "report_bytes": report_bytes,
-        "parquet": parquet, "csv": csv, "jsonl": jsonl,
         "committed_bytes": committed_bytes, "compacted_bytes": data_bytes(&directory)?,
     })
     .to_string())
-}
-
-/// Exports the run; the file goes before the next one comes.
-fn export(directory: &Path, format: Format, clock: SystemClock) -> anyhow::Result<Value> {
-    let path = directory.with_extension(format.extension());
-    let choice = Choice {
-        columns: Vec::new(),
-        texts: Texts::Kept,
-    };
-    let phase = Phase::begin(clock)?;
-    let run = Labelled {
-        label: String::new(),
-        run: Run::open(directory)?,
-    };
-    let out = File::create(&path)?;
-    export::rows(Runs::Apart(&run), &choice, format, out, &path)?;
-    let mut report = phase.end(clock.now())?;
-    report["bytes"] = fs::metadata(&path)?.len().into();
-    fs::remove_file(&path)?;
-    Ok(report)
 }
 
 /// A stretch of this process's life: time, processor time of all threads, peak memory.

@@ -2,18 +2,14 @@
 
 use std::fmt::Write as _;
 
-use ipw_analysis::metric::Metric;
-use ipw_plot::{Axis, Caption, Heading, Mode, Origin, Pareto, Quantity, Run, Style, Unit};
+use ipw_plot::{Mode, Style};
 
-use super::board::{Board, Entry, Figure, Section};
+use super::board::{Board, Entry, Section};
 use super::columns::{self, Column};
-use crate::compared::How;
+use super::pareto;
 use crate::page::{document, escape, prose};
 
 const SCRIPT: &str = include_str!("../../../assets/leaderboard.js");
-/// From this ratio of the dearest to the cheapest, a logarithmic axis shows more.
-const WIDE: f64 = 20.0;
-
 pub(super) fn page(board: &Board) -> String {
     let mut body = String::new();
     let _ = writeln!(
@@ -32,8 +28,9 @@ pub(super) fn page(board: &Board) -> String {
 fn section(out: &mut String, board: &Board, section: &Section, place: usize) {
     let title = escape(&section.title());
     let _ = writeln!(out, "<section>\n<h2>{title}</h2>");
-    if let Some(figure) = figure(section, place) {
-        let _ = writeln!(out, "<figure>{figure}</figure>");
+    if let Some(figure) = pareto::of(section) {
+        let style = Style::new(Mode::Inline).with_prefix(&format!("section{place}"));
+        let _ = writeln!(out, "<figure>{}</figure>", figure.svg(&style));
     }
     let _ = writeln!(
         out,
@@ -95,67 +92,6 @@ fn cell(out: &mut String, column: Column, entry: &Entry) {
         Column::Day => write!(out, "<td class=\"nowrap\"{value}>{text}{small}</td>"),
         _ => write!(out, "<td{value}>{text}{small}</td>"),
     };
-}
-
-fn quantity(figure: Figure) -> Option<Quantity> {
-    let value = figure.value?;
-    Some(match figure.ends() {
-        Some((low, high)) => Quantity::within(value, low, high),
-        None => Quantity::exact(value),
-    })
-}
-
-/// Accuracy against what a query costs; `None` unless two runs know both.
-fn figure(section: &Section, place: usize) -> Option<String> {
-    let origin = match section.energy {
-        How::Measured => Origin::Measured,
-        How::Estimated | How::PartlyEstimated => Origin::Estimated,
-        How::Unknown => return None,
-    };
-    let runs: Vec<Run> = section
-        .runs
-        .iter()
-        .filter_map(|entry| {
-            Some(Run {
-                name: match entry.rank {
-                    Some(rank) => format!("{rank} {}", entry.facts.model),
-                    None => entry.facts.model.clone(),
-                },
-                group: entry.facts.hardware.clone().unwrap_or_default(),
-                cost: quantity(entry.figure(Metric::JoulesPerQuery))?,
-                benefit: quantity(entry.figure(Metric::Accuracy))?,
-                origin,
-            })
-        })
-        .collect();
-    if runs.len() < 2 {
-        return None;
-    }
-    let costs = || runs.iter().map(|run| run.cost.value);
-    let least = costs().min_by(f64::total_cmp)?;
-    let most = costs().max_by(f64::total_cmp)?;
-    let x = if least > 0.0 && most / least >= WIDE {
-        Axis::log("Energy per query", Unit::JoulesPerQuery)
-    } else {
-        Axis::linear("Energy per query", Unit::JoulesPerQuery)
-    };
-    let caption = Caption {
-        n: Some(runs.len()),
-        interval: Some("intervals of 95 %".to_owned()),
-        method: Some(section.energy.words().to_owned()),
-        notes: Vec::new(),
-    };
-    let pareto = Pareto {
-        heading: Heading::new(
-            &format!("Accuracy against energy: {}", section.dataset),
-            caption,
-        ),
-        x,
-        y: Axis::linear("Accuracy", Unit::Percent),
-        runs,
-    };
-    let style = Style::new(Mode::Inline).with_prefix(&format!("section{place}"));
-    Some(pareto.svg(&style))
 }
 
 fn not_ranked(out: &mut String, board: &Board) {

@@ -165,6 +165,12 @@ struct SelfTest {
     against_power: Option<f64>,
 }
 
+/// How many, in the number that the words take.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    let words = if count == 1 { one } else { many };
+    format!("{count} {words}")
+}
+
 /// All that there is to say, the gravest first.
 pub fn notes(facts: &Facts) -> Vec<Note> {
     let run = |id: Doubt, finding: String, advice: &str| Note {
@@ -185,8 +191,8 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
         notes.push(run(
             Doubt::Coverage,
             format!(
-                "{} rows have readings for less than {:.0} % of their time",
-                facts.rows_thinly_covered,
+                "{} readings for less than {:.0} % of their time",
+                counted(facts.rows_thinly_covered, "row has", "rows have"),
                 WELL_COVERED * 100.0
             ),
             "their joules are too low; look at `energy.shares`",
@@ -196,8 +202,8 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
         notes.push(run(
             Doubt::ShortWindows,
             format!(
-                "{} queries are too short for the source to tell them from idle",
-                facts.rows_too_short
+                "{} too short for the source to tell them from idle",
+                counted(facts.rows_too_short, "query is", "queries are")
             ),
             "they have no joules; let idle be measured (`--idle 3s`), or ask for longer replies",
         ));

@@ -111,7 +111,7 @@ fn sentences_are_plain() {
     let same = by(&a, &a, Metric::Watts);
     assert_eq!(
         same.sentence("A", "B"),
-        "power: unchanged (0 %, 95 %: 0 to 0 %)"
+        "power for a query in flight: unchanged (0 %, 95 %: 0 to 0 %)"
     );
     let unknown = by(&a, &b, Metric::Goodput);
     assert_eq!(

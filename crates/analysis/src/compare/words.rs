@@ -18,7 +18,7 @@ const fn phrase(metric: Metric) -> Phrase {
         Metric::JoulesPerQuery => (Some("uses"), "energy per query"),
         Metric::JoulesPerToken => (Some("uses"), "energy per token"),
         Metric::JoulesPerCorrect => (Some("uses"), "energy per right answer"),
-        Metric::Watts => (Some("draws"), "power"),
+        Metric::Watts => (Some("draws"), "power for a query in flight"),
         Metric::TokensPerSecond => (Some("gives"), "tokens per second"),
         Metric::Accuracy => (None, "accuracy"),
         Metric::Ipw => (None, "intelligence per watt"),

@@ -1,6 +1,7 @@
 //! The command line, typed as written: no defaults, no logic.
 
 mod compared;
+mod score;
 mod values;
 
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -14,6 +15,7 @@ use ipw_runner::{Process, Rate, Tolerance};
 use serde::Deserialize;
 
 pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs};
+pub(crate) use score::ScoreArgs;
 pub(crate) use values::{IdlePower, KeyValue, Pause, Span, Sweep, json_or_text};
 use values::{table_of_json, table_of_texts};
 
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Compute the energy of a run's rows again from its raw readings
     Attribute(AttributeArgs),
+    /// Grade the answers of a run, once more or for the first time; ask a judge
+    Score(ScoreArgs),
     /// Write the report of a run: one page to send to a colleague
     Report(ReportArgs),
     /// Write runs as Parquet, CSV or JSON lines, for other tools
@@ -516,6 +520,9 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "K=V", help_heading = "Workload")]
     #[serde(deserialize_with = "table_of_json")]
     pub(crate) param: Vec<KeyValue>,
+    /// Grade every row by this scorer, whatever the rows name (see `ipw list scorers`)
+    #[arg(long, value_name = "ID", env = "IPW_SCORER", help_heading = "Workload")]
+    pub(crate) scorer: Option<String>,
     /// A text for the system role; none is sent otherwise
     #[arg(
         long,

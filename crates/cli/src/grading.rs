@@ -1,4 +1,4 @@
-//! Grading as it goes: a row that says how it is graded is graded at once.
+//! Grading: as it goes, and of rows that are there.
 
 use std::sync::Arc;
 
@@ -9,37 +9,66 @@ use ipw_core::verdict::Grade;
 use ipw_runner::Grader;
 use ipw_scoring::{Question, scorer};
 use ipw_store::Overview;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// Grades by the scorer that the dataset's row names.
-pub(crate) fn grader() -> Grader {
-    Arc::new(grade)
+use crate::error::CliError;
+
+/// Why a row that nobody answered has no verdict.
+pub(crate) const NOT_ANSWERED: &str = "the query was not answered";
+
+/// Grades by the scorer that was asked for, or that the dataset's row names.
+pub(crate) fn grader(asked: Option<String>) -> Grader {
+    Arc::new(move |query: &Query, reply: &Reply| {
+        if !reply.outcome.is_answered() {
+            return Grade::unscored(None, NOT_ANSWERED);
+        }
+        let id = named(asked.as_deref(), &query.metadata);
+        grade(id, query.answer.as_deref(), &query.metadata, &reply.answer)
+    })
 }
 
-fn grade(query: &Query, reply: &Reply) -> Grade {
-    if !reply.outcome.is_answered() {
-        return Grade::unscored(None, "the query was not answered");
+/// The scorer for a row: the one that was asked for, or what the row names.
+pub(crate) fn named<'a>(
+    asked: Option<&'a str>,
+    metadata: &'a Map<String, Value>,
+) -> Option<&'a str> {
+    asked.or_else(|| metadata.get("scorer")?.as_str())
+}
+
+/// Refuses a scorer that nobody knows.
+pub(crate) fn check(asked: Option<&str>) -> Result<(), CliError> {
+    match asked.map(scorer) {
+        Some(Err(unknown)) => Err(CliError::usage(unknown)),
+        _ => Ok(()),
     }
-    let Some(id) = query.metadata.get("scorer").and_then(Value::as_str) else {
+}
+
+/// The grade of an answer by the scorer of this name.
+pub(crate) fn grade(
+    id: Option<&str>,
+    reference: Option<&str>,
+    metadata: &Map<String, Value>,
+    answer: &str,
+) -> Grade {
+    let Some(id) = id else {
         return Grade::unscored(None, "the row names no scorer");
     };
     let scorer = match scorer(id) {
         Ok(scorer) => scorer,
         Err(unknown) => return Grade::unscored(None, unknown.to_string()),
     };
-    let choices = query.metadata.get("choices").and_then(Value::as_array);
+    let choices = metadata.get("choices").and_then(Value::as_array);
     let choices: Vec<String> = choices
         .into_iter()
         .flatten()
         .filter_map(|choice| choice.as_str().map(str::to_owned))
         .collect();
-    let reference = query.answer.as_deref();
     ipw_scoring::grade(
         scorer,
         &Question {
             reference,
             choices: &choices,
-            answer: &reply.answer,
+            answer,
         },
     )
 }

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Analyze(analyze) => commands::analyze::run(&analyze),
         Command::Plot(plot) => commands::plot::run(&plot),
         Command::Attribute(attribute) => commands::attribute::run(&attribute),
+        Command::Score(score) => commands::score::run(&score),
         Command::Report(report) => commands::report::run(&report),
         Command::Export(export) => commands::export::run(&export),
         Command::Compare(compare) => commands::compare::run(&compare),

@@ -142,7 +142,7 @@ fn tokens(overview: &Overview) -> String {
 }
 
 /// Right answers, and what a watt and a joule bought of them.
-fn answers(overview: &Overview) -> Vec<String> {
+pub(crate) fn answers(overview: &Overview) -> Vec<String> {
     let verdicts = overview.verdicts;
     let found = efficiency(overview);
     let Some(accuracy) = found.accuracy else {

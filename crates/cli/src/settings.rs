@@ -16,11 +16,11 @@ use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Load, Output, ServiceHost, Telemetry};
 use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
 use serde::Deserialize;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
-use crate::args::{HostChoice, KeyValue, Pause, ProfileArgs, Span, json_or_text};
-use crate::clients;
+use crate::args::{HostChoice, KeyValue, Pause, ProfileArgs, ScoreArgs, Span, json_or_text};
 use crate::error::{CliError, Exit};
+use crate::{clients, grading};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -79,7 +79,9 @@ pub(crate) fn resolve(
         ))
         .help("choose another place, or `cd` there and use `--output-dir .`"));
     }
+    grading::check(args.scorer.as_deref())?;
     let plan = Plan {
+        scorer: args.scorer.clone(),
         dataset: dataset(args)?,
         model: model(args, &client, pick)?,
         generation,
@@ -197,6 +199,7 @@ impl ProfileArgs {
             seed,
             retries,
             slo,
+            scorer,
             system,
             warmup
         );
@@ -329,17 +332,11 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
         (None, Some(_)) => "openai".to_owned(),
         (None, None) => clients::DEFAULT.to_owned(),
     };
-    let key = match (&args.api_key_env, &args.api_key_file) {
-        (Some(name), _) if looks_secret("", name) => {
-            return Err(
-                CliError::usage("`--api-key-env` takes a variable's name, not a key")
-                    .help("`export MY_KEY=…`, then `--api-key-env MY_KEY`"),
-            );
-        }
-        (Some(name), _) => KeySource::Env(name.clone()),
-        (None, Some(path)) => KeySource::File(path.clone()),
-        (None, None) => KeySource::Default,
-    };
+    let key = key(
+        "--api-key-env",
+        args.api_key_env.as_deref(),
+        args.api_key_file.as_deref(),
+    )?;
     Ok(ClientSpec {
         id,
         base_url: args.client_base_url.clone(),
@@ -348,6 +345,49 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
         insecure_key: args.insecure_key,
         connect_timeout: CONNECT_TIMEOUT,
     })
+}
+
+/// Where a judge is asked.
+pub(crate) fn judge(args: &ScoreArgs) -> Result<ClientSpec, CliError> {
+    let id = match (&args.judge_client, &args.judge_base_url) {
+        (Some(id), _) => id.clone(),
+        (None, Some(_)) => "openai".to_owned(),
+        (None, None) => clients::DEFAULT.to_owned(),
+    };
+    Ok(ClientSpec {
+        id,
+        base_url: args.judge_base_url.clone(),
+        params: Params::default(),
+        key: key(
+            "--judge-api-key-env",
+            args.judge_api_key_env.as_deref(),
+            args.judge_api_key_file.as_deref(),
+        )?,
+        insecure_key: args.judge_insecure_key,
+        connect_timeout: CONNECT_TIMEOUT,
+    })
+}
+
+/// Generation parameters of a judge.
+pub(crate) fn judge_parameters(args: &ScoreArgs) -> Result<Map<String, Value>, CliError> {
+    refuse_secrets("--judge-param", &args.judge_param)?;
+    let pairs = args.judge_param.iter();
+    Ok(pairs
+        .map(|pair| (pair.key.clone(), json_or_text(&pair.value)))
+        .collect())
+}
+
+/// Where a key comes from.
+fn key(flag: &str, env: Option<&str>, file: Option<&Path>) -> Result<KeySource, CliError> {
+    match (env, file) {
+        (Some(name), _) if looks_secret("", name) => Err(CliError::usage(format!(
+            "`{flag}` takes a variable's name, not a key"
+        ))
+        .help(format!("`export MY_KEY=…`, then `{flag} MY_KEY`"))),
+        (Some(name), _) => Ok(KeySource::Env(name.to_owned())),
+        (None, Some(path)) => Ok(KeySource::File(path.to_owned())),
+        (None, None) => Ok(KeySource::Default),
+    }
 }
 
 fn generation(args: &ProfileArgs, client: &str) -> Result<Generation, CliError> {

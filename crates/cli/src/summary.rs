@@ -4,14 +4,15 @@ use std::path::Path;
 
 use ipw_core::slug::model_label;
 use ipw_runner::{Plan, Stop};
-use ipw_store::Summary;
 use ipw_store::resume::Left;
 use ipw_store::summary::Part;
-use serde_json::{Value, json};
+use ipw_store::{Overview, Run, Summary};
+use serde_json::{Map, Value, json};
 
-use crate::calibration;
 use crate::commands::profile::Profile;
 use crate::hardware::Hardware;
+use crate::settings::stored_plan;
+use crate::{calibration, grading, load, quality};
 
 pub(crate) fn new(
     profile: &Profile,
@@ -45,6 +46,21 @@ pub(crate) fn new(
         calibration: calibration::of(&hardware.label),
         ..Summary::begun(directory, anchor)
     }
+}
+
+/// Puts into `summary.json` what follows from rows that have changed; what else is there stays.
+pub(crate) fn renew(summary: &mut Value, overview: &Overview, run: &Run) {
+    if !summary.is_object() {
+        *summary = Value::Object(Map::new());
+    }
+    // Without a plan nobody knows when the load was full.
+    let plan = stored_plan(run.directory()).ok();
+    let load = plan.and_then(|plan| load::findings(run, &plan.load).ok());
+    summary["efficiency"] = json!(grading::efficiency(overview));
+    summary["efficiency"]["derived"] = json!(load.map(|load| load.derived));
+    summary["overview"] = json!(overview);
+    let notes = quality::notes(overview, &summary["telemetry"], &summary["load"]);
+    summary["quality"] = json!(notes);
 }
 
 /// The original's configuration, key by key; null where it has no meaning here.

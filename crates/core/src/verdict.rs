@@ -33,6 +33,19 @@ pub struct Grade {
     pub extracted: Option<String>,
     /// Why, in a few words.
     pub reason: String,
+    /// Who judged; `None` where no judge was asked.
+    pub judge: Option<Box<Judged>>,
+}
+
+/// What a judge said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// The model that judged.
+    pub model: String,
+    /// Which prompt it was given, with its version.
+    pub prompt: String,
+    /// What it said.
+    pub output: String,
 }
 
 impl Grade {
@@ -43,6 +56,7 @@ impl Grade {
             scorer,
             extracted: None,
             reason: reason.into(),
+            judge: None,
         }
     }
 }

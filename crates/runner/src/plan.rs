@@ -20,6 +20,9 @@ use crate::{Arrivals, Failures, Stop};
 pub struct Plan {
     /// The model, as the service knows it.
     pub model: String,
+    /// What grades every row; `None`: what the row names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scorer: Option<String>,
     /// Where queries come from.
     pub dataset: DatasetSpec,
     /// Where they go.

@@ -7,6 +7,7 @@
 
 mod choice;
 mod exact;
+pub mod judge;
 mod numeric;
 mod reasoning;
 mod text;
@@ -60,6 +61,7 @@ pub fn scorer(id: &str) -> Result<&'static dyn Scorer, UnknownScorer> {
         exact::ID => Ok(&exact::Exact),
         numeric::ID => Ok(&numeric::Numeric),
         choice::ID => Ok(&choice::Choice),
+        judge::ID => Ok(&judge::Judge),
         _ => Err(UnknownScorer {
             id: id.to_owned(),
             nearest: nearest(id, known().iter().map(|known| known.id)),
@@ -81,6 +83,10 @@ pub fn known() -> &'static [Known] {
         Known {
             id: choice::ID,
             summary: "the same option, by letter or by text",
+        },
+        Known {
+            id: judge::ID,
+            summary: "a model compares it with the reference (`ipw score RUN --judge-model NAME`)",
         },
     ]
 }
@@ -119,6 +125,7 @@ fn correct(id: &'static str, extracted: String, reason: impl Into<String>) -> Gr
         scorer: Some(id),
         extracted: Some(extracted),
         reason: reason.into(),
+        judge: None,
     }
 }
 
@@ -128,6 +135,7 @@ fn wrong(id: &'static str, extracted: Option<String>, reason: impl Into<String>)
         scorer: Some(id),
         extracted,
         reason: reason.into(),
+        judge: None,
     }
 }
 

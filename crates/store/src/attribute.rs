@@ -18,14 +18,15 @@ use serde_json::Value;
 use crate::compact::rewrite;
 use crate::lock::Lock;
 use crate::overview::EnergyTotals;
-use crate::schema::{EnergyColumns, Row};
+use crate::schema::{Renewed, Row};
+use crate::splice::splice;
 use crate::{Overview, Run, StoreError, summary};
 
 mod book;
+mod changed;
 mod playback;
 mod rows;
 mod sources;
-mod splice;
 mod work;
 
 pub use sources::IdleFrom;
@@ -35,7 +36,6 @@ use book::Book;
 use playback::{Follow, Playback};
 use rows::{Asked, Outline, Rows};
 use sources::{PartSources, Sources};
-use splice::splice;
 use work::{QuietSteps, Works};
 
 /// The rule, in one word for files: docs/method.md §6.3.
@@ -101,7 +101,7 @@ pub fn worked(run: &Run) -> Result<Vec<Worked>, StoreError> {
 pub fn attribute(
     directory: &Path,
     asking: &Asking,
-    change: impl FnOnce(&mut Value, &Attributed),
+    change: impl FnOnce(&mut Value, &Attributed, &Run),
 ) -> Result<Attributed, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
@@ -113,22 +113,22 @@ pub fn attribute(
 fn attribute_locked(
     run: &Run,
     asking: &Asking,
-    change: impl FnOnce(&mut Value, &Attributed),
+    change: impl FnOnce(&mut Value, &Attributed, &Run),
 ) -> Result<Attributed, StoreError> {
     let mut sources = Sources::of(run)?;
     let before = Overview::of(run)?.energy;
     let outline = Outline::of(run)?;
     sources.settle_idle(run, &asking.idle);
     look_between_queries(run, &mut sources, &outline)?;
-    let columns = EnergyColumns::of(run.model());
+    let columns = Renewed::energy(run.model());
     let mut again = Again::new(run, &sources, &outline, asking.weights);
     let mut changed = 0;
     rewrite(run.directory(), true, &mut |batch| {
         let rows: Result<Vec<Option<Row>>, StoreError> =
             (0..batch.num_rows()).map(|_| again.next()).collect();
-        let spliced = splice(&columns, &batch, rows?)?;
-        changed += spliced.changed;
-        Ok(spliced.batch)
+        let new = splice(&columns, &batch, rows?)?;
+        changed += changed::changed(&batch, &new)?;
+        Ok(new)
     })?;
     let worked = again.finish()?;
     let run = Run::open(run.directory())?;
@@ -140,7 +140,7 @@ fn attribute_locked(
         worked,
     };
     let mut about = run.summary().clone();
-    change(&mut about, &done);
+    change(&mut about, &done, &run);
     summary::replace(run.directory(), &about)?;
     Ok(done)
 }

@@ -120,6 +120,34 @@ impl<T: 'static> Column<T> {
         })
     }
 
+    /// The same column for rows that have such a one within.
+    pub fn within<U: 'static>(
+        self,
+        get: impl Fn(&U) -> &T + Clone + Send + Sync + 'static,
+    ) -> Column<U> {
+        let content = match self.content {
+            Content::Leaf { data_type, build } => Content::Leaf {
+                data_type,
+                build: Box::new(move |rows| {
+                    let inner: Vec<&T> = rows.iter().map(|row| get(row)).collect();
+                    build(&inner)
+                }),
+            },
+            Content::Struct(columns, fields) => {
+                let columns = columns.into_iter();
+                let columns = columns.map(|column| column.within(get.clone())).collect();
+                Content::Struct(columns, fields)
+            }
+        };
+        Column {
+            name: self.name,
+            unit: self.unit,
+            meaning: self.meaning,
+            null: self.null,
+            content,
+        }
+    }
+
     /// A list of floats, never null itself.
     pub fn floats(name: &str, get: impl Fn(&T, &mut Vec<f64>) + Send + Sync + 'static) -> Self {
         let item = list_item(DataType::Float64);

@@ -23,6 +23,8 @@ use serde_json::Value;
 pub use choice::{Choice, Texts};
 pub use readings::has_readings;
 
+pub(crate) use json::json_texts;
+
 use crate::{Run, StoreError};
 use layout::Layout;
 use sheet::Sheet;

@@ -21,10 +21,12 @@ pub mod reader;
 pub mod readings;
 pub mod resume;
 pub mod schema;
+mod splice;
 mod state;
 pub mod stream;
 pub mod summary;
 pub mod tables;
+pub mod verdicts;
 pub mod writer;
 
 pub use output::{NewRun, create};

@@ -179,18 +179,18 @@ impl<'a> Floats<'a> {
 
 /// The same of texts.
 #[derive(Clone, Copy)]
-struct Texts<'a>(Option<&'a StringArray>);
+pub(crate) struct Texts<'a>(Option<&'a StringArray>);
 
 impl<'a> Texts<'a> {
-    fn of(batch: &'a RecordBatch, path: &str) -> Self {
+    pub(crate) fn of(batch: &'a RecordBatch, path: &str) -> Self {
         Self(column(batch, path).ok())
     }
 
-    fn in_struct(array: &'a StructArray, name: &str) -> Self {
+    pub(crate) fn in_struct(array: &'a StructArray, name: &str) -> Self {
         Self(cast(array.column_by_name(name)))
     }
 
-    fn at(self, row: usize) -> Option<&'a str> {
+    pub(crate) fn at(self, row: usize) -> Option<&'a str> {
         let array = self.0?;
         array.is_valid(row).then(|| array.value(row))
     }

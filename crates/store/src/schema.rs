@@ -140,31 +140,43 @@ impl RunSchema {
     }
 }
 
-/// The columns that are made from energy alone, and what else they need, with their paths.
-pub(crate) struct EnergyColumns {
-    columns: Vec<(Vec<String>, Column<Row>)>,
+/// Columns that can be made anew for rows that are there, with their paths.
+pub(crate) struct Renewed<T> {
+    columns: Vec<(Vec<String>, Column<T>)>,
 }
 
-impl EnergyColumns {
-    /// Those of a run of this model.
-    pub(crate) fn of(model: &str) -> Self {
-        let below = |column: Column<Row>| {
+impl<T: 'static> Renewed<T> {
+    fn of(model: &str, below: Vec<Column<T>>, top: Vec<Column<T>>) -> Self {
+        let below = below.into_iter().map(|column: Column<T>| {
             let path = ["model_metrics", model, column.name()].map(str::to_owned);
             (path.to_vec(), column)
-        };
-        let top = |column: Column<Row>| (vec![column.name().to_owned()], column);
-        let columns = model::energy_columns().into_iter().map(below);
-        let columns = columns.chain(ours::energy_columns().into_iter().map(top));
+        });
+        let top = top.into_iter();
+        let top = top.map(|column: Column<T>| (vec![column.name().to_owned()], column));
         Self {
-            columns: columns.collect(),
+            columns: below.chain(top).collect(),
         }
     }
 
     /// The columns of these rows.
-    pub(crate) fn build(&self, rows: &[Row]) -> impl Iterator<Item = (&[String], ArrayRef)> {
-        let rows: Vec<&Row> = rows.iter().collect();
+    pub(crate) fn build(&self, rows: &[T]) -> impl Iterator<Item = (&[String], ArrayRef)> {
+        let rows: Vec<&T> = rows.iter().collect();
         let columns = self.columns.iter();
         columns.map(move |(path, column)| (path.as_slice(), column.build(&rows)))
+    }
+}
+
+impl Renewed<Row> {
+    /// What is made from energy alone, of a run of this model.
+    pub(crate) fn energy(model: &str) -> Self {
+        Self::of(model, model::energy_columns(), ours::energy_columns())
+    }
+}
+
+impl Renewed<Grade> {
+    /// What is made from the verdict.
+    pub(crate) fn verdict(model: &str) -> Self {
+        Self::of(model, model::verdict_columns(), Vec::new())
     }
 }
 

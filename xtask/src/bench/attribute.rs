@@ -126,7 +126,7 @@ pub(crate) fn once(rows: u64) -> anyhow::Result<String> {
             ..Asking::default()
         };
         let phase = Phase::begin(clock)?;
-        let done = attribute(&directory, &asking, |_, _| {})?;
+        let done = attribute(&directory, &asking, |_, _, _| {})?;
         let took = phase.end(clock.now())?;
         let with_energy = done.overview.energy.rows;
         ensure!(

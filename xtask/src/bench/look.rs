@@ -94,7 +94,7 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
         let directory = parent.path().join("run");
         let clock = SystemClock::start();
         made::make(&directory, rows, clock, vary)?;
-        attribute(&directory, &Asking::default(), |_, _| {})?;
+        attribute(&directory, &Asking::default(), |_, _, _| {})?;
         let mut all: Vec<Vec<Took>> = COMMANDS.iter().map(|_| Vec::new()).collect();
         for round in 0..rounds {
             say_round(&format!("look {rows}"), round, rounds);

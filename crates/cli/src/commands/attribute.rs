@@ -4,21 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Context;
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
 use ipw_core::units::Watts;
 use ipw_runner::SystemClock;
 use ipw_store::attribute::{Asking, Attributed, IdleUsed, attribute, basis};
-use ipw_store::file::replace;
 use ipw_store::overview::EnergyTotals;
-use ipw_store::{Overview, Run, StoreError};
-use serde_json::{Map, Value, json};
+use ipw_store::{Run, StoreError};
+use serde_json::{Value, json};
 
 use crate::args::{AttributeArgs, IdlePower};
 use crate::error::{CliError, Exit};
-use crate::settings::stored_plan;
-use crate::{attribution, grading, load, marginal, quality, screen};
+use crate::summary::renew;
+use crate::{attribution, marginal, screen};
 
 pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
     let clock = SystemClock::start();
@@ -26,12 +24,13 @@ pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
         weights: args.weights.into(),
         idle: idle(args)?,
     };
-    let done = attribute(&args.run, &asking, |summary, done| {
+    let done = attribute(&args.run, &asking, |summary, done, run| {
+        renew(summary, &done.overview, run);
         let at = clock.anchor().unix_seconds(clock.now());
-        tell(summary, &asking, done, at);
+        summary["attribution"] = attribution::of(asking.weights, &done.idle, &done.overview, at);
+        summary["marginal"] = json!(marginal::of(&done.worked));
     })
     .map_err(refusal)?;
-    refresh(&args.run)?;
     let told = attribution::of(
         asking.weights,
         &done.idle,
@@ -54,34 +53,6 @@ pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
         screen::print(&text(&args.run, &asking, &done, &marginal));
     }
     Ok(Exit::Done)
-}
-
-/// Puts what came out into `summary.json`; what else is there stays.
-fn tell(summary: &mut Value, asking: &Asking, done: &Attributed, at: f64) {
-    if !summary.is_object() {
-        *summary = Value::Object(Map::new());
-    }
-    let overview = &done.overview;
-    summary["efficiency"] = json!(grading::efficiency(overview));
-    summary["overview"] = json!(overview);
-    summary["attribution"] = attribution::of(asking.weights, &done.idle, overview, at);
-    summary["marginal"] = json!(marginal::of(&done.worked));
-}
-
-/// What else in `summary.json` follows from the new energy: what it gave, and the doubts about it.
-fn refresh(place: &Path) -> Result<(), CliError> {
-    let run = super::open(place)?;
-    let overview = Overview::of(&run).context("counting the rows")?;
-    let mut summary = run.summary().clone();
-    // Without a plan nobody knows when the load was full.
-    let plan = stored_plan(place).ok();
-    let load = plan.and_then(|plan| load::findings(&run, &plan.load).ok());
-    summary["efficiency"]["derived"] = json!(load.map(|load| load.derived));
-    let notes = quality::notes(&overview, &summary["telemetry"], &summary["load"]);
-    summary["quality"] = json!(notes);
-    let text = format!("{summary:#}\n");
-    replace(&place.join("summary.json"), text.as_bytes(), false).context("writing the summary")?;
-    Ok(())
 }
 
 /// What sources draw with nobody in flight, as far as the command line says.

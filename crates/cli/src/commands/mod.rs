@@ -14,6 +14,7 @@ pub(crate) mod models;
 pub(crate) mod plot;
 pub(crate) mod profile;
 pub(crate) mod report;
+pub(crate) mod score;
 #[cfg(feature = "engine")]
 pub(crate) mod serve;
 pub(crate) mod show;

@@ -124,7 +124,7 @@ impl Profile {
             client,
             dataset: &*self.dataset,
             session: Arc::clone(&hardware.session),
-            grader: grading::grader(),
+            grader: grading::grader(self.plan.scorer.clone()),
             judge: load::judge(&self.plan.load),
             clock: Arc::clone(&self.clock),
             part,

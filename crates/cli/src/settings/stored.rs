@@ -9,6 +9,7 @@ use toml::Value;
 use super::{client, generation, params, telemetry, to_toml};
 use crate::args::{ProfileArgs, Span};
 use crate::error::CliError;
+use crate::grading;
 
 /// Most differences that are shown.
 const MOST: usize = 8;
@@ -81,6 +82,8 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     let asked = generation(args, &plan.client.id)?;
     plan.generation.parameters.extend(asked.parameters);
     plan.generation.system = asked.system.or(plan.generation.system);
+    grading::check(args.scorer.as_deref())?;
+    plan.scorer = args.scorer.clone().or(plan.scorer);
     let load = &mut plan.load;
     load.warmup = args.warmup.unwrap_or(load.warmup);
     if let Some(Span(limit)) = args.request_timeout {

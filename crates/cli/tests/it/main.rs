@@ -31,6 +31,7 @@ mod night;
 mod pages;
 mod report;
 mod resume;
+mod score;
 mod seed;
 #[cfg(feature = "engine")]
 mod serve;

@@ -60,6 +60,12 @@ pub(super) fn texts(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(std::sync::Arc::new(texts))
 }
 
+/// The values as JSON; `None` for those that have no such form.
+pub(crate) fn json_texts(array: &ArrayRef) -> Option<StringArray> {
+    let texts = texts(array).ok()?;
+    texts.as_any().downcast_ref::<StringArray>().cloned()
+}
+
 fn text(encoder: &mut NullableEncoder<'_>, row: usize) -> Option<String> {
     if encoder.is_null(row) {
         return None;

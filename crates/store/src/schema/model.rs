@@ -9,7 +9,7 @@ use ipw_core::record::Gaps;
 use ipw_core::rollup::Basis;
 use ipw_core::source::Domain;
 use ipw_core::units::Joules;
-use ipw_core::verdict::Grade;
+use ipw_core::verdict::{Grade, Judged};
 use serde::Serialize;
 use serde_json::json;
 
@@ -45,15 +45,12 @@ pub(super) fn column(model: &str, system: &SystemInfo, gpus: &[Device]) -> Colum
             cost(),
             gpu_info(gpus),
             system_info(system),
-            Column::boolean("lm_correctness", |row: &Row| {
-                row.record.grade.verdict.is_correct()
-            })
-            .says("whether the answer is right", "not scored"),
+            correctness().within(|row: &Row| &row.record.grade),
             Column::text("lm_response", |row: &Row| Some(&row.record.reply.answer)).says(
                 "the answer without the reasoning, as far as it came",
                 "never",
             ),
-            evaluation(),
+            evaluation().within(|row: &Row| &row.record.grade),
         ],
     )
     .says("metrics of this model's reply", "never")
@@ -64,40 +61,54 @@ pub(super) fn energy_columns() -> Vec<Column<Row>> {
     vec![energy(), power(), phases::column(), efficiency()]
 }
 
+/// Those that are made from the verdict.
+pub(super) fn verdict_columns() -> Vec<Column<Grade>> {
+    vec![correctness(), evaluation()]
+}
+
+fn correctness() -> Column<Grade> {
+    Column::boolean("lm_correctness", |grade: &Grade| grade.verdict.is_correct())
+        .says("whether the answer is right", "not scored")
+}
+
 /// The metadata of a verdict.
 #[derive(Serialize)]
 struct Why<'a> {
     extracted: Option<&'a str>,
     reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_judge_output: Option<&'a str>,
 }
 
-fn evaluation() -> Column<Row> {
+fn evaluation() -> Column<Grade> {
     Column::group(
         "evaluation",
         vec![
-            Column::boolean("is_correct", |row: &Row| {
-                row.record.grade.verdict.is_correct()
-            })
-            .says("whether the answer is right", "not scored"),
-            Column::made_text("metadata", |row: &Row| {
-                let Grade {
-                    extracted, reason, ..
-                } = &row.record.grade;
+            Column::boolean("is_correct", |grade: &Grade| grade.verdict.is_correct())
+                .says("whether the answer is right", "not scored"),
+            Column::made_text("metadata", |grade: &Grade| {
                 let why = Why {
-                    extracted: extracted.as_deref(),
-                    reason,
+                    extracted: grade.extracted.as_deref(),
+                    reason: &grade.reason,
+                    raw_judge_output: grade.judge.as_ref().map(|judge| judge.output.as_str()),
                 };
                 Some(serde_json::to_string(&why).ok()?.into())
             })
             .says(
-                "what was taken for the answer, and why the verdict is what it is, as JSON",
+                "what was taken for the answer, and why the verdict is what it is, as JSON; a judge's words with it",
                 "never",
             ),
-            Column::made_text("config", |row: &Row| {
-                let scorer = row.record.grade.scorer?;
-                Some(json!({ "scorer": scorer }).to_string().into())
+            Column::made_text("config", |grade: &Grade| {
+                let scorer = grade.scorer?;
+                let config = match grade.judge.as_deref() {
+                    None => json!({ "scorer": scorer }),
+                    Some(Judged { model, prompt, .. }) => {
+                        json!({ "scorer": scorer, "judge": { "model": model, "prompt": prompt } })
+                    }
+                };
+                Some(config.to_string().into())
             })
-            .says("the scorer, as JSON", "there was none"),
+            .says("the scorer, and the judge if one was asked, as JSON", "there was none"),
         ],
     )
     .says("the verdict", "never")

@@ -129,7 +129,7 @@ impl Bench {
             client,
             dataset: &dataset,
             session: Arc::clone(session),
-            grader: grading::grader(),
+            grader: grading::grader(None),
             judge: None,
             clock: Arc::clone(&self.clock),
             part: 0,
@@ -180,6 +180,7 @@ impl Bench {
 fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
     Plan {
         model: MODEL.to_owned(),
+        scorer: None,
         dataset: DatasetSpec {
             id: "calibrate".to_owned(),
             params: Params::default(),

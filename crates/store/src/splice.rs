@@ -1,39 +1,24 @@
-//! New energy columns in old batches: everything else stays as it was, bit for bit.
+//! New columns in old batches: everything else stays as it was, bit for bit.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array, RecordBatch, StructArray};
+use arrow::array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow::compute::interleave;
 use arrow::datatypes::DataType;
 
 use crate::StoreError;
-use crate::reader::column;
-use crate::schema::{EnergyColumns, Row};
+use crate::schema::Renewed;
 
-/// Joules that differ by less than this share of themselves are the same: live, a neighbour that has
-/// just begun is dated some microseconds early (docs/method.md §6.3).
-const SAME: f64 = 1e-3;
-
-/// What became of a batch.
-pub(super) struct Spliced {
-    pub(super) batch: RecordBatch,
-    /// Rows whose energy is another now.
-    pub(super) changed: u64,
-}
-
-/// Puts the energy of `rows` into `batch`; `None` stays as it was.
-pub(super) fn splice(
-    columns: &EnergyColumns,
+/// The batch with the columns of `rows`; where there is `None`, the row stays as it was.
+pub(crate) fn splice<T: 'static>(
+    columns: &Renewed<T>,
     batch: &RecordBatch,
-    rows: Vec<Option<Row>>,
-) -> Result<Spliced, StoreError> {
+    rows: Vec<Option<T>>,
+) -> Result<RecordBatch, StoreError> {
     let is_made: Vec<bool> = rows.iter().map(Option::is_some).collect();
-    let made: Vec<Row> = rows.into_iter().flatten().collect();
+    let made: Vec<T> = rows.into_iter().flatten().collect();
     if made.is_empty() {
-        return Ok(Spliced {
-            batch: batch.clone(),
-            changed: 0,
-        });
+        return Ok(batch.clone());
     }
     // Where each row of the new batch comes from: the old one, or what was made.
     let mut next = 0;
@@ -56,11 +41,7 @@ pub(super) fn splice(
                 column: path.join("."),
             })?;
     }
-    let new = RecordBatch::try_new(batch.schema(), arrays).map_err(|_| StoreError::Changed)?;
-    Ok(Spliced {
-        changed: changed(batch, &new)?,
-        batch: new,
-    })
+    RecordBatch::try_new(batch.schema(), arrays).map_err(|_| StoreError::Changed)
 }
 
 /// The column with what lies at `path` below it replaced. Columns that this run does not have are
@@ -115,22 +96,4 @@ fn with_children(
     let nulls = outer.nulls().cloned();
     let group = StructArray::try_new(outer.fields().clone(), children?, nulls).ok()?;
     Some(Arc::new(group))
-}
-
-/// How many rows have other joules than before, or none instead of some.
-fn changed(old: &RecordBatch, new: &RecordBatch) -> Result<u64, StoreError> {
-    let mut is_other = vec![false; old.num_rows()];
-    for name in ["headline.joules", "headline.above_idle_joules"] {
-        let Ok(old) = column::<Float64Array>(old, name) else {
-            continue;
-        };
-        let new = column::<Float64Array>(new, name)?;
-        for ((old, new), other) in old.iter().zip(new).zip(&mut is_other) {
-            *other |= match (old, new) {
-                (Some(old), Some(new)) => (old - new).abs() > SAME * old.abs().max(new.abs()),
-                (old, new) => old.is_some() != new.is_some(),
-            };
-        }
-    }
-    Ok(is_other.into_iter().filter(|other| *other).count() as u64)
 }

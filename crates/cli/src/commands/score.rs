@@ -1,0 +1,188 @@
+//! `ipw score RUN`: the answers of its rows graded, once more or for the first time.
+
+mod judging;
+mod ledger;
+
+use std::fmt::Write as _;
+
+use anyhow::Context;
+use ipw_core::text::printable;
+use ipw_core::time::Clock as _;
+use ipw_core::verdict::Grade;
+use ipw_runner::SystemClock;
+use ipw_scoring::judge;
+use ipw_store::overview::Verdicts;
+use ipw_store::verdicts::{self, Answer, Scored};
+use ipw_store::{Run, StoreError};
+use serde_json::{Value, json};
+
+use crate::args::ScoreArgs;
+use crate::error::{CliError, Exit};
+use crate::summary::renew;
+use crate::{grading, screen};
+
+use judging::{Judge, Judging};
+use ledger::Ledger;
+
+pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
+    grading::check(args.scorer.as_deref())?;
+    let clock = SystemClock::start();
+    let run = super::open(&args.run)?;
+    let asking = Asking {
+        scorer: args.scorer.as_deref(),
+        again: args.again,
+    };
+    let (judged, judging) = match Judge::of(args)? {
+        Some(judge) => {
+            let mut ledger = Ledger::open(run.directory(), &judge.model, asking.again)
+                .context("opening the judge's verdicts")?;
+            let judging = judge.ask(&run, &asking, &mut ledger)?;
+            (ledger.grades(), Some(judging))
+        }
+        None => (judging::Grades::new(), None),
+    };
+    let mut waiting = 0;
+    let grade = |answer: &Answer<'_>| {
+        let grade = asking.grade(answer, &judged);
+        let is_waiting = |grade: &Grade| grade.scorer == Some(judge::ID) && grade.judge.is_none();
+        waiting += u64::from(grade.as_ref().is_some_and(is_waiting));
+        grade
+    };
+    let done = verdicts::score(&args.run, grade, |summary, done, run| {
+        renew(summary, &done.overview, run);
+        let at = clock.anchor().unix_seconds(clock.now());
+        summary["scoring"] = told(&asking, done, judging.as_ref(), at);
+    });
+    let done = done.map_err(refusal)?;
+    if args.json {
+        let shown = json!({
+            "directory": args.run,
+            "rows": done.overview.rows,
+            "graded": done.graded,
+            "changed": done.changed,
+            "waiting_for_a_judge": waiting,
+            "before": done.before,
+            "after": done.overview.verdicts,
+            "judge": judging,
+        });
+        screen::print(&format!("{shown:#}\n"));
+    } else {
+        screen::print(&text(&run, &done, waiting, judging.as_ref()));
+    }
+    Ok(Exit::Done)
+}
+
+/// What is to be graded, and how.
+struct Asking<'a> {
+    scorer: Option<&'a str>,
+    again: bool,
+}
+
+impl Asking<'_> {
+    /// Whether this row wants a verdict, by which scorer.
+    fn wants(&self, answer: &Answer<'_>) -> Option<String> {
+        let metadata = answer.metadata();
+        let id = grading::named(self.scorer, &metadata)?;
+        let is_there = answer.is_correct.is_some() && answer.scorer().as_deref() == Some(id);
+        (self.again || !is_there).then(|| id.to_owned())
+    }
+
+    /// The row's new grade; `None` where it keeps the one that it has.
+    fn grade(&self, answer: &Answer<'_>, judged: &judging::Grades) -> Option<Grade> {
+        let id = self.wants(answer)?;
+        if !answer.is_answered {
+            return Some(Grade::unscored(None, grading::NOT_ANSWERED));
+        }
+        if id == judge::ID
+            && let Some(grade) = judged.get(&answer.index)
+        {
+            return Some(grade.clone());
+        }
+        // A judge's verdict stays until a judge gives another.
+        if id == judge::ID && answer.scorer().as_deref() == Some(judge::ID) {
+            return answer.is_correct.is_none().then(|| waiting(answer));
+        }
+        let metadata = answer.metadata();
+        let reference = answer.reference;
+        Some(grading::grade(
+            Some(&id),
+            reference,
+            &metadata,
+            answer.answer,
+        ))
+    }
+}
+
+/// What a row says until a judge has.
+fn waiting(answer: &Answer<'_>) -> Grade {
+    let metadata = answer.metadata();
+    grading::grade(Some(judge::ID), answer.reference, &metadata, answer.answer)
+}
+
+fn refusal(error: StoreError) -> CliError {
+    match &error {
+        StoreError::Busy { .. } => {
+            CliError::new(Exit::Exists, error).help("wait until it has finished")
+        }
+        _ => CliError::from(
+            anyhow::Error::from(error)
+                .context("putting the verdicts into the run; it is as it was"),
+        ),
+    }
+}
+
+/// What `summary.json` says of it.
+fn told(asking: &Asking<'_>, done: &Scored, judging: Option<&Judging>, at: f64) -> Value {
+    json!({
+        "ipw": env!("CARGO_PKG_VERSION"),
+        "at": at,
+        "scorer": asking.scorer,
+        "again": asking.again,
+        "graded": done.graded,
+        "changed": done.changed,
+        "judge": judging,
+    })
+}
+
+fn text(run: &Run, done: &Scored, waiting: u64, judging: Option<&Judging>) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<9} {value}");
+    };
+    line(
+        "rows",
+        &format!(
+            "{}, {} graded now, {} with another verdict than before",
+            done.overview.rows, done.graded, done.changed
+        ),
+    );
+    line("before", &counted(done.before));
+    line("now", &counted(done.overview.verdicts));
+    if let Some(judging) = judging {
+        line("judge", &judging.to_string());
+    }
+    if waiting > 0 {
+        line(
+            "waiting",
+            &format!("{waiting} for a judge: `--judge-model NAME --judge-base-url URL`"),
+        );
+    }
+    for told in screen::answers(&done.overview) {
+        let _ = writeln!(text, "{told}");
+    }
+    let _ = writeln!(
+        text,
+        "\n{}",
+        printable(&run.directory().display().to_string())
+    );
+    text
+}
+
+fn counted(verdicts: Verdicts) -> String {
+    let Verdicts {
+        correct,
+        wrong,
+        unscored,
+    } = verdicts;
+    format!("{correct} right, {wrong} wrong, {unscored} not graded")
+}

@@ -1,0 +1,332 @@
+//! Asking a judge: several answers at a time, each until it says a verdict or too often.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use ipw_clients::{Canceller, Client, Request};
+use ipw_core::query::Query;
+use ipw_core::time::Clock;
+use ipw_core::verdict::Grade;
+use ipw_runner::SystemClock;
+use ipw_scoring::judge;
+use ipw_store::Run;
+use ipw_store::verdicts::{self, Answer};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+
+use super::Asking;
+use super::ledger::{Entry, Ledger, asked};
+use crate::args::ScoreArgs;
+use crate::clients;
+use crate::error::{CliError, Exit};
+use crate::settings;
+
+/// Grades by place in the run.
+pub(super) type Grades = BTreeMap<u64, Grade>;
+
+/// How long a judge may think about one answer.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// The first pause after a failure; each next one is twice as long.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Who judges.
+pub(super) struct Judge {
+    client: Arc<dyn Client>,
+    clock: Arc<dyn Clock>,
+    pub(super) model: String,
+    parameters: Map<String, Value>,
+    concurrency: usize,
+    retries: u32,
+}
+
+/// What judging took: apart from what the service took, and never in its joules.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Judging {
+    client: String,
+    place: String,
+    model: String,
+    prompt: &'static str,
+    parameters: Map<String, Value>,
+    asked: u64,
+    attempts: u64,
+    without_verdict: u64,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    seconds: f64,
+    /// Nobody measures a judge yet.
+    joules: Option<f64>,
+}
+
+impl fmt::Display for Judging {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} with `{}`: {} answers in {} attempts, {:.1} s",
+            self.model, self.prompt, self.asked, self.attempts, self.seconds
+        )?;
+        if let (Some(input), Some(output)) = (self.input_tokens, self.output_tokens) {
+            write!(formatter, ", {input} tokens in, {output} out")?;
+        }
+        if self.without_verdict > 0 {
+            write!(formatter, "; {} without a verdict", self.without_verdict)?;
+        }
+        Ok(())
+    }
+}
+
+/// An answer on its way to the judge.
+struct Case {
+    index: u64,
+    asked: u64,
+    prompt: String,
+}
+
+impl Judge {
+    /// The judge that the command line names; `None` where it names none.
+    pub(super) fn of(args: &ScoreArgs) -> Result<Option<Self>, CliError> {
+        let Some(model) = args.judge_model.clone() else {
+            if args.judge_base_url.is_some() || args.judge_client.is_some() {
+                return Err(CliError::usage("a judge without a model")
+                    .help("say which one judges: `--judge-model NAME`"));
+            }
+            return Ok(None);
+        };
+        let mut parameters = Map::from_iter([("temperature".to_owned(), json!(0))]);
+        parameters.extend(settings::judge_parameters(args)?);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let spec = settings::judge(args)?;
+        let client = clients::connect(&spec, &model, Arc::clone(&clock), args.json)?;
+        Ok(Some(Self {
+            client: client.into(),
+            clock,
+            model,
+            parameters,
+            concurrency: args.judge_concurrency.get(),
+            retries: args.judge_retries,
+        }))
+    }
+
+    /// Asks about every answer that wants a judge and has not been judged.
+    pub(super) fn ask(
+        self,
+        run: &Run,
+        asking: &Asking<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<Judging, CliError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("starting the runtime")?;
+        let judge = Arc::new(self);
+        let told = runtime.block_on(Arc::clone(&judge).go_through(run, asking, ledger));
+        let _ = runtime.block_on(judge.client.close());
+        told
+    }
+
+    async fn go_through(
+        self: Arc<Self>,
+        run: &Run,
+        asking: &Asking<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<Judging, CliError> {
+        let mut told = Judging {
+            client: self.client.id().to_owned(),
+            place: self.client.place(),
+            model: self.model.clone(),
+            prompt: judge::PROMPT,
+            parameters: self.parameters.clone(),
+            ..Judging::default()
+        };
+        let mut cases = Cases::of(run, asking, ledger)?;
+        if cases.next.is_none() {
+            return Ok(told);
+        }
+        if let Err(error) = self.client.health().await {
+            return Err(CliError::new(Exit::Service, error)
+                .help("is the judge there? `--judge-base-url URL`; nothing was changed"));
+        }
+        let begun = self.clock.now();
+        let mut flying: JoinSet<Entry> = JoinSet::new();
+        loop {
+            while flying.len() < self.concurrency
+                && let Some(case) = cases.pop(run, asking, ledger)?
+            {
+                let judge = Arc::clone(&self);
+                flying.spawn(async move { judge.judge(case).await });
+            }
+            let Some(entry) = flying.join_next().await else {
+                break;
+            };
+            let entry = entry.context("a judge's task")?;
+            told.add(&entry);
+            ledger.add(&entry)?;
+            if told.asked == told.without_verdict && told.asked >= GIVING_UP {
+                let said = format!(
+                    "the judge gave no verdict on {} answers: {}",
+                    told.asked, entry.reason
+                );
+                return Err(CliError::new(Exit::Service, anyhow::anyhow!(said))
+                    .help("try it by hand, or another model; the run is as it was"));
+            }
+        }
+        told.seconds = self.clock.now().since(begun).as_secs_f64();
+        Ok(told)
+    }
+
+    async fn judge(&self, case: Case) -> Entry {
+        let begun = self.clock.now();
+        let (mut input, mut output) = (None, None);
+        let mut attempts = 0;
+        let grade = loop {
+            attempts += 1;
+            let (grade, tokens) = self.attempt(&case.prompt).await;
+            add(&mut input, tokens.0);
+            add(&mut output, tokens.1);
+            match grade {
+                Ok(grade) => break grade,
+                Err(grade) if attempts > self.retries => break grade,
+                Err(_) => tokio::time::sleep(PAUSE * 2_u32.pow((attempts - 1).min(6))).await,
+            }
+        };
+        let said = grade.judge.as_ref().map(|judge| judge.output.clone());
+        Entry {
+            query_index: case.index,
+            asked: case.asked,
+            model: self.model.clone(),
+            prompt: judge::PROMPT.to_owned(),
+            is_correct: grade.verdict.is_correct(),
+            extracted: grade.extracted,
+            reason: grade.reason,
+            output: said.unwrap_or_default(),
+            attempts,
+            input_tokens: input,
+            output_tokens: output,
+            seconds: self.clock.now().since(begun).as_secs_f64(),
+        }
+    }
+
+    /// One attempt: a verdict, or what to say if it was the last.
+    async fn attempt(&self, prompt: &str) -> (Result<Grade, Grade>, (Option<u64>, Option<u64>)) {
+        let (_canceller, cancel) = Canceller::new();
+        let query = Query {
+            index: 0,
+            id: String::new(),
+            problem: prompt.to_owned(),
+            answer: None,
+            subject: None,
+            metadata: Map::new(),
+            parameters: Map::new(),
+        };
+        let request = Request {
+            query: &query,
+            model: &self.model,
+            system: None,
+            parameters: &self.parameters,
+            timeout: PATIENCE,
+            first_token_timeout: None,
+            idle_timeout: None,
+            cancel,
+        };
+        let reply = self.client.send(request).await;
+        let tokens = (reply.tokens.input, reply.tokens.output);
+        if !reply.outcome.is_answered() {
+            let why = reply.error.as_deref().unwrap_or("no reply");
+            let reason = format!("the judge did not answer: {why}");
+            return (Err(judge::ungraded(&self.model, "", &reason)), tokens);
+        }
+        let grade = judge::grade(&self.model, &reply.answer).ok_or_else(|| {
+            judge::ungraded(&self.model, &reply.answer, "the judge said no verdict")
+        });
+        (grade, tokens)
+    }
+}
+
+/// From so many answers on without a single verdict, the judge is at fault.
+const GIVING_UP: u64 = 10;
+
+impl Judging {
+    fn add(&mut self, entry: &Entry) {
+        self.asked += 1;
+        self.attempts += u64::from(entry.attempts);
+        self.without_verdict += u64::from(entry.is_correct.is_none());
+        add(&mut self.input_tokens, entry.input_tokens);
+        add(&mut self.output_tokens, entry.output_tokens);
+    }
+}
+
+fn add(total: &mut Option<u64>, more: Option<u64>) {
+    if let Some(more) = more {
+        *total = Some(total.unwrap_or(0) + more);
+    }
+}
+
+/// Answers that want a judge, some hundred at a time.
+struct Cases {
+    next: Option<Case>,
+    held: std::collections::VecDeque<Case>,
+    /// Rows that were looked at.
+    seen: u64,
+}
+
+/// How many are read at a time.
+const AT_A_TIME: usize = 256;
+
+impl Cases {
+    fn of(run: &Run, asking: &Asking<'_>, ledger: &Ledger) -> Result<Self, CliError> {
+        let mut cases = Self {
+            next: None,
+            held: std::collections::VecDeque::new(),
+            seen: 0,
+        };
+        cases.read(run, asking, ledger)?;
+        Ok(cases)
+    }
+
+    fn pop(
+        &mut self,
+        run: &Run,
+        asking: &Asking<'_>,
+        ledger: &Ledger,
+    ) -> Result<Option<Case>, CliError> {
+        let next = self.next.take();
+        if next.is_some() {
+            self.read(run, asking, ledger)?;
+        }
+        Ok(next)
+    }
+
+    /// Puts the next one at the front, and reads on where none is held.
+    fn read(&mut self, run: &Run, asking: &Asking<'_>, ledger: &Ledger) -> Result<(), CliError> {
+        if self.held.is_empty() {
+            let (mut row, seen) = (0, self.seen);
+            let (held, upto) = (&mut self.held, &mut self.seen);
+            verdicts::for_each(run, |answer: &Answer<'_>| {
+                row += 1;
+                if row <= seen {
+                    return true;
+                }
+                *upto = row;
+                let wants = asking.wants(answer).as_deref() == Some(judge::ID);
+                if wants && answer.is_answered && !ledger.has(answer) {
+                    held.push_back(Case {
+                        index: answer.index,
+                        asked: asked(answer),
+                        prompt: judge::prompt(
+                            answer.problem,
+                            answer.reference.unwrap_or("(there is none)"),
+                            answer.answer,
+                        ),
+                    });
+                }
+                held.len() < AT_A_TIME
+            })
+            .context("reading the rows")?;
+        }
+        self.next = self.held.pop_front();
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! What judges said, on disk as it comes: a process that is killed asks nobody twice.
+//!
+//! `verdicts.jsonl` in the run's directory has a line for each answer that was judged. A line that
+//! was cut off is none; of two for the same answer the last one counts.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ipw_core::verdict::{Grade, Judged, Verdict};
+use ipw_scoring::judge;
+use ipw_store::verdicts::Answer;
+use serde::{Deserialize, Serialize};
+
+use super::judging::Grades;
+
+/// Its name in the run's directory.
+pub(super) const FILE: &str = "verdicts.jsonl";
+
+/// A line.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) query_index: u64,
+    /// Of the question, the reference and the answer: a row that has changed is another.
+    pub(super) asked: u64,
+    pub(super) model: String,
+    pub(super) prompt: String,
+    pub(super) is_correct: Option<bool>,
+    pub(super) extracted: Option<String>,
+    pub(super) reason: String,
+    pub(super) output: String,
+    pub(super) attempts: u32,
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) seconds: f64,
+}
+
+impl Entry {
+    fn grade(&self) -> Grade {
+        Grade {
+            verdict: match self.is_correct {
+                Some(true) => Verdict::Correct,
+                Some(false) => Verdict::Wrong,
+                None => Verdict::Unscored,
+            },
+            scorer: Some(judge::ID),
+            extracted: self.extracted.clone(),
+            reason: self.reason.clone(),
+            judge: Some(Box::new(Judged {
+                model: self.model.clone(),
+                prompt: self.prompt.clone(),
+                output: self.output.clone(),
+            })),
+        }
+    }
+}
+
+/// A number for what a judge is shown. It is in files: the hasher's keys are fixed, and another
+/// hasher of a later version only means that a judge is asked once more.
+pub(super) fn asked(answer: &Answer<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (answer.problem, answer.reference, answer.answer).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The file, and what counts of it.
+pub(super) struct Ledger {
+    path: PathBuf,
+    file: File,
+    grades: std::collections::BTreeMap<u64, (u64, Grade)>,
+}
+
+impl Ledger {
+    /// Opens it. With `anew` what is there counts for nothing.
+    pub(super) fn open(directory: &Path, model: &str, anew: bool) -> anyhow::Result<Self> {
+        let path = directory.join(FILE);
+        let mut grades = std::collections::BTreeMap::new();
+        let mut is_torn = false;
+        if let Ok(file) = File::open(&path) {
+            for line in BufReader::new(file).split(b'\n') {
+                let line = line.with_context(|| format!("cannot read `{}`", path.display()))?;
+                let entry = serde_json::from_slice::<Entry>(&line);
+                is_torn = entry.is_err();
+                let Ok(entry) = entry else { continue };
+                if !anew && entry.model == model && entry.prompt == judge::PROMPT {
+                    grades.insert(entry.query_index, (entry.asked, entry.grade()));
+                }
+            }
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let mut file = file.with_context(|| format!("cannot write `{}`", path.display()))?;
+        if is_torn {
+            file.write_all(b"\n")
+                .with_context(|| format!("cannot write `{}`", path.display()))?;
+        }
+        Ok(Self { path, file, grades })
+    }
+
+    /// Whether this answer has been judged.
+    pub(super) fn has(&self, answer: &Answer<'_>) -> bool {
+        let known = self.grades.get(&answer.index);
+        known.is_some_and(|(known, _)| *known == asked(answer))
+    }
+
+    /// Writes a line, at once.
+    pub(super) fn add(&mut self, entry: &Entry) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(entry).context("a verdict serializes")?;
+        line.push(b'\n');
+        self.file
+            .write_all(&line)
+            .with_context(|| format!("cannot write `{}`", self.path.display()))?;
+        self.grades
+            .insert(entry.query_index, (entry.asked, entry.grade()));
+        Ok(())
+    }
+
+    /// The grades, by place in the run.
+    pub(super) fn grades(self) -> Grades {
+        let grades = self.grades.into_iter();
+        grades.map(|(index, (_, grade))| (index, grade)).collect()
+    }
+}

@@ -1,0 +1,179 @@
+//! Verdicts once more: the grades of a run's rows, put in the place of those that are there.
+//!
+//! Rows are gone through batch by batch. New data files are written beside the old ones and
+//! switched in by one rename: a failure, or a kill, leaves the run as it was.
+
+use std::path::Path;
+
+use arrow::array::{Array as _, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
+use ipw_core::verdict::Grade;
+use serde_json::{Map, Value};
+
+use crate::compact::rewrite;
+use crate::export::json_texts;
+use crate::lock::Lock;
+use crate::overview::{ANSWERED, Verdicts};
+use crate::queries::Texts;
+use crate::reader::column;
+use crate::schema::Renewed;
+use crate::splice::splice;
+use crate::{Overview, Run, StoreError, summary};
+
+/// A row as far as grading goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// Place in the run's order.
+    pub index: u64,
+    /// The prompt.
+    pub problem: &'a str,
+    /// The right answer; `None` when the row has none.
+    pub reference: Option<&'a str>,
+    /// What the model answered, as far as it came.
+    pub answer: &'a str,
+    /// Whether there is an answer.
+    pub is_answered: bool,
+    /// The verdict as it stands; `None` when nobody can say.
+    pub is_correct: Option<bool>,
+    /// Who gave it, as JSON; `None` where nobody was asked.
+    pub config: Option<&'a str>,
+    metadata: Option<&'a str>,
+}
+
+impl Answer<'_> {
+    /// The dataset's own columns of this row.
+    pub fn metadata(&self) -> Map<String, Value> {
+        let parsed = self.metadata.map(serde_json::from_str::<Map<_, _>>);
+        let mut metadata = parsed.and_then(Result::ok).unwrap_or_default();
+        // What a row does not have is null in a column.
+        metadata.retain(|_, value| !value.is_null());
+        metadata
+    }
+
+    /// The scorer that gave the verdict, as its configuration says.
+    pub fn scorer(&self) -> Option<String> {
+        let config: Value = serde_json::from_str(self.config?).ok()?;
+        Some(config.get("scorer")?.as_str()?.to_owned())
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Scored {
+    /// Rows that have a new grade.
+    pub graded: u64,
+    /// Rows whose verdict is another now.
+    pub changed: u64,
+    /// The verdicts as they were.
+    pub before: Verdicts,
+    /// What came out.
+    pub overview: Overview,
+}
+
+/// Calls `each` with every row, in the order of the file; it says whether to go on.
+pub fn for_each(run: &Run, mut each: impl FnMut(&Answer<'_>) -> bool) -> Result<(), StoreError> {
+    for batch in run.batches() {
+        let batch = batch?;
+        let columns = Columns::of(run, &batch)?;
+        for row in 0..batch.num_rows() {
+            if !each(&columns.answer(row)) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the grades that `grade` gives into the run in `directory`; where it gives `None`, the row
+/// stays as it was. `change` gets `summary.json` with what came out.
+pub fn score(
+    directory: &Path,
+    mut grade: impl FnMut(&Answer<'_>) -> Option<Grade>,
+    change: impl FnOnce(&mut Value, &Scored, &Run),
+) -> Result<Scored, StoreError> {
+    let run = Run::open(directory)?;
+    let _lock = Lock::take(directory)?;
+    let done = score_locked(&run, &mut grade, change);
+    Lock::release(directory);
+    done
+}
+
+fn score_locked(
+    run: &Run,
+    grade: &mut dyn FnMut(&Answer<'_>) -> Option<Grade>,
+    change: impl FnOnce(&mut Value, &Scored, &Run),
+) -> Result<Scored, StoreError> {
+    let before = Overview::of(run)?.verdicts;
+    let columns = Renewed::verdict(run.model());
+    let (mut graded, mut changed) = (0, 0);
+    rewrite(run.directory(), true, &mut |batch| {
+        let rows = Columns::of(run, &batch)?;
+        let mut grades = Vec::with_capacity(batch.num_rows());
+        for row in 0..batch.num_rows() {
+            let answer = rows.answer(row);
+            let new = grade(&answer);
+            graded += u64::from(new.is_some());
+            let is_other = |new: &Grade| new.verdict.is_correct() != answer.is_correct;
+            changed += u64::from(new.as_ref().is_some_and(is_other));
+            grades.push(new);
+        }
+        splice(&columns, &batch, grades)
+    })?;
+    let run = Run::open(run.directory())?;
+    let done = Scored {
+        graded,
+        changed,
+        before,
+        overview: Overview::of(&run)?,
+    };
+    let mut about = run.summary().clone();
+    change(&mut about, &done, &run);
+    summary::replace(run.directory(), &about)?;
+    Ok(done)
+}
+
+/// The columns that count, of one batch.
+struct Columns<'a> {
+    index: &'a Int64Array,
+    outcome: &'a StringArray,
+    correct: &'a BooleanArray,
+    problem: Texts<'a>,
+    reference: Texts<'a>,
+    answer: Texts<'a>,
+    config: Option<&'a StringArray>,
+    metadata: Option<StringArray>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(run: &Run, batch: &'a RecordBatch) -> Result<Self, StoreError> {
+        let answers = column::<StructArray>(batch, "model_answers")?;
+        Ok(Self {
+            index: column(batch, "query_index")?,
+            outcome: column(batch, "outcome")?,
+            correct: run.metric(batch, "lm_correctness")?,
+            problem: Texts::of(batch, "problem"),
+            reference: Texts::of(batch, "answer"),
+            answer: Texts::in_struct(answers, run.model()),
+            config: run.metric(batch, "evaluation.config").ok(),
+            metadata: batch
+                .column_by_name("dataset_metadata")
+                .and_then(json_texts),
+        })
+    }
+
+    fn answer(&self, row: usize) -> Answer<'_> {
+        let text = |texts: &StringArray| texts.is_valid(row).then_some(row);
+        let metadata = self.metadata.as_ref();
+        Answer {
+            index: u64::try_from(self.index.value(row)).unwrap_or(0),
+            problem: self.problem.at(row).unwrap_or_default(),
+            reference: self.reference.at(row),
+            answer: self.answer.at(row).unwrap_or_default(),
+            is_answered: ANSWERED.contains(&self.outcome.value(row)),
+            is_correct: self.correct.is_valid(row).then(|| self.correct.value(row)),
+            config: self
+                .config
+                .and_then(|texts| Some(texts.value(text(texts)?))),
+            metadata: metadata.and_then(|texts| Some(texts.value(text(texts)?))),
+        }
+    }
+}

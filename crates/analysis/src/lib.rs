@@ -1,5 +1,6 @@
 //! What runs say. Pure: numbers go in, findings come out; no file is opened here.
 
+pub mod accuracy;
 pub mod bootstrap;
 pub mod compare;
 pub mod density;

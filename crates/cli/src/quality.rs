@@ -50,6 +50,7 @@ mod tests {
             throughput_tokens_per_sec: None,
             energy,
             verdicts: Verdicts::default(),
+            subjects: None,
         }
     }
 

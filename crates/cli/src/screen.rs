@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
+use ipw_analysis::interval::wilson;
 use ipw_core::text::{excerpt, printable};
 use ipw_store::Overview;
-use ipw_store::overview::{Distribution, EnergyTotals};
+use ipw_store::overview::{Distribution, EnergyTotals, Verdicts};
 use serde_json::Value;
 
 use crate::error::CliError;
@@ -84,7 +85,7 @@ pub(crate) fn overview(
     if let Some(line) = marginal::line(marginal) {
         let _ = writeln!(text, "{line}");
     }
-    for line in answers(overview) {
+    for line in answers(overview).iter().chain(&subjects(overview)) {
         let _ = writeln!(text, "{line}");
     }
     for line in loaded::lines(load) {
@@ -139,6 +140,38 @@ fn tokens(overview: &Overview) -> String {
         );
     }
     text
+}
+
+/// More subjects than this are left to `ipw analyze`.
+const SHOWN_SUBJECTS: usize = 12;
+
+/// Right answers by subject, where there are several, and not too many to read.
+fn subjects(overview: &Overview) -> Vec<String> {
+    let known = overview.subjects.iter().flatten();
+    let graded: Vec<_> = known
+        .filter(|(_, verdicts)| verdicts.correct + verdicts.wrong > 0)
+        .collect();
+    if !(2..=SHOWN_SUBJECTS).contains(&graded.len()) {
+        return Vec::new();
+    }
+    let name = |name: &str| excerpt(&printable(name), 24);
+    let longest = graded.iter().map(|(of, _)| name(of).chars().count()).max();
+    let longest = longest.unwrap_or(0);
+    let line = |(of, verdicts): &(&String, &Verdicts)| {
+        let all = verdicts.correct + verdicts.wrong;
+        let share = wilson(verdicts.correct, all)?;
+        let percent = |share: f64| format!("{:.0}", share * 100.0);
+        Some(format!(
+            "{:<9} {:<longest$}  {:>3} of {all}: {} % (95 %: {}–{} %)",
+            "",
+            name(of),
+            verdicts.correct,
+            percent(share.value),
+            percent(share.low),
+            percent(share.high)
+        ))
+    };
+    graded.iter().filter_map(line).collect()
 }
 
 /// Right answers, and what a watt and a joule bought of them.
@@ -333,6 +366,7 @@ mod tests {
             throughput_tokens_per_sec: None,
             energy: EnergyTotals::default(),
             verdicts: Verdicts::default(),
+            subjects: None,
             failures: Vec::new(),
         };
         for (width, columns) in [(80, 6), (40, 2), (20, 1)] {

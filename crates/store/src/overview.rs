@@ -34,6 +34,8 @@ pub struct Overview {
     pub energy: EnergyTotals,
     /// Rows by verdict.
     pub verdicts: Verdicts,
+    /// The same by subject; `None` where no row names one, or they are too many to list.
+    pub subjects: Option<BTreeMap<String, Verdicts>>,
     /// Queries without an answer, by kind, the most frequent first.
     pub failures: Vec<FailureKind>,
 }
@@ -89,14 +91,40 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    fn add(&mut self, verdicts: &BooleanArray) {
-        for verdict in verdicts {
-            match verdict {
-                Some(true) => self.correct += 1,
-                Some(false) => self.wrong += 1,
-                None => self.unscored += 1,
-            }
+    fn add(&mut self, verdict: Option<bool>) {
+        match verdict {
+            Some(true) => self.correct += 1,
+            Some(false) => self.wrong += 1,
+            None => self.unscored += 1,
         }
+    }
+}
+
+/// More subjects than this are not listed.
+const MOST_SUBJECTS: usize = 200;
+
+/// Verdicts by subject.
+#[derive(Default)]
+struct Subjects {
+    known: BTreeMap<String, Verdicts>,
+    are_too_many: bool,
+}
+
+impl Subjects {
+    fn add(&mut self, subject: &str, verdict: Option<bool>) {
+        if let Some(verdicts) = self.known.get_mut(subject) {
+            return verdicts.add(verdict);
+        }
+        self.are_too_many |= self.known.len() == MOST_SUBJECTS;
+        if !self.are_too_many {
+            let mut verdicts = Verdicts::default();
+            verdicts.add(verdict);
+            self.known.insert(subject.to_owned(), verdicts);
+        }
+    }
+
+    fn finish(self) -> Option<BTreeMap<String, Verdicts>> {
+        (!self.are_too_many && !self.known.is_empty()).then_some(self.known)
     }
 }
 
@@ -288,6 +316,7 @@ impl Overview {
         let mut spans: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
         let mut energy = EnergySums::default();
         let mut verdicts = Verdicts::default();
+        let mut by_subject = Subjects::default();
         let mut failures = Vec::new();
         for batch in run.batches() {
             let batch = batch?;
@@ -316,7 +345,14 @@ impl Overview {
             };
             energy.add(run, &batch)?;
             add_failures(&mut failures, &batch)?;
-            verdicts.add(run.metric(&batch, "lm_correctness")?);
+            let correct = run.metric::<BooleanArray>(&batch, "lm_correctness")?;
+            let subjects = column::<StringArray>(&batch, "subject")?;
+            for (verdict, subject) in correct.iter().zip(subjects) {
+                verdicts.add(verdict);
+                if let Some(subject) = subject {
+                    by_subject.add(subject, verdict);
+                }
+            }
             first_token.extend(latency("time_to_first_token_seconds")?);
             total.extend(latency("total_query_seconds")?);
             throughput.extend(latency("throughput_tokens_per_sec")?);
@@ -342,6 +378,7 @@ impl Overview {
             throughput_tokens_per_sec: Distribution::of(throughput),
             energy: energy.finish(),
             verdicts,
+            subjects: by_subject.finish(),
         })
     }
 

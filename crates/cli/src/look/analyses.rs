@@ -1,6 +1,8 @@
 //! The analyses of `ipw analyze`, by id: each is what its file holds, in the original's envelope.
 
+use ipw_analysis::accuracy::repeats;
 use ipw_analysis::bootstrap::intervals;
+use ipw_analysis::interval::wilson;
 use ipw_analysis::latency::Latencies;
 use ipw_analysis::metric::Metric;
 use ipw_analysis::outliers::outliers;
@@ -8,8 +10,8 @@ use ipw_analysis::regression::regressions;
 use ipw_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use super::{Line, Look};
-use crate::{load, quality};
+use super::{Answers, Line, Look};
+use crate::{grading, load, quality};
 
 /// An analysis by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub(crate) struct Analysis {
 }
 
 /// All of them.
-pub(crate) const ALL: [Analysis; 7] = [
+pub(crate) const ALL: [Analysis; 8] = [
     Analysis {
         id: "regression",
         about: "tokens against time, energy and power: the original's five fits, with intervals and a robust fit",
@@ -36,6 +38,11 @@ pub(crate) const ALL: [Analysis; 7] = [
         id: "energy",
         about: "where the joules went: by source, method and phase; per token; the share of idle",
         options: &[],
+    },
+    Analysis {
+        id: "accuracy",
+        about: "right answers by subject, and over repeats; the original's keys",
+        options: &[("seed", 0)],
     },
     Analysis {
         id: "efficiency",
@@ -113,6 +120,7 @@ impl Analysis {
         let found = match self.id {
             "regression" => regression(look),
             "latency" => latency(look)?,
+            "accuracy" => accuracy(look, options.get(self, "seed")),
             "energy" => json!(look.energy).into(),
             "efficiency" => efficiency(look, options.get(self, "seed")),
             "timeline" => {
@@ -168,6 +176,71 @@ fn latency(look: &Look<'_>) -> Result<Found, StoreError> {
     let mut found = json!(latencies.finish());
     found["gaps_of_every"] = json!(rows.of_every());
     Ok(found.into())
+}
+
+/// The original's summary, and what it does not have: intervals, subjects, repeats.
+fn accuracy(look: &Look<'_>, seed: u64) -> Found {
+    let overview = look.overview;
+    let energy = &overview.energy;
+    let verdicts = overview.verdicts;
+    let found = grading::efficiency(overview);
+    let failed = overview.unanswered();
+    let rows = look.metrics();
+    let wanted = [Metric::Accuracy, Metric::Ipw, Metric::Ipj];
+    let sure: Map<String, Value> = intervals(&rows, &wanted, seed)
+        .into_iter()
+        .map(|(metric, sure)| (metric.name().to_owned(), json!(sure)))
+        .collect();
+    let with = |value: fn(&Line) -> Option<f64>| look.lines.iter().filter_map(value).count();
+    let graded = |line: &'_ Line| line.is_correct.is_some();
+    let verdict = |line: &'_ Line| line.is_correct.unwrap_or(false);
+    let graded = look.lines.iter().filter(|line| graded(line));
+    let repeats = repeats(graded.map(|line| (&*line.id, verdict(line))));
+    let share = |answers: &Answers| {
+        let share = wilson(answers.correct, answers.graded);
+        json!({ "correct": answers.correct, "graded": answers.graded, "accuracy": share })
+    };
+    let subjects = look.subjects.iter();
+    let subjects: Map<String, Value> = subjects
+        .map(|(name, answers)| (name.clone(), share(answers)))
+        .collect();
+    let mut warnings = Vec::new();
+    let unevaluated = verdicts.unscored.saturating_sub(failed);
+    if unevaluated > 0 {
+        warnings.push(format!(
+            "{unevaluated} answers have no verdict: `ipw score RUN`"
+        ));
+    }
+    if failed > 0 {
+        warnings.push(format!(
+            "{failed} queries were not answered; their joules count"
+        ));
+    }
+    if energy.joules.is_none() {
+        warnings.push("no row has energy: no IPW and no IPJ".to_owned());
+    }
+    Found {
+        summary: json!({
+            "model": look.run.model(),
+            "correct": verdicts.correct,
+            "incorrect": verdicts.wrong,
+            "unevaluated": unevaluated,
+            "failed": failed,
+            "total_scored": verdicts.correct + verdicts.wrong,
+            "accuracy": found.accuracy.map(|accuracy| accuracy.value),
+            "intelligence_per_joule": found.intelligence_per_joule,
+            "intelligence_per_watt": found.intelligence_per_watt,
+            "avg_per_query_energy_joules": energy.joules_per_query.map(|joules| joules.mean),
+            "avg_per_query_power_watts": energy.watts,
+            "energy_sample_count": with(|line| line.joules.get()),
+            "power_sample_count": with(|line| line.watts.get()),
+            "energy_basis": energy.basis,
+            "accuracy_per_total_joule": found.accuracy.zip(energy.joules)
+                .map(|(accuracy, joules)| accuracy.value / joules),
+        }),
+        warnings,
+        data: json!({ "intervals": sure, "subjects": subjects, "repeats": repeats }),
+    }
 }
 
 fn efficiency(look: &Look<'_>, seed: u64) -> Found {

@@ -9,10 +9,11 @@ use serde_json::Value;
 use crate::common::{Place, Said, ipw, said};
 use crate::compare::{adding, sums};
 
-const ANALYSES: [&str; 7] = [
+const ANALYSES: [&str; 8] = [
     "regression",
     "latency",
     "energy",
+    "accuracy",
     "efficiency",
     "timeline",
     "quality",
@@ -225,4 +226,49 @@ fn a_sweep_and_several_runs_have_figures_of_their_own() {
         "{}",
         told.err
     );
+}
+
+#[test]
+fn questions_that_are_asked_again_belong_together() {
+    // A model that is right the first time and wrong the second.
+    let place = Place::new(|received| Script {
+        tokens: [if received.number < 20 { "7" } else { "8" }.to_owned()].into(),
+        ..Script::default()
+    });
+    let rows = (0..16).map(|n| {
+        let subject = if n < 4 { "few" } else { "many" };
+        serde_json::json!({
+            "problem": format!("Say seven ({n})"), "answer": "7", "scorer": "numeric",
+            "subject": subject,
+        })
+    });
+    let dataset = place.jsonl("d", rows);
+    let args = [
+        "--dataset",
+        dataset.to_str().unwrap(),
+        "--repeat",
+        "2",
+        "--warmup",
+        "0",
+    ];
+    let told = said(&mut place.profile(&args));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(told.out.contains("few"), "{}", told.out);
+    let run = place.run_of("d");
+    look("analyze", &run, &["--analysis", "accuracy"]);
+    let found = found(&run, "accuracy");
+    assert_eq!(found["summary"]["correct"], 20);
+    assert_eq!(found["summary"]["incorrect"], 12);
+    assert_eq!(found["summary"]["total_scored"], 32);
+    assert_eq!(found["summary"]["accuracy"], 0.625);
+    let repeats = &found["data"]["repeats"];
+    assert_eq!(repeats["questions"], 16, "{repeats}");
+    assert_eq!(
+        (&repeats["fewest"], &repeats["most"]),
+        (&2.into(), &2.into())
+    );
+    // Four are right both times, twelve once.
+    assert_eq!(repeats["undecided"], 12);
+    assert_eq!(repeats["agreement"], 0.25);
+    assert_eq!(found["data"]["subjects"]["few"]["graded"], 8);
 }

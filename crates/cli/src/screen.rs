@@ -265,7 +265,7 @@ fn energy(energy: &EnergyTotals) -> Vec<String> {
         parts.push(format!("{} per output token", small(per_token, "J")));
     }
     if let Some(watts) = energy.watts {
-        parts.push(format!("{watts:.1} W"));
+        parts.push(format!("{watts:.1} W while in flight"));
     }
     let mark = if is_estimate { " (estimated)" } else { "" };
     lines.push(format!("{:<9} {}{mark}", "", parts.join(", ")));

@@ -139,7 +139,10 @@ fn point(load: f64, step: &Path) -> Result<Point, CliError> {
         goodput: number("/load/slo/steady/requests_per_second"),
         p50_seconds: number(&format!("{total}/p50/value")),
         p99_seconds: number(&format!("{total}/p99/value")),
-        watts: number("/overview/energy/watts"),
+        // Of all that are in flight together, not of one.
+        watts: number("/overview/energy/joules")
+            .zip(number("/overview/elapsed_seconds").filter(|seconds| *seconds > 0.0))
+            .map(|(joules, seconds)| joules / seconds),
         joules_per_token: number("/overview/energy/joules_per_output_token"),
         is_estimated,
         accuracy: number("/efficiency/accuracy/value").or_else(|| number("/efficiency/accuracy")),

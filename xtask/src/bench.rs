@@ -18,6 +18,7 @@ mod look;
 mod query;
 mod raw;
 mod sampling;
+mod scoring;
 mod spread;
 mod stamps;
 mod start_up;
@@ -55,6 +56,8 @@ enum What {
     Look,
     /// The embedded engine beside llama.cpp
     Engine,
+    /// What it takes to grade a reply
+    Scoring,
     /// All of them
     All,
     /// One run in a process of its own, whose memory can be told apart
@@ -105,7 +108,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, Benchmark); 8] = [
+    let benchmarks: [(What, Benchmark); 9] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),
@@ -114,6 +117,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         (What::Attribute, attribute::run),
         (What::Look, look::run),
         (What::Engine, engine::run),
+        (What::Scoring, scoring::run),
     ];
     for (what, measure) in benchmarks {
         if args.what == what || args.what == What::All {

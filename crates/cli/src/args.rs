@@ -144,6 +144,8 @@ pub(crate) enum Listed {
     Datasets,
     /// What reads the hardware
     Collectors,
+    /// How answers are graded
+    Scorers,
     /// What `ipw analyze` finds out
     Analyses,
     /// What `ipw plot` draws

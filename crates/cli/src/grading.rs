@@ -7,7 +7,7 @@ use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_core::verdict::Grade;
 use ipw_runner::Grader;
-use ipw_scoring::{Question, scorer};
+use ipw_scoring::{Question, rules_of, scorer};
 use ipw_store::Overview;
 use serde_json::{Map, Value};
 
@@ -63,11 +63,13 @@ pub(crate) fn grade(
         .flatten()
         .filter_map(|choice| choice.as_str().map(str::to_owned))
         .collect();
+    let rules = rules_of(metadata);
     ipw_scoring::grade(
         scorer,
         &Question {
             reference,
             choices: &choices,
+            rules: rules.as_ref(),
             answer,
         },
     )

@@ -77,7 +77,7 @@ mod tests {
         let said = lines(&found).join("\n");
         for words in [
             "2 rows have readings",
-            "1 queries are too short",
+            "1 query is too short",
             "silent 2 times",
             "anew 1 times",
             "never moved",

@@ -6,7 +6,7 @@
 
 use ipw_core::verdict::Grade;
 
-use crate::{Question, Scorer, both, correct, text, wrong};
+use crate::{Question, Scorer, both, correct, shown, text, wrong};
 
 /// Its name in datasets and flags.
 pub(crate) const ID: &str = "exact";
@@ -31,11 +31,14 @@ impl Scorer for Exact {
         for (name, part) in parts(answer) {
             last = text::normalise(part, keep_bang);
             if last == wanted {
-                return correct(ID, last, format!("{name} equals the reference"));
+                return correct(ID, &last, format!("{name} equals the reference"));
             }
         }
-        let reason = format!("neither the answer nor its last part equals `{wanted}`");
-        wrong(ID, Some(last), reason)
+        let reason = format!(
+            "neither the answer nor its last part equals `{}`",
+            shown(&wanted)
+        );
+        wrong(ID, Some(&last), reason)
     }
 }
 

@@ -6,15 +6,25 @@
 //! arm in [`scorer`], a row in [`known`], cases in `tests/cases.jsonl`.
 
 mod choice;
+mod contains;
 mod exact;
+mod instructions;
+mod json;
 pub mod judge;
+mod math;
 mod numeric;
+mod pattern;
 mod reasoning;
 mod text;
+mod value;
+
+use std::borrow::Cow;
 
 use ipw_core::nearest::nearest;
 use ipw_core::verdict::{Grade, Verdict};
+use serde_json::Value;
 
+pub use instructions::rules_of;
 pub use reasoning::without_reasoning;
 
 /// What a scorer is given.
@@ -24,6 +34,9 @@ pub struct Question<'a> {
     pub reference: Option<&'a str>,
     /// The texts of the options, in the order of their letters; empty when there are none.
     pub choices: &'a [String],
+    /// Constraints on the answer, for `instructions`: `[{"id": …, "kwargs": {…}}]`, or `IFEval`'s
+    /// own pair (see [`rules_of`]); `None` when the row has none.
+    pub rules: Option<&'a Value>,
     /// The model's answer, its reasoning already apart.
     pub answer: &'a str,
 }
@@ -61,6 +74,11 @@ pub fn scorer(id: &str) -> Result<&'static dyn Scorer, UnknownScorer> {
         exact::ID => Ok(&exact::Exact),
         numeric::ID => Ok(&numeric::Numeric),
         choice::ID => Ok(&choice::Choice),
+        math::ID => Ok(&math::Math),
+        contains::ID => Ok(&contains::Contains),
+        pattern::ID => Ok(&pattern::Pattern),
+        json::ID => Ok(&json::Json),
+        instructions::ID => Ok(&instructions::Instructions),
         judge::ID => Ok(&judge::Judge),
         _ => Err(UnknownScorer {
             id: id.to_owned(),
@@ -83,6 +101,26 @@ pub fn known() -> &'static [Known] {
         Known {
             id: choice::ID,
             summary: "the same option, by letter or by text",
+        },
+        Known {
+            id: math::ID,
+            summary: "the same value or expression, in LaTeX or plain",
+        },
+        Known {
+            id: contains::ID,
+            summary: "the reference's words stand in the answer; alternatives with `|`",
+        },
+        Known {
+            id: pattern::ID,
+            summary: "the reference is a pattern that the answer matches",
+        },
+        Known {
+            id: json::ID,
+            summary: "the answer's last JSON value equals the reference",
+        },
+        Known {
+            id: instructions::ID,
+            summary: "every constraint of the row is kept, as IFEval has them",
         },
         Known {
             id: judge::ID,
@@ -119,23 +157,34 @@ fn both<'a>(id: &'static str, question: &Question<'a>) -> Result<(&'a str, &'a s
     Ok((reference, answer))
 }
 
-fn correct(id: &'static str, extracted: String, reason: impl Into<String>) -> Grade {
+fn correct(id: &'static str, extracted: &str, reason: impl Into<String>) -> Grade {
     Grade {
         verdict: Verdict::Correct,
         scorer: Some(id),
-        extracted: Some(extracted),
+        extracted: Some(shown(extracted).into_owned()),
         reason: reason.into(),
         judge: None,
     }
 }
 
-fn wrong(id: &'static str, extracted: Option<String>, reason: impl Into<String>) -> Grade {
+fn wrong(id: &'static str, extracted: Option<&str>, reason: impl Into<String>) -> Grade {
     Grade {
         verdict: Verdict::Wrong,
         scorer: Some(id),
-        extracted,
+        extracted: extracted.map(|extracted| shown(extracted).into_owned()),
         reason: reason.into(),
         judge: None,
+    }
+}
+
+/// How many characters of an answer or a reference a grade repeats.
+const SHOWN: usize = 200;
+
+/// A text as a grade repeats it: a long one is cut.
+fn shown(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
     }
 }
 
@@ -182,10 +231,30 @@ mod tests {
     }
 
     #[test]
+    fn a_grade_repeats_no_long_text() {
+        let long = "wörd ".repeat(10_000);
+        for known in known() {
+            let grade = grade(
+                scorer(known.id).unwrap(),
+                &Question {
+                    reference: Some(&long),
+                    choices: &[],
+                    rules: None,
+                    answer: &format!("{long}x"),
+                },
+            );
+            let extracted = grade.extracted.unwrap_or_default();
+            assert!(extracted.chars().count() <= SHOWN + 1, "{}", known.id);
+            assert!(grade.reason.chars().count() <= SHOWN + 100, "{}", known.id);
+        }
+    }
+
+    #[test]
     fn reasoning_that_was_cut_off_is_unscored() {
         let question = Question {
             reference: Some("5"),
             choices: &[],
+            rules: None,
             answer: "<think>It is 5, since",
         };
         let grade = grade(scorer("numeric").unwrap(), &question);

@@ -6,47 +6,59 @@
 
 use std::borrow::Cow;
 
-const OPENING: [&str; 2] = ["<think>", "<thinking>"];
-const CLOSING: [&str; 2] = ["</think>", "</thinking>"];
+const TAGS: [(&str, Tag); 4] = [
+    ("<think>", Tag::Opening),
+    ("<thinking>", Tag::Opening),
+    ("</think>", Tag::Closing),
+    ("</thinking>", Tag::Closing),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    Opening,
+    Closing,
+}
 
 /// The answer without the reasoning inside it; `None` when the reasoning never ended, for then
 /// there is no answer.
 pub fn without_reasoning(answer: &str) -> Option<Cow<'_, str>> {
-    if find(answer, &OPENING).is_none() && find(answer, &CLOSING).is_none() {
+    let mut tags = tags(answer).peekable();
+    if tags.peek().is_none() {
         return Some(Cow::Borrowed(answer));
     }
     let mut kept = String::new();
-    let mut rest = answer;
-    loop {
-        match (find(rest, &OPENING), find(rest, &CLOSING)) {
-            (None, None) => {
-                kept.push_str(rest);
-                return Some(Cow::Owned(kept));
-            }
-            (Some((open, _)), close) if close.is_none_or(|(close, _)| open < close) => {
-                let (_, end) = close?;
-                kept.push_str(&rest[..open]);
+    let mut from = 0;
+    let mut is_reasoning = false;
+    for (start, end, tag) in tags {
+        match tag {
+            Tag::Opening if is_reasoning => {}
+            Tag::Opening => {
+                kept.push_str(&answer[from..start]);
                 // Words on both sides of the reasoning were never one word.
                 kept.push('\n');
-                rest = &rest[end..];
+                is_reasoning = true;
             }
-            (_, Some((_, end))) => {
-                kept.clear();
-                rest = &rest[end..];
+            Tag::Closing => {
+                if !is_reasoning {
+                    kept.clear();
+                }
+                is_reasoning = false;
+                from = end;
             }
-            (Some(_), None) => return None,
         }
     }
+    kept.push_str(answer.get(from..).unwrap_or_default());
+    (!is_reasoning).then_some(Cow::Owned(kept))
 }
 
-/// Where the first of these tags begins and ends.
-fn find(text: &str, tags: &[&str]) -> Option<(usize, usize)> {
-    text.match_indices('<').find_map(|(start, _)| {
-        tags.iter().find_map(|tag| {
-            let end = start + tag.len();
+/// Where each tag begins and ends, first to last.
+fn tags(text: &str) -> impl Iterator<Item = (usize, usize, Tag)> {
+    text.match_indices('<').filter_map(|(start, _)| {
+        TAGS.iter().find_map(|(name, tag)| {
+            let end = start + name.len();
             text.get(start..end)?
-                .eq_ignore_ascii_case(tag)
-                .then_some((start, end))
+                .eq_ignore_ascii_case(name)
+                .then_some((start, end, *tag))
         })
     })
 }

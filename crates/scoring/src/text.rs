@@ -42,6 +42,9 @@ const NEGATIONS: [&str; 14] = [
 
 /// Case folded: lower of upper of lower, so that `ß` and `SS`, `ς` and `Σ` meet.
 pub(crate) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.chars()
         .flat_map(char::to_lowercase)
         .flat_map(char::to_uppercase)
@@ -122,6 +125,15 @@ pub(crate) fn answer_cues(text: &str) -> Vec<usize> {
     cues
 }
 
+/// What follows each cue up to the next one, last to first: all of it together is read once.
+pub(crate) fn after_cues<'a>(text: &'a str, cues: &[usize]) -> impl Iterator<Item = &'a str> {
+    cues.iter().rev().scan(text.len(), |end, at| {
+        let part = &text[*at..*end];
+        *end = *at;
+        Some(part)
+    })
+}
+
 /// What follows ":" or "is" right after the word "answer", or after "answer to the question".
 fn linked(after: &str) -> Option<&str> {
     let decoration = |c: char| MARKERS.contains(&c) || c == ' ';
@@ -134,14 +146,16 @@ fn linked(after: &str) -> Option<&str> {
                 .is_some_and(|rest| rest.starts_with(word))
         })
         .then(|| {
-            let end = after
+            let clause = near_start(after);
+            let end = clause
                 .find(['.', '!', '?', '\n', ',', ';', ':'])
-                .unwrap_or(after.len());
-            after[..end].find(" is ").map(|at| &after[at + 1..])
+                .unwrap_or(clause.len());
+            clause[..end].find(" is ").map(|at| &after[at + 1..])
         })
         .flatten();
     let rest = near
         .strip_prefix([':', '：', '='])
+        .or_else(|| near.strip_prefix(['-', '–', '—'])?.strip_prefix(' '))
         .or_else(|| LINKS.iter().find_map(|link| whole_word(near, link)))
         .or_else(|| whole_word(far?, "is"))?;
     Some(rest.trim_start_matches(|c: char| decoration(c) || c == ':' || c == '：'))
@@ -222,6 +236,8 @@ mod tests {
         };
         assert_eq!(after("The answer is B. Answer: C"), ["B. Answer: C", "C"]);
         assert_eq!(after("**Answer**: C"), ["C"]);
+        assert_eq!(after("Answer - C"), ["C"]);
+        assert_eq!(after("answer -5"), Vec::<String>::new());
         assert_eq!(after("The answer to this question is C"), ["C"]);
         assert_eq!(after("I don't think the answer is C"), Vec::<String>::new());
         assert_eq!(after("The answer isn't C"), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! `ipw list clients|datasets|collectors|analyses|plots|all`.
+//! `ipw list clients|datasets|collectors|scorers|analyses|plots|all`.
 
 use std::fmt::Write as _;
 
@@ -18,6 +18,9 @@ pub(crate) fn run(what: Listed) -> Result<Exit, CliError> {
     }
     if matches!(what, Listed::Collectors | Listed::All) {
         parts.push(collectors());
+    }
+    if matches!(what, Listed::Scorers | Listed::All) {
+        parts.push(scorers());
     }
     if matches!(what, Listed::Analyses | Listed::All) {
         parts.push(analyses_known());
@@ -57,6 +60,14 @@ fn collectors() -> String {
     for known in ipw_telemetry::known() {
         let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
         let _ = writeln!(text, "  {:<10} {}", "", known.checked);
+    }
+    text
+}
+
+fn scorers() -> String {
+    let mut text = "Scorers (`scorer` in a dataset's row)\n".to_owned();
+    for known in ipw_scoring::known() {
+        let _ = writeln!(text, "  {:<13} {}", known.id, known.summary);
     }
     text
 }

@@ -80,6 +80,44 @@ fn a_row_that_says_how_is_graded_and_the_rest_is_not_called_wrong() {
 }
 
 #[test]
+fn constraints_come_from_the_row_in_both_forms() {
+    let place = answering("No comma here, they said.");
+    let own = |id: &str| json!([{"id": id, "kwargs": {}}]);
+    let dataset = place.jsonl(
+        "ruled",
+        [
+            json!({"problem": "a", "scorer": "instructions", "instructions": own("punctuation:no_comma")}),
+            json!({"problem": "b", "scorer": "instructions", "instructions": own("no:such_thing")}),
+            json!({
+                "problem": "c", "scorer": "instructions",
+                "instruction_id_list": ["keywords:existence", "length_constraints:number_words"],
+                "kwargs": [{"keywords": ["comma"]}, {"num_words": 5, "relation": "at least"}],
+            }),
+            json!({"problem": "d", "scorer": "instructions"}),
+        ],
+    );
+    let said = said(&mut place.profile(&["--dataset", dataset.to_str().unwrap(), "--warmup", "0"]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let rows = rows(&place.run_of("ruled"));
+    let found: Vec<(Value, String)> = rows
+        .iter()
+        .map(|row| {
+            let why = metrics(row)["evaluation"]["metadata"].as_str().unwrap();
+            (metrics(row)["lm_correctness"].clone(), why.to_owned())
+        })
+        .collect();
+    for ((verdict, why), (wanted, says)) in found.iter().zip([
+        (json!(false), "`punctuation:no_comma` is not kept"),
+        (Value::Null, "`no:such_thing` is not a known instruction"),
+        (json!(true), "2 of 2 kept"),
+        (Value::Null, "the row has no `instructions`"),
+    ]) {
+        assert_eq!(*verdict, wanted, "{why}");
+        assert!(why.contains(says), "{why}");
+    }
+}
+
+#[test]
 fn accuracy_per_watt_and_joule_are_shown_and_called_estimated() {
     // Long enough for the estimate, which is read every 50 ms.
     let place = Place::new(|_| Script {

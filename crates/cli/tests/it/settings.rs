@@ -227,6 +227,7 @@ fn lists_help_and_completions_print_something_useful() {
         (&["list"][..], "starter"),
         (&["list", "clients"], "openai"),
         (&["list", "datasets"], "jsonl"),
+        (&["list", "scorers"], "instructions"),
         (&["profile", "--help"], "Examples:"),
         (&["completions", "bash"], "_ipw"),
         (&["completions", "zsh"], "#compdef ipw"),

@@ -7,7 +7,7 @@ use crate::text::{is_negated, near_end, near_start, whole_word};
 const OPEN: &[char] = &['(', '[', '*', '_', '`', '"', '\'', '“'];
 const CLOSE: &[char] = &[')', ']', '*', '_', '`', '"', '\'', '”'];
 /// Words after which a letter is what somebody settles for.
-const CONCLUSIVE: [&str; 24] = [
+const CONCLUSIVE: [&str; 26] = [
     "so",
     "therefore",
     "thus",
@@ -32,6 +32,8 @@ const CONCLUSIVE: [&str; 24] = [
     "that's",
     "choosing",
     "picking",
+    "leaves",
+    "leaving",
 ];
 /// Words that may stand between those and the letter.
 const FILLERS: [&str; 5] = ["option", "choice", "letter", "the", "answer"];
@@ -117,19 +119,34 @@ impl Mention {
     pub(super) fn is_rejected(&self, lower: &str) -> bool {
         let after = near_start(self.after(lower));
         let clause = after.split(['.', ';', '\n']).next().unwrap_or(after);
-        clause
-            .split(|c: char| !c.is_alphanumeric() && c != '\'')
-            .any(|word| {
-                matches!(
-                    word,
-                    "wrong" | "incorrect" | "false" | "not" | "cannot" | "out" | "too" | "never"
-                ) || word.ends_with("n't")
-            })
+        let is_no = whole_word(clause.trim_start_matches([':', '-', ' ']), "no").is_some();
+        is_no
+            || clause
+                .split(|c: char| !c.is_alphanumeric() && c != '\'')
+                .any(|word| {
+                    matches!(
+                        word,
+                        "wrong"
+                            | "incorrect"
+                            | "false"
+                            | "not"
+                            | "cannot"
+                            | "out"
+                            | "too"
+                            | "never"
+                    ) || word.ends_with("n't")
+                })
     }
 
-    /// Whether "is correct" follows.
+    /// Whether "is correct", "it is" or ": yes" follows.
     pub(super) fn is_affirmed(&self, lower: &str) -> bool {
-        let mut words = self.after(lower).split_whitespace();
+        let after = near_start(self.after(lower));
+        let bare = after.trim_start_matches([':', '-', ' ']);
+        let is_settled = whole_word(bare, "it is").is_some_and(ends_clause);
+        if is_settled || bare.len() < after.len() && whole_word(bare, "yes").is_some() {
+            return true;
+        }
+        let mut words = after.split_whitespace();
         let verb = words.next();
         let next = words.next().map(|word| {
             if word == "the" {

@@ -49,12 +49,12 @@ impl Scorer for Choice {
             Some(Said::One(index)) => {
                 let letter = option::letter(index).to_string();
                 if options.are_same(index, wanted) {
-                    correct(ID, letter, "the choice last stated is the reference")
+                    correct(ID, &letter, "the choice last stated is the reference")
                 } else {
                     let wanted = option::letter(wanted);
                     wrong(
                         ID,
-                        Some(letter),
+                        Some(&letter),
                         format!("the choice last stated is not {wanted}"),
                     )
                 }

@@ -10,7 +10,7 @@ pub(super) struct Options {
     texts: Vec<String>,
     /// How far a text is read when looking for an option at its beginning: a bound, so that long
     /// answers with many letters cost no square of their length.
-    reach: usize,
+    pub(super) reach: usize,
     /// How many letters are valid, from A on.
     pub(super) count: usize,
 }
@@ -47,6 +47,9 @@ impl Options {
 
     /// The option with whose text this line begins, the longest, and what follows it.
     pub(super) fn at_start(&self, text: &str) -> Option<(usize, String)> {
+        if self.texts.is_empty() {
+            return None;
+        }
         let line = text.chars().take(self.reach).take_while(|c| *c != '\n');
         let text = bare(&line.collect::<String>());
         let (index, choice) = self

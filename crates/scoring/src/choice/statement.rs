@@ -1,15 +1,15 @@
 //! What an answer states: the strongest kind of statement there is in it, and of these the last.
 //!
 //! "The answer is B", a line that is only `B`, "B is correct" and "so B" are plain statements; an
-//! option written out on a line of its own says less, a letter set apart (`(B)`, `**B**`) least.
-//! Lines that repeat the options as a list state nothing.
+//! option written out on a line of its own says less, a letter or an option set apart (`(B)`,
+//! `**Paris**`) least. Lines that repeat the options as a list state nothing.
 
 use std::ops::Range;
 
 use super::line::{core, item, lines, listing, lone_letter};
 use super::mention::{Mention, ends_clause, mentions};
 use super::option::Options;
-use crate::text::{answer_cues, whole_word};
+use crate::text::{answer_cues, is_negated, whole_word};
 
 /// What was stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub(super) fn last_stated(text: &str, options: &Options) -> Option<Said> {
     };
     let mut statements = reader.lines(&listing);
     statements.extend(reader.cues());
+    statements.extend(reader.emphasised(&listing));
     statements.extend(
         letters
             .iter()
@@ -84,7 +85,7 @@ impl Reader<'_> {
             Strength::WrittenOut
         };
         lines(self.text)
-            .filter(|line| !listing.contains(line))
+            .filter(|line| !is_within(listing, line.start))
             .filter_map(|line| {
                 let core = core(&self.text[line.clone()]);
                 let position = line.start;
@@ -95,7 +96,7 @@ impl Reader<'_> {
                         said: Said::One(index),
                     });
                 }
-                if let Some(index) = self.options.of_text(core) {
+                if let Some(index) = self.options.of_text(concluded(core)) {
                     return Some(Statement {
                         strength,
                         position,
@@ -120,9 +121,10 @@ impl Reader<'_> {
     }
 
     /// What follows "the answer is".
-    fn cues(&self) -> Vec<Statement> {
-        let cues = answer_cues(self.text);
-        let found = cues.into_iter().filter_map(|position| {
+    fn cues(&self) -> Option<Statement> {
+        // Only the last that leads to an option can count.
+        let cues = answer_cues(self.text).into_iter().rev();
+        let mut found = cues.filter_map(|position| {
             let said = self.target(position)?;
             Some(Statement {
                 strength: Strength::Plain,
@@ -130,7 +132,29 @@ impl Reader<'_> {
                 said,
             })
         });
-        found.collect()
+        found.next()
+    }
+
+    /// The last text of an option that is set in bold.
+    fn emphasised(&self, listing: &[Range<usize>]) -> Option<Statement> {
+        let mut position = 0;
+        let mut found = None;
+        for (number, part) in self.text.split("**").enumerate() {
+            let start = position;
+            position += part.len() + 2;
+            let is_inside = number % 2 == 1 && position <= self.text.len();
+            let is_told = is_inside && part.len() <= self.options.reach && !part.contains('\n');
+            if !is_told || is_within(listing, start) || is_negated(&self.lower[..start]) {
+                continue;
+            }
+            let said = self.options.of_text(part).map(Said::One);
+            found = said.map(|said| (start, said)).or(found);
+        }
+        found.map(|(position, said)| Statement {
+            strength: Strength::SetApart,
+            position,
+            said,
+        })
     }
 
     fn target(&self, position: usize) -> Option<Said> {
@@ -170,7 +194,11 @@ impl Reader<'_> {
                 break;
             }
         }
-        let letter = self.letters.iter().find(|letter| letter.start == at)?;
+        let letter = self
+            .letters
+            .binary_search_by_key(&at, |letter| letter.start)
+            .ok()
+            .map(|found| &self.letters[found])?;
         if self.is_one_of_several(letter) {
             return Some(Said::Several);
         }
@@ -187,7 +215,7 @@ impl Reader<'_> {
         let ends = letter.ends_clause(self.lower, self.options);
         let is_several = self.is_one_of_several(letter);
         let is_rejected = letter.is_rejected(self.lower);
-        let is_listed = listing.iter().any(|line| line.contains(&letter.start));
+        let is_listed = is_within(listing, letter.start);
         let concluded = letter.is_concluded(self.lower) && (ends || letter.is_marked || is_several);
         let affirmed = letter.is_affirmed(self.lower) && !is_rejected;
         let strength = if affirmed || concluded && !(letter.is_marked && is_rejected && !ends) {
@@ -229,6 +257,34 @@ impl Reader<'_> {
     fn is_one_of_several(&self, letter: &Mention) -> bool {
         self.several.binary_search(&letter.start).is_ok()
     }
+}
+
+/// What a line concludes: all of it, or what follows "so:".
+fn concluded(line: &str) -> &str {
+    let Some((before, after)) = line.rsplit_once(": ") else {
+        return line;
+    };
+    let word = before.split_whitespace().next_back().unwrap_or_default();
+    let leads = [
+        "so",
+        "therefore",
+        "thus",
+        "hence",
+        "conclusion",
+        "choice",
+        "result",
+    ];
+    if leads.contains(&word.to_ascii_lowercase().as_str()) {
+        after
+    } else {
+        line
+    }
+}
+
+/// Whether one of these ranges, which are in order, holds this place.
+fn is_within(ranges: &[Range<usize>], at: usize) -> bool {
+    let next = ranges.partition_point(|range| range.end <= at);
+    ranges.get(next).is_some_and(|range| range.contains(&at))
 }
 
 /// Where the letters stand that stand side by side with another one, in order.

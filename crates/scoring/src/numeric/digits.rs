@@ -1,7 +1,10 @@
 //! The digits of one number: groups, fractions, decimals.
 
 use super::marks::exponent;
-use super::value::Value;
+use crate::value::Value;
+
+/// How many groups a number may have: a bound, so that a long list costs no square of its length.
+const GROUPS: usize = 20;
 
 /// Whether there is a digit here.
 pub(super) fn digit(text: &[char], at: usize) -> bool {
@@ -26,7 +29,10 @@ pub(super) fn whole_part(text: &[char], start: usize) -> (String, usize) {
     };
     let mut groups = Vec::new();
     let mut at = end;
-    while text.get(at) == Some(&separator) && (2..=3).contains(&run(at + 1)) {
+    while text.get(at) == Some(&separator)
+        && groups.len() < GROUPS
+        && (2..=3).contains(&run(at + 1))
+    {
         groups.push(run(at + 1));
         at += 1 + run(at + 1);
     }
@@ -54,34 +60,40 @@ fn is_separator(text: &[char], at: usize, c: char) -> bool {
     }
 }
 
-/// `a/b`, or `n a/b` with a proper fraction after one space.
+/// `a/b` or `a / b`, or `n a/b` with a proper fraction after one space.
 pub(super) fn fraction_after(text: &[char], whole: &str, end: usize) -> Option<(Value, usize)> {
-    let integer = |from: usize| {
-        let digits: String = text[from..]
-            .iter()
-            .take_while(|c| c.is_ascii_digit())
-            .collect();
-        let after = from + digits.len();
-        digits.parse::<i128>().ok().map(|value| (value, after))
-    };
     let whole: i128 = whole.parse().ok()?;
-    match text.get(end)? {
-        '/' => {
-            let (below, after) = integer(end + 1)?;
-            Some((Value::ratio(whole, below)?, after))
-        }
-        ' ' => {
-            let (above, slash) = integer(end + 1)?;
-            let (below, after) = (text.get(slash) == Some(&'/')).then(|| integer(slash + 1))??;
-            let part = (above < below).then(|| Value::ratio(above, below))??;
-            Some((Value::ratio(whole, 1)?.plus(part)?, after))
-        }
-        _ => None,
+    if let Some(below) = denominator(text, end) {
+        let (below, after) = below;
+        return Some((Value::ratio(whole, below)?, after));
     }
+    let (above, slash) = (text.get(end) == Some(&' ')).then(|| integer(text, end + 1))??;
+    let (below, after) = (text.get(slash) == Some(&'/')).then(|| integer(text, slash + 1))??;
+    let part = (above < below).then(|| Value::ratio(above, below))??;
+    Some((Value::whole(whole).plus(&part)?, after))
+}
+
+/// What stands below a fraction bar, and where it ends; `1/2.5` has none.
+fn denominator(text: &[char], end: usize) -> Option<(i128, usize)> {
+    let at = match text.get(end..)? {
+        ['/', ..] => end + 1,
+        [' ', '/', ' ', ..] => end + 3,
+        _ => return None,
+    };
+    let (below, after) = integer(text, at)?;
+    let goes_on = matches!(text.get(after..), Some(['.', next, ..]) if next.is_ascii_digit());
+    (!goes_on).then_some((below, after))
+}
+
+fn integer(text: &[char], from: usize) -> Option<(i128, usize)> {
+    let rest = text.get(from..)?;
+    let digits: String = rest.iter().take_while(|c| c.is_ascii_digit()).collect();
+    let after = from + digits.len();
+    digits.parse().ok().map(|value| (value, after))
 }
 
 /// The digits after the decimal sign and the exponent of `1e3`.
-pub(super) fn decimal(text: &[char], whole: &str, end: &mut usize) -> Option<Value> {
+pub(super) fn decimal(text: &[char], whole: &str, end: &mut usize) -> Value {
     let run = |from: usize| (from..text.len()).take_while(|at| digit(text, *at)).count();
     let mut fraction = String::new();
     let length = run(*end + 1);

@@ -1,6 +1,6 @@
 //! What stands around the digits of a number: exponent, scale, sign, denial.
 
-use super::value::Value;
+use crate::value::Value;
 
 /// The exponent of `1e3`, and where it ends.
 pub(super) fn exponent(text: &[char], at: usize) -> Option<(i32, usize)> {
@@ -38,9 +38,14 @@ pub(super) fn scale(text: &[char], end: usize) -> Option<(Value, usize)> {
     let at = skip(end);
     if text.get(at).is_some_and(|c| "×x*·".contains(*c)) {
         let ten = skip(at + 1);
-        if text.get(ten..ten + 3) == Some(&['1', '0', '^']) {
-            let (exponent, after) = integer(text, ten + 3)?;
-            return Some((Value::ratio(10, 1)?.power(exponent)?, after));
+        let raised = match text.get(ten..).unwrap_or_default() {
+            ['1', '0', '^', ..] => Some(ten + 3),
+            ['1', '0', '*', '*', ..] => Some(ten + 4),
+            _ => None,
+        };
+        if let Some(raised) = raised {
+            let (exponent, after) = integer(text, raised)?;
+            return Some((Value::whole(10).power(exponent)?, after));
         }
     }
     let word: String = text[at..]
@@ -49,16 +54,17 @@ pub(super) fn scale(text: &[char], end: usize) -> Option<(Value, usize)> {
         .take_while(|c| c.is_alphabetic())
         .collect();
     let power = match word.to_lowercase().as_str() {
+        "k" if at == end && word == "k" => 3,
+        "hundred" => 2,
         "thousand" => 3,
-        "million" => 6,
-        "billion" => 9,
+        "lakh" | "lakhs" => 5,
+        "million" | "mn" => 6,
+        "crore" | "crores" => 7,
+        "billion" | "bn" => 9,
         "trillion" => 12,
         _ => return None,
     };
-    Some((
-        Value::ratio(10, 1)?.power(power)?,
-        at + word.chars().count(),
-    ))
+    Some((Value::whole(10).power(power)?, at + word.chars().count()))
 }
 
 /// Whether a minus belongs to the number, and where the number then begins.

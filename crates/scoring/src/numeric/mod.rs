@@ -1,22 +1,24 @@
 //! `numeric`: the same number, however it is written.
 //!
-//! Which number of an answer counts: the one after the last "answer is", "answer:" or `\boxed`;
-//! else one that is alone on the first line with words after it (an answer, then its explanation);
-//! else the only one on the last line; else the one after the last `=`; else the last one. Numbers
-//! are compared as fractions, so `0.5` is `1/2` and `0.333` is not `1/3`. A percent sign is a unit:
-//! `50 %` is 50, and 0.5 when the reference is below one. Number words ("twelve") are not read.
+//! Which number of an answer counts: the one after the last "answer is", "answer:", `\boxed` or
+//! `####`; else one that is alone on the first line with words after it (an answer, then its
+//! explanation); else the only one on the last line; else the one before a bracket that shows the
+//! working; else the one after the last `=`; else the last one. Numbers are compared as fractions,
+//! so `0.5` is `1/2` and `0.333` is not `1/3`. A percent sign is a unit: `50 %` is 50, and 0.5 when
+//! the reference is below one. Number words ("twelve", `十二`) are not read.
 
 mod digits;
 mod marks;
 mod plain;
 mod scan;
-mod value;
 
 use ipw_core::verdict::Grade;
 use scan::{Found, numbers};
-use value::Value;
 
-use crate::{Question, Scorer, both, correct, text, wrong};
+use crate::value::Value;
+use crate::{Question, Scorer, both, correct, shown, text, wrong};
+
+pub(crate) use plain::{ascii, is_mark};
 
 /// Its name in datasets and flags.
 pub(crate) const ID: &str = "numeric";
@@ -48,9 +50,10 @@ impl Scorer for Numeric {
             return wrong(ID, None, "no number");
         };
         if is_same(&wanted, &stated) {
-            correct(ID, extracted, format!("{place} equals the reference"))
+            correct(ID, &extracted, format!("{place} equals the reference"))
         } else {
-            wrong(ID, Some(extracted), format!("{place} is not {reference}"))
+            let reason = format!("{place} is not {}", shown(reference));
+            wrong(ID, Some(&extracted), reason)
         }
     }
 }
@@ -74,31 +77,64 @@ fn single(reference: &str) -> Option<Found> {
 }
 
 fn is_same(wanted: &Found, stated: &Found) -> bool {
-    let hundredth =
-        |number: &Found| Value::ratio(1, 100).and_then(|hundredth| number.value.times(hundredth));
-    let as_share = match (wanted.is_percent, stated.is_percent) {
-        (false, true) if wanted.value.is_below_one() => {
-            hundredth(stated).is_some_and(|share| share.equals(wanted.value))
-        }
-        (true, false) if stated.value.is_below_one() => {
-            hundredth(wanted).is_some_and(|share| share.equals(stated.value))
-        }
+    is_same_share(
+        (&wanted.value, wanted.is_percent),
+        (&stated.value, stated.is_percent),
+    )
+}
+
+/// Whether two numbers are one, where a percent sign is a unit, and a hundredth if the other
+/// number has none and lies below one.
+pub(crate) fn is_same_share(wanted: (&Value, bool), stated: (&Value, bool)) -> bool {
+    let hundredth = Value::Ratio(1, 100);
+    let is_share = |percent: &Value, share: &Value| {
+        share.is_below_one()
+            && percent
+                .times(&hundredth)
+                .is_some_and(|percent| percent.equals(share))
+    };
+    let as_share = match (wanted.1, stated.1) {
+        (false, true) => is_share(stated.0, wanted.0),
+        (true, false) => is_share(wanted.0, stated.0),
         _ => false,
     };
-    wanted.value.equals(stated.value) || as_share
+    wanted.0.equals(stated.0) || as_share
+}
+
+/// The number that a line of prose gives, as written.
+pub(crate) fn written(line: &str) -> Option<String> {
+    stated(line).map(|(_, written, _)| written)
 }
 
 /// The number that the answer gives, as written, and how it was found.
 fn stated(answer: &str) -> Option<(Found, String, &'static str)> {
     let plain = plain::plain(answer);
-    let after_cue = text::answer_cues(&plain).into_iter().rev().find_map(|at| {
-        let line = plain[at..].lines().find(|line| !line.trim().is_empty())?;
+    let cues = cues(&plain);
+    let after_cue = text::after_cues(&plain, &cues).find_map(|part| {
+        let line = part.lines().find(|line| !line.trim().is_empty())?;
         let line: Vec<char> = line.chars().collect();
         Some((after_answer(&line)?, line, "the number after `answer`"))
     });
     let (found, text, place) = after_cue.or_else(|| elsewhere(&plain))?;
     let written = text[found.start..found.end].iter().collect();
     Some((found, written, place))
+}
+
+/// Where answers begin: after "answer is", and on lines like `#### 12`.
+fn cues(plain: &str) -> Vec<usize> {
+    let mut cues = text::answer_cues(plain);
+    if plain.contains("####") {
+        let headed = plain.match_indices("####").filter_map(|(at, mark)| {
+            let begins = at == 0 || plain[..at].ends_with('\n');
+            let start = at + mark.len();
+            let line = text::near_start(&plain[start..]).lines().next()?;
+            let is_alone = begins && is_number_alone(&line.chars().collect::<Vec<_>>());
+            is_alone.then_some(start)
+        });
+        cues.extend(headed);
+        cues.sort_unstable();
+    }
+    cues
 }
 
 /// What follows "answer is": the first number, unless it leads to another one by `=` or by a
@@ -148,6 +184,9 @@ fn elsewhere(plain: &str) -> Option<(Found, Vec<char>, &'static str)> {
     {
         return Some((only.clone(), last_line, "the number on the last line"));
     }
+    if let Some(before) = without_aside(&last_line) {
+        return Some((before, last_line, "the last number before the bracket"));
+    }
     let text: Vec<char> = plain.chars().collect();
     let found = affirmed(&text);
     let after_equals = last_equals(&text)
@@ -160,6 +199,15 @@ fn elsewhere(plain: &str) -> Option<(Found, Vec<char>, &'static str)> {
     };
     let (number, place) = after_equals.or_else(last)?;
     Some((number, text, place))
+}
+
+/// The last number before a bracket at the end of a line that only shows the working: `(40 + 120)`.
+fn without_aside(line: &[char]) -> Option<Found> {
+    let trimmed = line.iter().rposition(|c| !c.is_whitespace() && *c != '.')?;
+    let open = line.iter().rposition(|c| *c == '(')?;
+    let inner = &line[open..trimmed];
+    let is_aside = line[trimmed] == ')' && !inner.contains(&')') && !inner.contains(&'=');
+    (is_aside && numbers(inner).len() > 1).then(|| affirmed(&line[..open]).pop())?
 }
 
 /// Whether a line holds one number and no word.

@@ -2,12 +2,12 @@
 //!
 //! Commas: `1,234` and `1,00,000` are groups; `1,5` and `0,500` are decimals, because no group has
 //! that shape; `2,4,6` is a list. Points: `1.234` is a decimal, `1.234.567` and `1.234,5` have
-//! groups. Dates, times and versions (`2024-05-12`, `14:10`, `1.2.3`) and names with digits
-//! (`H2O`, `QX-4471`) are no numbers.
+//! groups. Dates, times and versions (`2024-05-12`, `14:10`, `1.2.3`), names with digits (`H2O`,
+//! `QX-4471`) and exponents of units (`m²`) are no numbers.
 
 use super::digits::{decimal, digit, fraction_after, whole_part};
 use super::marks::{integer, is_denied, scale, sign};
-use super::value::Value;
+use crate::value::Value;
 
 /// A number in a text.
 #[derive(Debug, Clone)]
@@ -41,9 +41,7 @@ pub(super) fn numbers(text: &[char]) -> Vec<Found> {
             continue;
         }
         let next = read(text, at);
-        at = next
-            .as_ref()
-            .map_or(at + 1, |number| number.end.max(at + 1));
+        at = next.as_ref().map_or(end, |number| number.end.max(at + 1));
         found.extend(next);
     }
     found
@@ -72,6 +70,12 @@ fn is_name_or_date(text: &[char], start: usize, end: usize) -> bool {
     let glued = before(1).is_some_and(|c| {
         c.is_alphabetic() || c == '_' && before(2).is_some_and(char::is_alphanumeric)
     });
+    // The exponent of a unit: `m^2`, `s^{-1}`.
+    let raised = text[..start]
+        .iter()
+        .rev()
+        .find(|c| !"{-+(".contains(**c))
+        .is_some_and(|c| *c == '^');
     let hyphened = before(1) == Some('-') && before(2).is_some_and(char::is_alphabetic);
     let run = &text[start..end];
     let count = |sign: char| run.iter().filter(|c| **c == sign).count();
@@ -82,7 +86,7 @@ fn is_name_or_date(text: &[char], start: usize, end: usize) -> bool {
             .all(|group| group.len() == 3)
         && run.iter().all(|c| c.is_ascii_digit() || *c == '.');
     let dated = count('-') >= 2 || count('/') >= 2 || count(':') >= 1 || count('.') >= 2 && !groups;
-    glued || hyphened || dated
+    glued || raised || hyphened || dated
 }
 
 fn read(text: &[char], start: usize) -> Option<Found> {
@@ -92,16 +96,20 @@ fn read(text: &[char], start: usize) -> Option<Found> {
             end = after;
             value
         }
-        None => decimal(text, &whole, &mut end)?,
+        None => decimal(text, &whole, &mut end),
     };
-    if text.get(end) == Some(&'^')
-        && let Some((exponent, after)) = integer(text, end + 1)
-    {
+    // `2^10` and `2**10`; not the end of `**2**`.
+    let raised = match text.get(end..).unwrap_or_default() {
+        ['^', ..] => Some(end + 1),
+        ['*', '*', next, ..] if next.is_ascii_digit() => Some(end + 2),
+        _ => None,
+    };
+    if let Some((exponent, after)) = raised.and_then(|at| integer(text, at)) {
         value = value.power(exponent)?;
         end = after;
     }
     if let Some((factor, after)) = scale(text, end) {
-        value = value.times(factor)?;
+        value = value.times(&factor)?;
         end = after;
     }
     let (is_negative, first) = sign(text, start);

@@ -1,0 +1,169 @@
+//! `instructions`: constraints on an answer that a program can verify, all of them kept.
+//!
+//! The 25 constraints of `IFEval`, by its ids and arguments, with the meaning that its own code gives
+//! them (google-research/google-research, `instruction_following_eval`), judged strictly: the answer
+//! as it stands. Where that code asks a language model or a trained splitter, this one differs, and
+//! says so at the place: languages (`language`), sentences (`count`) and words in capitals
+//! (`shape`). A constraint without its argument is unscored, not guessed.
+
+mod count;
+mod keywords;
+mod language;
+mod rule;
+mod shape;
+
+use ipw_core::verdict::Grade;
+use rule::{Arguments, Kept, rules};
+use serde_json::Value;
+
+use crate::{Question, Scorer, correct, shown, wrong};
+
+/// Its name in datasets and flags.
+pub(crate) const ID: &str = "instructions";
+
+/// Verifies constraints.
+pub(crate) struct Instructions;
+
+impl Scorer for Instructions {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn grade(&self, question: &Question<'_>) -> Grade {
+        let rules = match rules(question.rules) {
+            Ok(rules) => rules,
+            Err(reason) => return Grade::unscored(Some(ID), reason),
+        };
+        if let Some((id, _)) = rules.iter().find(|(id, _)| !is_known(id)) {
+            let reason = format!("`{}` is not a known instruction", shown(id));
+            return Grade::unscored(Some(ID), reason);
+        }
+        let answer = question.answer.trim();
+        if answer.is_empty() {
+            return wrong(ID, None, "empty answer");
+        }
+        let all: Vec<(&str, Kept)> = rules
+            .iter()
+            .map(|(id, arguments)| (*id, check(id, *arguments, answer)))
+            .collect();
+        let kept = all.iter().filter(|(_, kept)| *kept == Kept::Yes).count();
+        let extracted = format!("{kept} of {} kept", all.len());
+        // One that is certainly broken decides, whatever cannot be told of the others.
+        let broken = all.iter().find_map(|(id, kept)| match kept {
+            Kept::No(why) => Some(format!("`{id}` is not kept: {why}")),
+            _ => None,
+        });
+        let untold = all.iter().find_map(|(id, kept)| match kept {
+            Kept::Untold(why) => Some(format!("`{id}` cannot be told: {why}")),
+            _ => None,
+        });
+        match (broken, untold) {
+            (Some(reason), _) => wrong(ID, Some(&extracted), reason),
+            (_, Some(reason)) => Grade::unscored(Some(ID), reason),
+            _ => correct(ID, &extracted, "every instruction is kept"),
+        }
+    }
+}
+
+/// Every instruction there is.
+const KNOWN: [&str; 25] = [
+    "keywords:existence",
+    "keywords:frequency",
+    "keywords:forbidden_words",
+    "keywords:letter_frequency",
+    "language:response_language",
+    "length_constraints:number_sentences",
+    "length_constraints:number_paragraphs",
+    "length_constraints:number_words",
+    "length_constraints:nth_paragraph_first_word",
+    "detectable_content:number_placeholders",
+    "detectable_content:postscript",
+    "detectable_format:number_bullet_lists",
+    "detectable_format:constrained_response",
+    "detectable_format:number_highlighted_sections",
+    "detectable_format:multiple_sections",
+    "detectable_format:json_format",
+    "detectable_format:title",
+    "combination:two_responses",
+    "combination:repeat_prompt",
+    "startend:end_checker",
+    "startend:quotation",
+    "change_case:capital_word_frequency",
+    "change_case:english_capital",
+    "change_case:english_lowercase",
+    "punctuation:no_comma",
+];
+
+fn is_known(id: &str) -> bool {
+    KNOWN.contains(&id)
+}
+
+/// Whether the answer keeps the instruction with this id, which is known.
+fn check(id: &str, arguments: Arguments<'_>, answer: &str) -> Kept {
+    let checked = match id {
+        "keywords:existence" => keywords::existence(arguments, answer),
+        "keywords:frequency" => keywords::frequency(arguments, answer),
+        "keywords:forbidden_words" => keywords::forbidden(arguments, answer),
+        "keywords:letter_frequency" => keywords::letter_frequency(arguments, answer),
+        "language:response_language" => language::response_language(arguments, answer),
+        "length_constraints:number_sentences" => count::sentences(arguments, answer),
+        "length_constraints:number_paragraphs" => count::paragraphs(arguments, answer),
+        "length_constraints:number_words" => count::words(arguments, answer),
+        "length_constraints:nth_paragraph_first_word" => count::first_word(arguments, answer),
+        "detectable_content:number_placeholders" => count::placeholders(arguments, answer),
+        "detectable_content:postscript" => shape::postscript(arguments, answer),
+        "detectable_format:number_bullet_lists" => count::bullets(arguments, answer),
+        "detectable_format:constrained_response" => Ok(shape::constrained(answer)),
+        "detectable_format:number_highlighted_sections" => count::highlights(arguments, answer),
+        "detectable_format:multiple_sections" => count::sections(arguments, answer),
+        "detectable_format:json_format" => Ok(shape::json(answer)),
+        "detectable_format:title" => Ok(shape::title(answer)),
+        "combination:two_responses" => Ok(shape::two_responses(answer)),
+        "combination:repeat_prompt" => shape::repeated_prompt(arguments, answer),
+        "startend:end_checker" => shape::end(arguments, answer),
+        "startend:quotation" => Ok(shape::quotation(answer)),
+        "change_case:capital_word_frequency" => shape::capital_words(arguments, answer),
+        "change_case:english_capital" => Ok(language::capital(answer)),
+        "change_case:english_lowercase" => Ok(language::lowercase(answer)),
+        _ => Ok(Kept::when(!answer.contains(','), "it has a comma")),
+    };
+    checked.unwrap_or_else(Kept::Untold)
+}
+
+/// What the row's metadata say of constraints, as [`Question::rules`] takes it: the key
+/// `instructions`, or `IFEval`'s own pair `instruction_id_list` and `kwargs`.
+pub fn rules_of(metadata: &serde_json::Map<String, Value>) -> Option<Value> {
+    // Where rows differ in their columns, those that a row lacks are null in it.
+    let known = |name: &str| metadata.get(name).filter(|value| !value.is_null());
+    if let Some(rules) = known("instructions") {
+        return Some(rules.clone());
+    }
+    let ids = known("instruction_id_list")?;
+    let arguments = known("kwargs").cloned().unwrap_or(Value::Null);
+    Some(serde_json::json!({ "instruction_id_list": ids, "kwargs": arguments }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rules_come_from_either_column_and_null_is_none() {
+        let of = |row: Value| rules_of(row.as_object().unwrap());
+        let pair = json!({"instruction_id_list": ["a:b"], "kwargs": [{}]});
+        assert_eq!(
+            of(json!({"instructions": [1], "kwargs": null})),
+            Some(json!([1]))
+        );
+        assert_eq!(
+            of(json!({"instructions": null, "instruction_id_list": ["a:b"], "kwargs": [{}]})),
+            Some(pair)
+        );
+        assert_eq!(
+            of(json!({"instructions": null, "instruction_id_list": null})),
+            None
+        );
+        assert_eq!(of(json!({})), None);
+    }
+}

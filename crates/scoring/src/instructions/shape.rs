@@ -1,0 +1,129 @@
+//! What an answer begins and ends with, and the forms it may have.
+
+use super::rule::{Arguments, Checked, Kept};
+use crate::shown;
+
+/// One of `IFEval`'s three answers is there.
+pub(super) fn constrained(answer: &str) -> Kept {
+    let options = [
+        "My answer is yes.",
+        "My answer is no.",
+        "My answer is maybe.",
+    ];
+    let is_there = options.iter().any(|option| answer.contains(option));
+    Kept::when(
+        is_there,
+        "it has none of `My answer is yes.`, `no.`, `maybe.`",
+    )
+}
+
+/// A postscript: `P.S.` or `P.P.S`, perhaps with a space inside, or another mark.
+pub(super) fn postscript(arguments: Arguments<'_>, answer: &str) -> Checked {
+    let mark = arguments.text("postscript_marker")?.trim();
+    let lower = answer.to_lowercase();
+    let is_there = match mark {
+        "P.S." => ["p.s.", "p. s."].iter().any(|form| lower.contains(form)),
+        "P.P.S" => ["p.p.s", "p. p.s", "p.p. s", "p. p. s"]
+            .iter()
+            .any(|form| lower.contains(form)),
+        other => lower.contains(&other.to_lowercase()),
+    };
+    Ok(Kept::when(
+        is_there,
+        format!("`{}` is missing", shown(mark)),
+    ))
+}
+
+/// All of it is JSON, perhaps in a fence.
+pub(super) fn json(answer: &str) -> Kept {
+    let mut bare = answer;
+    for fence in ["```json", "```Json", "```JSON", "```"] {
+        bare = bare.strip_prefix(fence).unwrap_or(bare);
+    }
+    let bare = bare.strip_suffix("```").unwrap_or(bare).trim();
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(bare).is_ok();
+    Kept::when(is_json, "it is not JSON as a whole")
+}
+
+/// A title like `<<this>>`.
+pub(super) fn title(answer: &str) -> Kept {
+    let has_title = |line: &str| {
+        let inner = line
+            .find("<<")
+            .and_then(|start| Some(&line[start + 2..line.rfind(">>")?.max(start + 2)]));
+        inner.is_some_and(|inner| !inner.trim_matches(['<', '>']).trim().is_empty())
+    };
+    Kept::when(answer.lines().any(has_title), "it has no `<<title>>`")
+}
+
+/// Two different parts with `******` between them.
+pub(super) fn two_responses(answer: &str) -> Kept {
+    let parts: Vec<&str> = answer.split("******").map(str::trim).collect();
+    let inner = parts.get(1..parts.len() - 1).unwrap_or_default();
+    if inner.iter().any(|part| part.is_empty()) {
+        return Kept::No("a response is empty".to_owned());
+    }
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    match parts.as_slice() {
+        [first, second] => Kept::when(first != second, "both responses are the same"),
+        other => Kept::No(format!("{} responses, not 2", other.len())),
+    }
+}
+
+/// The prompt stands at the beginning.
+pub(super) fn repeated_prompt(arguments: Arguments<'_>, answer: &str) -> Checked {
+    let prompt = arguments.text("prompt_to_repeat")?.trim().to_lowercase();
+    let is_repeated = answer.to_lowercase().starts_with(&prompt);
+    Ok(Kept::when(is_repeated, "it does not begin with the prompt"))
+}
+
+/// A phrase stands at the end.
+pub(super) fn end(arguments: Arguments<'_>, answer: &str) -> Checked {
+    let phrase = arguments.text("end_phrase")?.trim();
+    let answer = answer.trim_matches('"').to_lowercase();
+    let is_kept = answer.ends_with(&phrase.to_lowercase());
+    Ok(Kept::when(
+        is_kept,
+        format!("it does not end with `{}`", shown(phrase)),
+    ))
+}
+
+/// All of it is in double quotes.
+pub(super) fn quotation(answer: &str) -> Kept {
+    let is_quoted = answer.len() > 1 && answer.starts_with('"') && answer.ends_with('"');
+    Kept::when(is_quoted, "it is not in double quotes")
+}
+
+/// Words in capitals. `IFEval` cuts words by a tokenizer of its own; here words are parted by spaces
+/// and punctuation, and a hyphen or an apostrophe joins.
+pub(super) fn capital_words(arguments: Arguments<'_>, answer: &str) -> Checked {
+    let is_part = |c: char| c.is_alphanumeric() || "-'’_".contains(c);
+    let count = answer
+        .split(|c: char| !is_part(c))
+        .filter(|word| is_upper(word))
+        .count();
+    let names = ("capital_frequency", "capital_relation");
+    arguments.compare(count, "words in capitals", names)
+}
+
+/// Whether there are capitals, and no small letter.
+pub(super) fn is_upper(text: &str) -> bool {
+    text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_and_responses_have_something_in_them() {
+        assert_eq!(title("<<A poem>>\ntext"), Kept::Yes);
+        assert_ne!(title("<<>>"), Kept::Yes);
+        assert_ne!(title("<< \n >>"), Kept::Yes);
+        assert_ne!(title(">> <<"), Kept::Yes);
+        assert_eq!(two_responses("a ****** b"), Kept::Yes);
+        assert_ne!(two_responses("a ****** a"), Kept::Yes);
+        assert_ne!(two_responses("a ****** ****** b"), Kept::Yes);
+        assert_ne!(two_responses("a"), Kept::Yes);
+    }
+}

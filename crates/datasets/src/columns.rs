@@ -101,15 +101,12 @@ impl Columns {
             .collect();
         let parameters = parameters(&mut rest)?;
         check("scorer", "a string", &rest, Value::is_string)?;
-        check("choices", "a list of strings", &rest, |value| {
-            value
-                .as_array()
-                .is_some_and(|items| items.iter().all(Value::is_string))
-        })?;
+        let labels = without_labels(&mut rest);
+        check("choices", "a list of strings", &rest, is_texts)?;
         Ok(Row {
             id,
             problem,
-            answer,
+            answer: answer.map(|answer| as_letter(answer, &labels)),
             subject,
             parameters,
             rest,
@@ -190,6 +187,45 @@ fn parameters(rest: &mut Map<String, Value>) -> Result<Map<String, Value>, Fault
     }
 }
 
+fn is_texts(value: &Value) -> bool {
+    let items = value.as_array();
+    items.is_some_and(|items| items.iter().all(Value::is_string))
+}
+
+/// Choices as ARC has them, `{"text": […], "label": […]}`, become the list of their texts; what is
+/// left are the labels.
+fn without_labels(rest: &mut Map<String, Value>) -> Vec<String> {
+    let Some(Value::Object(choices)) = rest.get_mut("choices") else {
+        return Vec::new();
+    };
+    let (Some(texts), Some(labels)) = (choices.get("text"), choices.get("label")) else {
+        return Vec::new();
+    };
+    let labels = labels.as_array().map_or(&[][..], Vec::as_slice);
+    let is_arcs = is_texts(texts)
+        && texts
+            .as_array()
+            .is_some_and(|texts| texts.len() == labels.len());
+    if !is_arcs {
+        return Vec::new();
+    }
+    let texts = texts.clone();
+    let labels = labels.iter().filter_map(text).collect();
+    rest.insert("choices".to_owned(), texts);
+    labels
+}
+
+/// An answer that is a label becomes the letter of that choice: ARC also counts in numbers.
+fn as_letter(answer: String, labels: &[String]) -> String {
+    let place = labels.iter().position(|label| *label == answer);
+    place.and_then(letter).map_or(answer, String::from)
+}
+
+/// The letter of the choice at `place`, as long as there are letters.
+pub(crate) fn letter(place: usize) -> Option<char> {
+    ('A'..='Z').nth(place)
+}
+
 /// Exports of tables write null for what a row does not have, so null is always good.
 fn check(
     name: &str,
@@ -232,7 +268,8 @@ fn no_column(role: &str, name: &str, object: &Map<String, Value>) -> Fault {
     }
 }
 
-fn listed(object: &Map<String, Value>) -> String {
+/// Which columns there are, in words.
+pub(crate) fn listed(object: &Map<String, Value>) -> String {
     let names: Vec<_> = object
         .keys()
         .take(MOST_LISTED)

@@ -3,8 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ipw_core::cache::NoCache;
 use ipw_core::params::ParamError;
 use ipw_core::text::{printable, with_causes};
+use ipw_hub::CacheError;
 use ipw_store::StoreError;
 
 use crate::fault::{At, Fault};
@@ -145,6 +147,81 @@ pub enum DatasetError {
         /// The splits that there are.
         known: Vec<String>,
     },
+    /// The hub has no such configuration or split of a benchmark.
+    #[error(
+        "`{repository}` has no {what} `{}`{}; choose with `--dataset-param {what}=…` (there are: {})",
+        printable(wanted), did_you_mean(nearest.as_deref()), printable(&known.join(", "))
+    )]
+    NoPart {
+        /// Where it is published.
+        repository: &'static str,
+        /// `config` or `split`.
+        what: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// The name that it resembles.
+        nearest: Option<String>,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// No row of a benchmark has that topic.
+    #[error(
+        "`{id}` has no subject `{}`{} (there are: {})",
+        printable(wanted), did_you_mean(nearest.as_deref()),
+        if known.is_empty() { "none".to_owned() } else { printable(&known.join(", ")) }
+    )]
+    NoSubject {
+        /// Which benchmark.
+        id: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// The subject that it resembles.
+        nearest: Option<String>,
+        /// The subjects that there are, up to some hundred.
+        known: Vec<String>,
+    },
+    /// A copy on disk is what it is.
+    #[error("`{id}` has a `path` and a `revision`: a copy on disk has none; leave one of them out")]
+    RevisionOfCopy {
+        /// Which benchmark.
+        id: &'static str,
+    },
+    /// The hub does not let us have a benchmark.
+    #[error("cannot get `{id}`: the hub refuses `{repository}` ({status}){}\nhelp: {help}", is_gated_in_words(*is_gated))]
+    Denied {
+        /// Which benchmark.
+        id: &'static str,
+        /// Where it is published.
+        repository: &'static str,
+        /// What it answers.
+        status: u16,
+        /// Whether that was to be expected.
+        is_gated: bool,
+        /// Where to ask for access.
+        help: String,
+    },
+    /// A benchmark could not be fetched.
+    #[error(
+        "cannot get `{id}` from {host} (`{repository}`): {}\nhelp: go online, or give a copy that you \
+         have: `--dataset-param path=…`",
+        printable(reason)
+    )]
+    Unfetched {
+        /// Which benchmark.
+        id: &'static str,
+        /// Where it is published.
+        repository: &'static str,
+        /// Who was asked.
+        host: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// There is no cache.
+    #[error(transparent)]
+    NoCache(#[from] NoCache),
     /// Nobody will type a dataset.
     #[error("standard input is a terminal; pipe a dataset into it, or give the path of a file")]
     Terminal,
@@ -175,10 +252,24 @@ pub enum DatasetError {
     },
 }
 
+impl DatasetError {
+    /// Whether what was asked for cannot be, whatever the state of disk and network.
+    pub fn is_usage(&self) -> bool {
+        !matches!(
+            self,
+            Self::Unfetched { .. } | Self::Denied { .. } | Self::Cache(_)
+        )
+    }
+}
+
 impl From<StoreError> for DatasetError {
     fn from(error: StoreError) -> Self {
         Self::Table(error)
     }
+}
+
+fn is_gated_in_words(is_gated: bool) -> &'static str {
+    if is_gated { ", which is gated" } else { "" }
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

@@ -78,7 +78,8 @@ fn saved(path: &Path, files: Vec<PathBuf>) -> Tables {
     }
 }
 
-fn directory(path: &Path, wanted: Option<&str>) -> Result<Tables, DatasetError> {
+/// The tables of a directory; `wanted` is the split.
+pub(crate) fn directory(path: &Path, wanted: Option<&str>) -> Result<Tables, DatasetError> {
     if path.join("state.json").is_file() {
         if let (Some(wanted), Some(own)) = (wanted, own_split(path)) {
             choose(path, vec![own], Some(wanted), String::as_str)?;
@@ -159,7 +160,7 @@ fn snapshot(path: &Path) -> Result<PathBuf, DatasetError> {
 }
 
 /// The one that is wanted, or the only one.
-fn choose<T>(
+pub(crate) fn choose<T>(
     path: &Path,
     mut splits: Vec<T>,
     wanted: Option<&str>,

@@ -4,12 +4,14 @@
 //! metadata is settled, so that a bad row is an error before the first request and not after hours.
 //! Then it streams. Nothing here scores an answer or sends a prompt.
 
+mod benchmarks;
 mod cells;
 mod columns;
 mod csv;
 mod detect;
 mod error;
 mod fault;
+mod fetching;
 mod files;
 mod hf;
 mod jsonl;
@@ -39,8 +41,10 @@ use ipw_core::nearest::nearest;
 use ipw_core::query::Query;
 use ipw_core::shape::Shape;
 
+pub use benchmarks::Benchmark;
 pub use error::DatasetError;
 pub use fault::{At, Fault};
+pub use fetching::{Access, Fetching};
 pub use spec::DatasetSpec;
 
 /// The queries of one dataset in the run's order.
@@ -70,8 +74,23 @@ pub trait Dataset: Send {
     fn queries(&self) -> Result<Queries<'_>, DatasetError>;
 }
 
-/// Opens and checks the dataset that `spec` names.
+/// Opens and checks the dataset that `spec` names. What must be fetched is fetched in silence.
 pub fn open(spec: &DatasetSpec) -> Result<Box<dyn Dataset>, DatasetError> {
+    open_with(spec, &mut Fetching::from_env(&mut |_| {}))
+}
+
+/// The same; `fetching` says from where and who is told.
+pub fn open_with(
+    spec: &DatasetSpec,
+    fetching: &mut Fetching<'_>,
+) -> Result<Box<dyn Dataset>, DatasetError> {
+    if let Some(benchmark) = benchmarks::find(&spec.id) {
+        return Ok(Box::new(benchmarks::open(
+            benchmark,
+            &spec.params,
+            fetching,
+        )?));
+    }
     match spec.id.as_str() {
         starter::ID => Ok(Box::new(starter::open(&spec.params)?)),
         jsonl::ID => Ok(Box::new(jsonl::open(&spec.params)?)),
@@ -82,11 +101,14 @@ pub fn open(spec: &DatasetSpec) -> Result<Box<dyn Dataset>, DatasetError> {
         synthetic::ID => Ok(Box::new(synthetic::open(&spec.params)?)),
         detect::AUTO => Err(detect::refusal(&spec.params)),
         id => {
-            let ids = || KNOWN.iter().map(|known| known.id);
+            let kinds = KNOWN.iter().map(|known| known.id);
+            let ids: Vec<_> = kinds
+                .chain(benchmarks().iter().map(|known| known.id))
+                .collect();
             Err(DatasetError::Unknown {
                 id: id.to_owned(),
-                nearest: nearest(id, ids()),
-                known: ids().collect(),
+                nearest: nearest(id, ids.iter().copied()),
+                known: ids,
             })
         }
     }
@@ -103,7 +125,17 @@ pub struct Known {
     pub params: &'static [(&'static str, &'static str)],
 }
 
-/// All datasets, the default one first.
+/// All known benchmarks: datasets of others that are fetched by name.
+pub fn benchmarks() -> &'static [Benchmark] {
+    benchmarks::all()
+}
+
+/// The parameters that every benchmark takes, each with its meaning.
+pub fn benchmark_params() -> &'static [(&'static str, &'static str)] {
+    benchmarks::PARAMS
+}
+
+/// All other datasets, the default one first.
 pub fn known() -> &'static [Known] {
     KNOWN
 }
@@ -129,12 +161,16 @@ mod tests {
         for (id, expected) in [
             (
                 "startr",
-                "unknown dataset `startr`; did you mean `starter`? (known: starter, jsonl, csv, parquet, hf, stdin, synthetic); \
+                "unknown dataset `startr`; did you mean `starter`? (known: starter, jsonl, csv, parquet, hf, stdin, synthetic, \
+                 mmlu, mmlu-pro, supergpqa, gpqa, gsm8k, math-500, aime, aime-2025, arc, hellaswag, \
+                 truthfulqa, simpleqa, natural-reasoning, wildchat, ifeval, ipw); \
                  for a file of your own give its path, as in `./queries.jsonl`",
             ),
             (
                 "zzz",
-                "unknown dataset `zzz` (known: starter, jsonl, csv, parquet, hf, stdin, synthetic); \
+                "unknown dataset `zzz` (known: starter, jsonl, csv, parquet, hf, stdin, synthetic, \
+                 mmlu, mmlu-pro, supergpqa, gpqa, gsm8k, math-500, aime, aime-2025, arc, hellaswag, \
+                 truthfulqa, simpleqa, natural-reasoning, wildchat, ifeval, ipw); \
                  for a file of your own give its path, as in `./queries.jsonl`",
             ),
         ] {
@@ -146,19 +182,23 @@ mod tests {
 
     #[test]
     fn the_listed_parameters_are_the_accepted_ones() {
-        for member in known() {
+        let kinds = known().iter().map(|known| (known.id, known.params));
+        let benchmarks = benchmarks()
+            .iter()
+            .map(|known| (known.id, benchmark_params()));
+        for (id, params) in kinds.chain(benchmarks) {
+            let listed: Vec<_> = params.iter().map(|(name, _)| *name).collect();
             let mut params = Params::default();
             params.insert("no such parameter", "x");
             let spec = DatasetSpec {
-                id: member.id.to_owned(),
+                id: id.to_owned(),
                 params,
             };
             let Err(DatasetError::Param(ParamError::Unknown { owner, known, .. })) = open(&spec)
             else {
-                panic!("`{}` takes what it does not know", member.id);
+                panic!("`{id}` takes what it does not know");
             };
-            let listed: Vec<_> = member.params.iter().map(|(name, _)| *name).collect();
-            assert_eq!(owner, member.id);
+            assert_eq!(owner, id);
             assert_eq!(known, listed);
         }
     }

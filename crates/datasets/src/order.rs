@@ -39,25 +39,30 @@ pub(crate) struct Selection {
 impl Selection {
     /// Takes the four parameters of a selection on behalf of `owner`.
     pub(crate) fn read(reader: &mut ParamReader<'_>, owner: &str) -> Result<Self, DatasetError> {
+        let (selection, seed) = Self::read_with_seed(reader)?;
+        if seed.is_some() && selection.shuffle.is_none() {
+            let owner = owner.to_owned();
+            return Err(DatasetError::SeedWithoutShuffle { owner });
+        }
+        Ok(selection)
+    }
+
+    /// The same where a seed is of use also without a shuffle; with the seed, if there is one.
+    pub(crate) fn read_with_seed(
+        reader: &mut ParamReader<'_>,
+    ) -> Result<(Self, Option<u64>), DatasetError> {
         let limit = reader.parsed(LIMIT.0, "a whole number from 1 up")?;
         let offset = reader.parsed(OFFSET.0, "a whole number")?.unwrap_or(0);
         let shuffles = reader
             .parsed(SHUFFLE.0, "`true` or `false`")?
             .unwrap_or(false);
-        let seed = reader.parsed(SEED.0, "a whole number")?;
-        let shuffle = match (shuffles, seed) {
-            (true, seed) => Some(seed.unwrap_or(0)),
-            (false, None) => None,
-            (false, Some(_)) => {
-                let owner = owner.to_owned();
-                return Err(DatasetError::SeedWithoutShuffle { owner });
-            }
-        };
-        Ok(Self {
+        let seed: Option<u64> = reader.parsed(SEED.0, "a whole number")?;
+        let selection = Self {
             offset,
             limit,
-            shuffle,
-        })
+            shuffle: shuffles.then(|| seed.unwrap_or(0)),
+        };
+        Ok((selection, seed))
     }
 
     /// How many of `rows` rows are selected.

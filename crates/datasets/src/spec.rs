@@ -5,7 +5,7 @@ use std::path::{self, Path};
 use ipw_core::params::Params;
 use serde::{Deserialize, Serialize};
 
-use crate::{detect, stdin};
+use crate::{benchmarks, detect, stdin};
 
 /// A dataset's id and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl DatasetSpec {
             params.insert(detect::PATH, argument);
             detect::kind(Path::new(argument), &params).unwrap_or(detect::AUTO)
         } else {
-            argument
+            benchmarks::find(argument).map_or(argument, |known| known.id)
         };
         Self {
             id: id.to_owned(),
@@ -42,7 +42,8 @@ impl DatasetSpec {
 }
 
 fn is_path(argument: &str) -> bool {
-    if crate::known().iter().any(|known| known.id == argument) {
+    let is_known = crate::known().iter().any(|known| known.id == argument);
+    if is_known || benchmarks::find(argument).is_some() {
         return false;
     }
     let path = Path::new(argument);
@@ -68,6 +69,7 @@ mod tests {
             assert_eq!(seen(id), (id.to_owned(), None));
         }
         assert_eq!(seen("-"), ("stdin".to_owned(), None));
+        assert_eq!(seen("math500"), ("math-500".to_owned(), None));
         // `Cargo.toml` and `src` are in the directory that tests run in.
         for (path, id) in [
             ("a.jsonl", "jsonl"),

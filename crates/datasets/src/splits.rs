@@ -22,6 +22,9 @@ const WORDS: [&str; 8] = [
     "eval",
 ];
 
+/// What a file belongs to whose path says nothing.
+pub(crate) const ALL: &str = "all";
+
 /// The files of one split.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Split {
@@ -93,7 +96,7 @@ fn collect(
 }
 
 /// The split that a file belongs to, by its path below the root.
-fn name(relative: &Path) -> String {
+pub(crate) fn name(relative: &Path) -> String {
     let stem = files::name(relative, "");
     let mut steps: Vec<_> = relative
         .parent()
@@ -104,7 +107,7 @@ fn name(relative: &Path) -> String {
         .collect();
     steps.extend(own_name(&stem));
     if steps.is_empty() {
-        "all".to_owned()
+        ALL.to_owned()
     } else {
         steps.join("/")
     }

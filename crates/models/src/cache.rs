@@ -3,10 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use ipw_core::cache::NoCache;
+use ipw_hub::{Expected, Magic, Place};
 
 use crate::error::ModelError;
-use crate::place::Place;
 use crate::reference::ModelRef;
+
+/// What every model file starts with.
+const MAGIC: Magic = Magic {
+    bytes: b"GGUF",
+    name: "a GGUF file",
+};
 
 /// The directory that keeps what was fetched. It is made when something is written to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +63,22 @@ impl Cache {
         let name = file.strip_prefix(self.models()).unwrap_or(&file);
         let steps: Vec<_> = name.iter().map(|step| step.to_string_lossy()).collect();
         let lock = self.directory.join("locks").join(steps.join("--"));
-        Ok(Place::new(file, lock, model))
+        Ok(Place {
+            file,
+            lock,
+            expected: expected(model),
+        })
+    }
+}
+
+fn expected(model: &ModelRef) -> Expected {
+    let (bytes, sha256) = match model {
+        ModelRef::Named(entry) => (Some(entry.bytes), Some(entry.sha256.to_owned())),
+        _ => (None, None),
+    };
+    Expected {
+        bytes,
+        sha256,
+        magic: Some(MAGIC),
     }
 }

@@ -78,8 +78,9 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use ipw_hub::is_sha256;
+
     use super::*;
-    use crate::digest::is_sha256;
 
     #[test]
     fn entries_are_complete_and_do_not_share_names_or_files() {

@@ -5,8 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ipw_core::text::printable;
-
-use crate::space::in_words;
+use ipw_hub::CacheError;
 
 /// Why there is no file for a model.
 #[derive(Debug, thiserror::Error)]
@@ -67,26 +66,9 @@ pub enum ModelError {
         /// Its value.
         path: PathBuf,
     },
-    /// The cache's directory cannot be written to.
-    #[error(
-        "cannot write to the model cache `{}`: {cause}\nhelp: set `IPW_CACHE` to a directory that \
-         you may write to",
-        shown(directory)
-    )]
-    CacheUnusable {
-        /// Which directory.
-        directory: PathBuf,
-        /// What the system says; in the message, so that the help is the last word.
-        cause: io::Error,
-    },
-    /// A file of the cache cannot be read.
-    #[error("cannot read `{}`", shown(path))]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// A file of the cache cannot be removed.
     #[error("cannot remove `{}`", shown(path))]
     Remove {
@@ -103,26 +85,6 @@ pub enum ModelError {
     Busy {
         /// The model.
         model: String,
-    },
-    /// The disk is full, or would be.
-    #[error(
-        "not enough room in `{}`: {} needed, {} free{}\nhelp: make room, or set `IPW_CACHE` to a \
-         directory on another disk",
-        shown(directory), in_words(*needed),
-        free.map_or("an unknown amount".to_owned(), in_words),
-        kept.map_or(String::new(), |kept| {
-            format!("; the {} that arrived are kept, and the next try goes on from there", in_words(kept))
-        })
-    )]
-    DiskFull {
-        /// Where.
-        directory: PathBuf,
-        /// Bytes that are still to be written.
-        needed: u64,
-        /// Bytes that are free; `None` if the system does not say.
-        free: Option<u64>,
-        /// Bytes of an unfinished transfer that stay.
-        kept: Option<u64>,
     },
     /// No source delivered.
     #[error(
@@ -174,27 +136,6 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// Why one source did not deliver, and whether the others may still.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The next source may do better.
-    Source(String),
-    /// No other source can help.
-    Fatal(ModelError),
-}
-
-impl From<ModelError> for Failure {
-    fn from(error: ModelError) -> Self {
-        Self::Fatal(error)
-    }
-}
-
-impl From<String> for Failure {
-    fn from(reason: String) -> Self {
-        Self::Source(reason)
-    }
-}
-
 fn in_lines(attempts: &[Attempt]) -> String {
     let mut text = String::new();
     for attempt in attempts {
@@ -238,18 +179,5 @@ mod tests {
              help: go online, or give a file that you have: `--model /path/to/file.gguf`"
         );
         assert!(!error.is_usage());
-    }
-
-    #[test]
-    fn a_full_disk_says_where_how_much_and_what_stays() {
-        let error = ModelError::DiskFull {
-            directory: PathBuf::from("/cache"),
-            needed: 98_362_432,
-            free: Some(1_000),
-            kept: Some(5_000_000),
-        };
-        let text = error.to_string();
-        let expected = "not enough room in `/cache`: 98.4 MB needed, 1.0 kB free; the 5.0 MB that";
-        assert!(text.starts_with(expected), "{text}");
     }
 }

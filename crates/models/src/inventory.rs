@@ -4,15 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ipw_hub::{CacheError, Check, Lock, Place};
+
 use crate::cache::Cache;
 use crate::catalogue::{CATALOGUE, Entry};
 use crate::error::ModelError;
 use crate::fetch::own_file;
-use crate::lock::Lock;
-use crate::place::Place;
-use crate::record::Check;
 use crate::reference::{HubFile, ModelRef};
-use crate::wheel::{remove_tree, size_of_tree};
+use crate::wheel::{remove_tree, size_of_tree, workshop};
 
 /// How deep a file of the hub may lie: a loop of links must not hold us.
 const DEEPEST: usize = 16;
@@ -64,7 +63,7 @@ pub enum State {
 pub fn list(cache: &Cache) -> Result<Vec<Listed>, ModelError> {
     let mut models: Vec<_> = CATALOGUE.iter().map(ModelRef::Named).collect();
     let mut found = Vec::new();
-    hub_files(&cache.hub(), &mut Vec::new(), &mut found).map_err(|source| ModelError::Read {
+    hub_files(&cache.hub(), &mut Vec::new(), &mut found).map_err(|source| CacheError::Read {
         path: cache.hub(),
         source,
     })?;
@@ -77,7 +76,7 @@ pub fn list(cache: &Cache) -> Result<Vec<Listed>, ModelError> {
     Ok(models
         .into_iter()
         .filter_map(|model| {
-            let state = cache.place(&model).ok()?.state();
+            let state = state_of(&cache.place(&model).ok()?);
             Some(Listed { model, state })
         })
         .collect())
@@ -97,10 +96,10 @@ pub fn remove(model: &ModelRef, cache: &Cache) -> Result<Option<u64>, ModelError
     let place = cache.place(model).map_err(|path| ModelError::NotOurs {
         path: path.to_owned(),
     })?;
-    if place.state() == State::Absent && !place.workshop().exists() {
+    if state_of(&place) == State::Absent && !workshop(&place).exists() {
         return Ok(None);
     }
-    let lock = Lock::try_take(&place.lock).map_err(|source| ModelError::CacheUnusable {
+    let lock = Lock::try_take(&place.lock).map_err(|source| CacheError::Unusable {
         directory: cache.directory().to_owned(),
         cause: source,
     })?;
@@ -110,30 +109,39 @@ pub fn remove(model: &ModelRef, cache: &Cache) -> Result<Option<u64>, ModelError
         });
     };
     let mut freed = 0;
-    for path in place.all() {
+    for path in all_of(&place) {
         freed += remove_one(&path).map_err(|source| ModelError::Remove { path, source })?;
     }
     remove_empty_directories(place.directory(), &cache.models());
     Ok(Some(freed))
 }
 
-impl Place {
-    fn state(&self) -> State {
-        if let Some(record) = self.checked() {
-            return State::Cached {
-                bytes: record.bytes,
-                check: record.check,
-            };
-        }
-        let size = |path: &Path| {
-            let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
-            found.map(|found| found.len())
+/// A model's file and everything beside it but the lock.
+fn all_of(place: &Place) -> [PathBuf; 5] {
+    [
+        place.file.clone(),
+        place.record(),
+        place.part(),
+        place.origin(),
+        workshop(place),
+    ]
+}
+
+fn state_of(place: &Place) -> State {
+    if let Some(record) = place.checked() {
+        return State::Cached {
+            bytes: record.bytes,
+            check: record.check,
         };
-        if let Some(bytes) = size(&self.file) {
-            return State::Unchecked { bytes };
-        }
-        size(&self.part()).map_or(State::Absent, |bytes| State::Partial { bytes })
     }
+    let size = |path: &Path| {
+        let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+        found.map(|found| found.len())
+    };
+    if let Some(bytes) = size(&place.file) {
+        return State::Unchecked { bytes };
+    }
+    size(&place.part()).map_or(State::Absent, |bytes| State::Partial { bytes })
 }
 
 fn remove_one(path: &Path) -> io::Result<u64> {

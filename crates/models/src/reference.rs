@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ipw_core::nearest::nearest;
+use ipw_hub::{Kind, Remote};
 
 use crate::catalogue::{self, Entry};
 use crate::error::ModelError;
@@ -113,6 +114,16 @@ impl HubFile {
             path.join("/")
         ))
         .ok()
+    }
+
+    /// What to ask the hub for.
+    pub(crate) fn remote(&self) -> Remote<'_> {
+        Remote {
+            kind: Kind::Model,
+            repository: &self.repository,
+            revision: &self.revision,
+            path: &self.path,
+        }
     }
 
     /// Where it lies below the cache's directory for the hub.

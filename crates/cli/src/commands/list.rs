@@ -51,6 +51,49 @@ fn datasets() -> String {
         let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
         params(&mut text, "--dataset-param", known.params);
     }
+    text.push('\n');
+    text.push_str(&benchmarks());
+    text
+}
+
+/// A line each: their parameters are the same.
+fn benchmarks() -> String {
+    let mut text = "Benchmarks (--dataset ID; fetched from the Hugging Face hub)\n".to_owned();
+    let mut line = |cells: [&str; 5]| {
+        let [id, rows, scorer, license, title] = cells;
+        let _ = writeln!(
+            text,
+            "  {id:<17} {rows:>9}  {scorer:<12} {license:<12} {title}"
+        );
+    };
+    line(["ID", "ROWS", "SCORER", "LICENCE", "TITLE"]);
+    for known in ipw_datasets::benchmarks() {
+        let title = match (known.is_gated, known.repository) {
+            (true, _) => format!("{} (gated)", known.title),
+            (false, None) => format!("{} (`path=`)", known.title),
+            (false, Some(_)) => known.title.to_owned(),
+        };
+        let rows = grouped(known.rows);
+        line([known.id, &rows, known.scorer, known.license, &title]);
+    }
+    params(
+        &mut text,
+        "--dataset-param",
+        ipw_datasets::benchmark_params(),
+    );
+    text
+}
+
+/// A number with a comma before every three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
     text
 }
 
@@ -97,5 +140,44 @@ fn params(text: &mut String, flag: &str, params: &[(&str, &str)]) {
     }
     for (name, meaning) in params {
         let _ = writeln!(text, "      {name:<14} {meaning}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_benchmarks_fits_a_terminal() {
+        let text = benchmarks();
+        let lines: Vec<_> = text.lines().collect();
+        let last = lines.iter().position(|line| line.contains("NAME=VALUE"));
+        for line in &lines[..last.unwrap()] {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let gpqa = lines.iter().find(|line| line.starts_with("  gpqa "));
+        let gpqa = gpqa.unwrap().split_whitespace().collect::<Vec<_>>();
+        let expected = [
+            "gpqa",
+            "198",
+            "choice",
+            "CC-BY-4.0",
+            "GPQA",
+            "Diamond",
+            "(gated)",
+        ];
+        assert_eq!(gpqa, expected);
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        for (number, text) in [
+            (30, "30"),
+            (198, "198"),
+            (1_319, "1,319"),
+            (1_145_824, "1,145,824"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
     }
 }

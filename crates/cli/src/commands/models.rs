@@ -1,7 +1,5 @@
 //! `ipw models list|pull|path|rm`, and fetching for whoever needs a model.
 
-mod transfer;
-
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -12,8 +10,8 @@ use ipw_models::{
 
 use crate::args::ModelsCommand;
 use crate::error::{CliError, Exit};
+use crate::observe::Transfer;
 use crate::screen;
-use transfer::Transfer;
 
 /// The longest name that the table shows whole.
 const LONGEST_NAME: usize = 60;

@@ -11,7 +11,7 @@ use ipw_core::event::{Event, Observer};
 use ipw_core::slug::{model_label, run_directory};
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
-use ipw_datasets::Dataset;
+use ipw_datasets::{Dataset, DatasetSpec, Fetching};
 use ipw_runner::idle::Idled;
 use ipw_runner::{
     Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
@@ -30,7 +30,7 @@ use super::report;
 use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
-use crate::observe::{JsonLines, Progress};
+use crate::observe::{JsonLines, Progress, Transfer};
 use crate::{
     attribution, calibration, clients, grading, load, next, quality, screen, settings, signals,
     summary,
@@ -46,9 +46,8 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
         runtime.block_on(only_model(client, &clock))
     })?;
     let plan_text = settings::to_toml(&plan)?;
-    let usage = |error: anyhow::Error| CliError::new(Exit::Usage, error);
-    let dataset = ipw_datasets::open(&plan.dataset).map_err(|error| usage(error.into()))?;
     let quiet = args.quiet || args.json;
+    let dataset = open_dataset(&plan.dataset, quiet)?;
     let client = clients::connect(&plan.client, &plan.model, Arc::clone(&clock), quiet)?;
     let profile = Profile {
         args,
@@ -59,6 +58,22 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
         client,
     };
     runtime.block_on(profile.run_and_close())
+}
+
+/// Opens the dataset; what must be fetched is fetched in sight of the user.
+fn open_dataset(spec: &DatasetSpec, quiet: bool) -> Result<Box<dyn Dataset>, CliError> {
+    let mut transfer = Transfer::new(quiet);
+    let mut report = |progress| transfer.told(progress);
+    let opened = ipw_datasets::open_with(spec, &mut Fetching::from_env(&mut report));
+    transfer.end();
+    opened.map_err(|error| {
+        let exit = if error.is_usage() {
+            Exit::Usage
+        } else {
+            Exit::Unexpected
+        };
+        CliError::new(exit, error)
+    })
 }
 
 /// The parts of one run.

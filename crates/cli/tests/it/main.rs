@@ -7,6 +7,7 @@
 )]
 
 mod attribute;
+mod benchmarks;
 mod calibrate;
 mod common;
 mod compare;

@@ -149,6 +149,30 @@ fn parameters_are_taken_out_and_the_rest_keeps_its_order() {
 }
 
 #[test]
+fn choices_as_arc_has_them_are_their_texts_and_the_answer_its_letter() {
+    for (labels, answer, letter) in [
+        (json!(["A", "B", "C"]), "C", "C"),
+        (json!(["1", "2", "3"]), "2", "B"),
+        (json!(["A", "B", "C"]), "elsewhere", "elsewhere"),
+    ] {
+        let choices = json!({"text": ["x", "y", "z"], "label": labels});
+        let value = json!({"question": "q", "answerKey": answer, "choices": choices});
+        let row = row(&[("answer", "answerKey")], &value).unwrap();
+        assert_eq!(row.rest["choices"], json!(["x", "y", "z"]));
+        assert_eq!(row.answer.as_deref(), Some(letter));
+    }
+    for odd in [
+        json!({"text": ["x", "y"], "label": ["A"]}),
+        json!({"text": ["x", 1], "label": ["A", "B"]}),
+        json!({"label": ["A"]}),
+    ] {
+        let message = row(&[], &json!({"problem": "p", "choices": odd})).unwrap_err();
+        let expected = "expected a list of strings in `choices`, found an object";
+        assert_eq!(message, expected);
+    }
+}
+
+#[test]
 fn null_is_as_good_as_absent() {
     let value = json!({"problem": "p", "scorer": null, "parameters": null, "choices": null});
     let row = row(&[], &value).unwrap();

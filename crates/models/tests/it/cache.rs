@@ -7,7 +7,7 @@ use std::thread;
 use ipw_models::{Cache, ModelError, ModelRef, Progress, State, list, path, remove};
 
 use crate::common::{FILE, ON_HUB, Place, content, hub_file, named, sources};
-use crate::server::{Served, Server};
+use ipw_testkit::web::{Served, Server};
 
 const NOWHERE: &str = "http://127.0.0.1:1";
 

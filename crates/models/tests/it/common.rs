@@ -109,6 +109,7 @@ pub(crate) fn sources(endpoint: &str) -> Sources {
         hub: Hub {
             endpoint: endpoint.to_owned(),
             token: None,
+            is_offline: false,
             patience: Patience {
                 connect: Duration::from_secs(5),
                 idle: Duration::from_secs(10),

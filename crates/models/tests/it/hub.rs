@@ -5,7 +5,7 @@ use std::time::Duration;
 use ipw_models::{Check, ModelError, Progress, State, Token, list};
 
 use crate::common::{FILE, ON_HUB, Place, content, hub_file, named, sha256, sources};
-use crate::server::{Reply, Served, Server, redirect};
+use ipw_testkit::web::{Reply, Served, Server, redirect};
 
 #[test]
 fn a_file_is_fetched_once_and_then_found() {
@@ -98,6 +98,37 @@ fn refusals_say_what_to_do() {
         assert!(text.contains("tried 127.0.0.1 (owner/repo): "), "{text}");
         assert!(matches!(told.last(), Some(Progress::Failed { .. })));
     }
+}
+
+#[test]
+fn a_busy_server_is_asked_again() {
+    let place = Place::new();
+    let content = content(5_000);
+    let served = Served::of(&content);
+    let server = Server::start(move |_, nth| match nth {
+        0 => Reply::Status(503, vec!["Retry-After: 0".to_owned()]),
+        1 => Reply::Status(429, vec![]),
+        _ => Reply::File(served.clone()),
+    });
+    let mut sources = sources(&server.url());
+    sources.hub.patience.retries = 2;
+    let (fetched, told) = place.fetch(&sources, &named(&content, &[ON_HUB]));
+    fetched.unwrap();
+    let again = told
+        .iter()
+        .filter(|told| matches!(told, Progress::Again { .. }));
+    assert_eq!((again.count(), server.asked().len()), (2, 3));
+}
+
+#[test]
+fn offline_nobody_is_asked() {
+    let server = Server::of(Served::of(&content(5_000)));
+    let mut sources = sources(&server.url());
+    sources.hub.is_offline = true;
+    let (fetched, _) = Place::new().fetch(&sources, &hub_file());
+    let text = fetched.unwrap_err().to_string();
+    assert!(text.contains("`HF_HUB_OFFLINE` is set"), "{text}");
+    assert_eq!(server.asked(), []);
 }
 
 #[test]

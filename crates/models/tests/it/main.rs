@@ -6,5 +6,4 @@ mod cache;
 mod common;
 mod hub;
 mod resume;
-mod server;
 mod wheel;

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use ipw_models::{ModelError, Progress, State, list};
+use ipw_models::{CacheError, ModelError, Progress, State, list};
 
 use crate::common::{FILE, ON_HUB, Place, content, hub_file, named, sha256, sources};
-use crate::server::{Reply, Served, Server};
+use ipw_testkit::web::{Reply, Served, Server};
 
 const TAG: &str = "ETag: \"version-1\"";
 
@@ -251,9 +251,9 @@ fn a_full_disk_is_said_with_where_and_how_much() {
     std::os::unix::fs::symlink("/dev/full", place.model(".part")).unwrap();
     let (fetched, _) = place.fetch(&sources(&server.url()), &named(&content, &[ON_HUB]));
     let error = fetched.unwrap_err();
-    let ModelError::DiskFull {
+    let ModelError::Cache(CacheError::DiskFull {
         directory, needed, ..
-    } = &error
+    }) = &error
     else {
         panic!("{error}");
     };

@@ -9,7 +9,7 @@ use ipw_models::{Progress, Sources};
 use ipw_testkit::{Missing, or_skip};
 
 use crate::common::{FILE, IN_WHEEL, ON_HUB, Place, content, named, sha256, sources};
-use crate::server::{Reply, Server};
+use ipw_testkit::web::{Reply, Server};
 
 const NOWHERE: &str = "http://127.0.0.1:1";
 

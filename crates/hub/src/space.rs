@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::error::ModelError;
+use crate::error::CacheError;
 
 /// Bytes that this user may still write where `directory` is; `None` if the system does not say.
-pub(crate) fn free(directory: &Path) -> Option<u64> {
+pub fn free(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
     // Some network file systems report no blocks at all: that is not a full disk.
     if found.f_blocks == 0 {
@@ -16,7 +16,7 @@ pub(crate) fn free(directory: &Path) -> Option<u64> {
 }
 
 /// Refuses before the first byte what could not be finished.
-pub(crate) fn ensure(directory: &Path, needed: u64, kept: u64) -> Result<(), ModelError> {
+pub fn ensure(directory: &Path, needed: u64, kept: u64) -> Result<(), CacheError> {
     match free(directory) {
         Some(free) if free < needed => Err(full(directory, needed, kept)),
         _ => Ok(()),
@@ -24,8 +24,8 @@ pub(crate) fn ensure(directory: &Path, needed: u64, kept: u64) -> Result<(), Mod
 }
 
 /// The error of a full disk.
-pub(crate) fn full(directory: &Path, needed: u64, kept: u64) -> ModelError {
-    ModelError::DiskFull {
+pub fn full(directory: &Path, needed: u64, kept: u64) -> CacheError {
+    CacheError::DiskFull {
         directory: directory.to_owned(),
         needed,
         free: free(directory),
@@ -34,7 +34,7 @@ pub(crate) fn full(directory: &Path, needed: u64, kept: u64) -> ModelError {
 }
 
 /// Whether a write failed for want of room.
-pub(crate) fn is_full(error: &io::Error) -> bool {
+pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
@@ -79,7 +79,7 @@ mod tests {
         let error = ensure(directory.path(), u64::MAX, 0).unwrap_err();
         assert!(matches!(
             error,
-            ModelError::DiskFull {
+            CacheError::DiskFull {
                 free: Some(_),
                 kept: None,
                 ..

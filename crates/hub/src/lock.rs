@@ -8,13 +8,13 @@ use crate::progress::{Progress, Report};
 
 /// A lock that ends with this value, or with the process, however that ends.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Takes the lock; if another process has it, says so and waits.
-    pub(crate) fn take(path: &Path, report: Report<'_>) -> io::Result<Self> {
+    pub fn take(path: &Path, report: Report<'_>) -> io::Result<Self> {
         let file = open(path)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -32,7 +32,7 @@ impl Lock {
     }
 
     /// Takes the lock if nobody has it.
-    pub(crate) fn try_take(path: &Path) -> io::Result<Option<Self>> {
+    pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let file = open(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => Ok(None),

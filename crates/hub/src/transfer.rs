@@ -1,9 +1,11 @@
 //! One attempt to get a file from the hub, from where the last one ended.
 
+use std::time::Duration;
+
 use url::Url;
 
 use crate::digest::is_sha256;
-use crate::error::{Failure, ModelError};
+use crate::error::{CacheError, Denied, Failure};
 use crate::http::{self, Answer};
 use crate::hub::Hub;
 use crate::part::{Broken, Origin, Part};
@@ -19,6 +21,11 @@ pub(crate) enum Stop {
     StartOver(String),
     /// The transfer broke after so many bytes.
     Broken { reason: String, done: u64 },
+    /// The server is busy or unwell, and may not be later; it may say when.
+    Busy {
+        reason: String,
+        wait: Option<Duration>,
+    },
 }
 
 impl From<String> for Stop {
@@ -27,8 +34,8 @@ impl From<String> for Stop {
     }
 }
 
-impl From<ModelError> for Stop {
-    fn from(error: ModelError) -> Self {
+impl From<CacheError> for Stop {
+    fn from(error: CacheError) -> Self {
         Self::Final(Failure::Fatal(error))
     }
 }
@@ -115,19 +122,20 @@ impl Transfer<'_> {
                 let reason = "the server has other bytes than were asked for";
                 Err(Stop::StartOver(reason.to_owned()))
             }
-            401 | 403 => Err(format!(
-                "the server refuses ({}): the file does not exist, is private, or its licence is to \
-                 be accepted on the hub; {}",
-                answer.status,
-                if self.hub.token.is_some() {
-                    "`HF_TOKEN` is set and does not help"
-                } else {
-                    "set `HF_TOKEN` to a token that may read it"
-                }
-            )
-            .into()),
+            status @ (401 | 403) => Err(Stop::Final(Failure::Denied(Denied {
+                status,
+                had_token: self.hub.token.is_some(),
+            }))),
             404 => Err("the server has no such file (404)".to_owned().into()),
-            status => Err(format!("the server answers {status}").into()),
+            status => {
+                let reason = format!("the server answers {status}");
+                Err(if http::is_passing(status) {
+                    let wait = answer.retry_after;
+                    Stop::Busy { reason, wait }
+                } else {
+                    reason.into()
+                })
+            }
         }
     }
 

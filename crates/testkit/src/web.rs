@@ -1,4 +1,6 @@
-//! A small HTTP server that has one file, and bad manners on request.
+//! A small HTTP server on loopback that answers by a script, with bad manners on request.
+
+#![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,15 +11,19 @@ use std::time::Duration;
 
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub(crate) path: String,
-    pub(crate) range: Option<String>,
-    pub(crate) authorization: Option<String>,
+pub struct Asked {
+    /// What was asked for, with its query.
+    pub path: String,
+    /// The header `Range`.
+    pub range: Option<String>,
+    /// The header `Authorization`.
+    pub authorization: Option<String>,
 }
 
 /// What to answer.
 #[derive(Debug, Clone)]
-pub(crate) enum Reply {
+pub enum Reply {
+    /// A file.
     File(Served),
     /// A status with these header lines and no body.
     Status(u16, Vec<String>),
@@ -27,39 +33,50 @@ pub(crate) enum Reply {
 
 /// How the file is served.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Served {
-    pub(crate) content: Vec<u8>,
-    pub(crate) ignores_range: bool,
-    pub(crate) hides_length: bool,
+pub struct Served {
+    /// What is in it.
+    pub content: Vec<u8>,
+    /// Sends all of it, whatever was asked for.
+    pub ignores_range: bool,
+    /// The end of the connection is the end of the file.
+    pub hides_length: bool,
     /// Closes the connection after so many bytes of the body.
-    pub(crate) cut_after: Option<usize>,
-    pub(crate) headers: Vec<String>,
+    pub cut_after: Option<usize>,
+    /// More lines of the head.
+    pub headers: Vec<String>,
 }
 
 impl Served {
-    pub(crate) fn of(content: &[u8]) -> Self {
+    /// That content, served well.
+    pub fn of(content: &[u8]) -> Self {
         Self {
             content: content.to_vec(),
             ..Self::default()
         }
     }
 
-    pub(crate) fn header(mut self, line: impl Into<String>) -> Self {
+    /// With one more line in the head.
+    #[must_use]
+    pub fn header(mut self, line: impl Into<String>) -> Self {
         self.headers.push(line.into());
         self
     }
 
-    pub(crate) fn cut_after(mut self, bytes: usize) -> Self {
+    /// Cut off after so many bytes.
+    #[must_use]
+    pub fn cut_after(mut self, bytes: usize) -> Self {
         self.cut_after = Some(bytes);
         self
     }
 }
 
-pub(crate) fn redirect(location: &str) -> Reply {
+/// Sends the other side elsewhere.
+pub fn redirect(location: &str) -> Reply {
     Reply::Status(302, vec![format!("Location: {location}")])
 }
 
-pub(crate) struct Server {
+/// The server; it ends with this value.
+pub struct Server {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
     is_closing: Arc<AtomicBool>,
@@ -68,7 +85,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Answers the request with the number `nth`, from 0, as `script` says.
-    pub(crate) fn start(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -96,19 +113,22 @@ impl Server {
     }
 
     /// Always the same file.
-    pub(crate) fn of(served: Served) -> Self {
+    pub fn of(served: Served) -> Self {
         Self::start(move |_, _| Reply::File(served.clone()))
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Its address, without a slash at the end.
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    /// What was asked so far.
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
-    pub(crate) fn ranges(&self) -> Vec<Option<String>> {
+    /// The ranges that were asked for.
+    pub fn ranges(&self) -> Vec<Option<String>> {
         self.asked().into_iter().map(|asked| asked.range).collect()
     }
 }

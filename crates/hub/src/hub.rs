@@ -1,6 +1,5 @@
 //! Files from the Hugging Face hub, or from a mirror that `HF_ENDPOINT` names.
 
-use std::fmt;
 use std::thread;
 use std::time::Duration;
 
@@ -8,9 +7,9 @@ use url::Url;
 
 use crate::error::Failure;
 use crate::part::Part;
-use crate::place::{Expected, Verified};
+use crate::place::{Expected, Place, Verified};
 use crate::progress::{Progress, Report};
-use crate::reference::HubFile;
+use crate::token::{Token, is_yes};
 use crate::transfer::{Stop, Transfer};
 
 const ENDPOINT: &str = "https://huggingface.co";
@@ -24,6 +23,30 @@ pub struct Hub {
     pub token: Option<Token>,
     /// How long to wait for it.
     pub patience: Patience,
+    /// Whether it must not be asked.
+    pub is_offline: bool,
+}
+
+/// What a repository holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A model.
+    Model,
+    /// A dataset.
+    Dataset,
+}
+
+/// A file or a directory in a repository of the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remote<'a> {
+    /// What kind of repository.
+    pub kind: Kind,
+    /// `owner/repo`.
+    pub repository: &'a str,
+    /// A branch, tag or commit.
+    pub revision: &'a str,
+    /// The way in the repository, with `/`; empty for all of it.
+    pub path: &'a str,
 }
 
 /// How long to wait, and how often to try.
@@ -33,9 +56,10 @@ pub struct Patience {
     pub connect: Duration,
     /// Without a byte.
     pub idle: Duration,
-    /// How often a transfer that broke may go on without having moved.
+    /// How often a transfer that broke may go on without having moved, and a busy server is asked
+    /// again.
     pub retries: u32,
-    /// Before each of them.
+    /// Before each of them, unless the server says how long; never longer than `idle`.
     pub pause: Duration,
 }
 
@@ -50,48 +74,45 @@ impl Default for Patience {
     }
 }
 
-/// A token in memory; it cannot be printed.
-#[derive(Clone)]
-pub struct Token(String);
-
-impl Token {
-    /// A token; `None` if there is none in `text`.
-    pub fn new(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let is_one = !text.is_empty() && text.chars().all(|character| character.is_ascii_graphic());
-        is_one.then(|| Self(text.to_owned()))
-    }
-
-    pub(crate) fn bearer(&self) -> String {
-        format!("Bearer {}", self.0)
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Token(…)")
+impl Patience {
+    pub(crate) fn wait(&self, told: Option<Duration>) {
+        thread::sleep(told.unwrap_or(self.pause).max(self.pause).min(self.idle));
     }
 }
 
 impl Hub {
-    /// The hub as `HF_ENDPOINT` and `HF_TOKEN` say, which are `huggingface_hub`'s own variables.
+    /// The hub as `huggingface_hub`'s own variables say: `HF_ENDPOINT`, `HF_TOKEN` or the file that
+    /// its log-in wrote, `HF_HUB_OFFLINE`.
     pub fn from_env() -> Self {
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
             endpoint: variable("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned()),
-            token: variable("HF_TOKEN").and_then(|text| Token::new(&text)),
+            token: Token::find(&variable),
             patience: Patience::default(),
+            is_offline: variable("HF_HUB_OFFLINE").is_some_and(|value| is_yes(&value)),
         }
     }
 
     /// The host, for people.
-    pub(crate) fn host(&self) -> String {
+    pub fn host(&self) -> String {
         let url = Url::parse(&self.endpoint).ok();
         let host = url.as_ref().and_then(Url::host_str);
         host.unwrap_or("the hub").to_owned()
     }
 
-    fn url(&self, file: &HubFile) -> Result<Url, String> {
+    /// Where people read about a repository.
+    pub fn page(&self, remote: &Remote<'_>) -> String {
+        let url = self.url(remote.kind.prefix(), remote, &[]);
+        url.map_or_else(|_| remote.repository.to_owned(), String::from)
+    }
+
+    /// The address of `prefix/repository/more/path`.
+    pub(crate) fn url(
+        &self,
+        prefix: &[&str],
+        remote: &Remote<'_>,
+        more: &[&str],
+    ) -> Result<Url, String> {
         let mut url = Url::parse(&self.endpoint)
             .map_err(|error| format!("`HF_ENDPOINT` is not an address: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -106,21 +127,40 @@ impl Hub {
         url.path_segments_mut()
             .map_err(|()| "`HF_ENDPOINT` is not an address".to_owned())?
             .pop_if_empty()
-            .extend(file.repository.split('/'))
-            .extend(["resolve", &file.revision])
-            .extend(file.path.split('/'));
+            .extend(prefix)
+            .extend(remote.repository.split('/'))
+            .extend(more)
+            .extend(remote.path.split('/').filter(|step| !step.is_empty()));
         Ok(url)
     }
 
-    /// Brings the file into `part`.
-    pub(crate) fn fetch(
+    /// Brings the file into its place, whose lock the caller holds.
+    pub fn bring(
         &self,
-        file: &HubFile,
+        remote: &Remote<'_>,
+        place: &Place,
+        report: Report<'_>,
+    ) -> Result<(), Failure> {
+        let part = Part {
+            path: place.part(),
+            origin: place.origin(),
+        };
+        let verified = self.fetch(remote, &place.expected, &part, report)?;
+        Ok(place.install(&part.path, verified)?)
+    }
+
+    /// Brings the file into `part`.
+    fn fetch(
+        &self,
+        remote: &Remote<'_>,
         expected: &Expected,
         part: &Part,
         report: Report<'_>,
     ) -> Result<Verified, Failure> {
-        let url = self.url(file)?;
+        if self.is_offline {
+            return Err("`HF_HUB_OFFLINE` is set".to_owned().into());
+        }
+        let url = self.url(remote.kind.prefix(), remote, &["resolve", remote.revision])?;
         let transfer = Transfer {
             hub: self,
             url: &url,
@@ -154,9 +194,35 @@ impl Hub {
                     }
                     retries -= 1;
                     report(Progress::Again { reason });
-                    thread::sleep(self.patience.pause);
+                    self.patience.wait(None);
+                }
+                Err(Stop::Busy { reason, wait }) => {
+                    if retries == 0 {
+                        return Err(reason.into());
+                    }
+                    retries -= 1;
+                    report(Progress::Again { reason });
+                    self.patience.wait(wait);
                 }
             }
+        }
+    }
+}
+
+impl Kind {
+    /// What is before the repository's name in the address of a file.
+    pub(crate) fn prefix(self) -> &'static [&'static str] {
+        match self {
+            Self::Model => &[],
+            Self::Dataset => &["datasets"],
+        }
+    }
+
+    /// The same for a question about it.
+    pub(crate) fn api(self) -> &'static [&'static str] {
+        match self {
+            Self::Model => &["api", "models"],
+            Self::Dataset => &["api", "datasets"],
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn of_file(path: &Path, mut seen: impl FnMut(u64)) -> io::Result<(Sha
 }
 
 /// Whether `text` has the form of a SHA-256.
-pub(crate) fn is_sha256(text: &str) -> bool {
+pub fn is_sha256(text: &str) -> bool {
     text.len() == 64
         && text
             .bytes()

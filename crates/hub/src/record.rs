@@ -1,4 +1,4 @@
-//! The small file beside a model that says how it was checked.
+//! The small file beside another that says how that was checked.
 //!
 //! Hashing a large file takes longer than loading it, so that it is done once: the record counts as
 //! long as the file has the size and the time of modification that it had then.
@@ -15,7 +15,7 @@ const HEAD: &str = "ipw model 1";
 /// What is known of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// Its SHA-256 is the catalogue's.
+    /// Its SHA-256 is the one that was known before it was fetched.
     Catalogue,
     /// Its SHA-256 is the one that the hub gave for it.
     Hub,
@@ -38,15 +38,15 @@ impl Check {
 
 /// A file that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub struct Record {
     /// Its size.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// When it was modified last, nanoseconds since 1970.
-    pub(crate) modified: u128,
+    pub modified: u128,
     /// What its content is, by our own count.
-    pub(crate) sha256: String,
+    pub sha256: String,
     /// What that was compared with.
-    pub(crate) check: Check,
+    pub check: Check,
 }
 
 impl Record {

@@ -52,4 +52,4 @@ pub enum Progress {
 }
 
 /// Where progress goes.
-pub(crate) type Report<'a> = &'a mut dyn FnMut(Progress);
+pub type Report<'a> = &'a mut dyn FnMut(Progress);

@@ -5,13 +5,15 @@
 
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Proxy, Timeout};
 use url::{Host, Url};
 
-use crate::hub::{Patience, Token};
+use crate::hub::Patience;
+use crate::token::Token;
 
 const MOST_REDIRECTS: u32 = 10;
 
@@ -26,6 +28,12 @@ pub(crate) struct Answer {
     pub(crate) linked_size: Option<u64>,
     pub(crate) content_length: Option<u64>,
     pub(crate) range: Option<ContentRange>,
+    /// When to ask again, if it says.
+    pub(crate) retry_after: Option<Duration>,
+    /// The hub's own word for what went wrong.
+    pub(crate) error_code: Option<String>,
+    /// Where the list goes on.
+    pub(crate) next: Option<String>,
     pub(crate) body: Box<dyn Read>,
 }
 
@@ -66,6 +74,9 @@ pub(crate) fn get(
                 linked_size,
                 content_length: number(headers, "content-length"),
                 range: text(headers, "content-range").and_then(ContentRange::parse),
+                retry_after: number(headers, "retry-after").map(Duration::from_secs),
+                error_code: text(headers, "x-error-code").map(str::to_owned),
+                next: text(headers, "link").and_then(next_of),
                 body: Box::new(response.into_body().into_reader()),
             });
         };
@@ -197,6 +208,21 @@ fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     text(headers, name)?.trim().parse().ok()
 }
 
+/// Whether a status may be another one later.
+pub(crate) fn is_passing(status: u16) -> bool {
+    status == 429 || status >= 500
+}
+
+/// The address in `<address>; rel="next"`.
+fn next_of(link: &str) -> Option<String> {
+    link.split(',').find_map(|one| {
+        let (address, relation) = one.split_once(';')?;
+        let is_next = relation.contains("rel=\"next\"");
+        let address = address.trim().strip_prefix('<')?.strip_suffix('>')?;
+        is_next.then(|| address.to_owned())
+    })
+}
+
 /// An entity tag without its quotes. A weak one says nothing about bytes.
 fn version(headers: &HeaderMap, name: &str) -> Option<String> {
     let tag = text(headers, name)?.trim();
@@ -260,6 +286,18 @@ mod tests {
         assert!(follow("http://cdn.example/x").is_err());
         assert!(follow("file:///etc/passwd").is_err());
         assert!(follow("https://").is_err());
+    }
+
+    #[test]
+    fn a_list_says_where_it_goes_on() {
+        let next = |link| next_of(link).unwrap_or_default();
+        assert_eq!(
+            next("<https://h/x?cursor=a>; rel=\"next\""),
+            "https://h/x?cursor=a"
+        );
+        assert_eq!(next("<a>; rel=\"prev\", <b>; rel=\"next\""), "b");
+        assert_eq!(next("<a>; rel=\"prev\""), "");
+        assert_eq!(next("nonsense"), "");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ipw_core::text::printable;
-use ipw_models::{Progress, bytes_in_words};
+use ipw_hub::{Progress, bytes_in_words};
 
 use crate::screen;
 
@@ -36,7 +36,7 @@ impl Transfer {
         }
         match progress {
             Progress::Waiting { .. } => {
-                self.say("another process is fetching this model; waiting for it");
+                self.say("another process is fetching this file; waiting for it");
             }
             Progress::Trying { source } => {
                 if let Some(failure) = self.failure.take() {

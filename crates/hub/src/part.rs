@@ -10,28 +10,28 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::{self, BLOCK};
-use crate::error::{Failure, ModelError};
+use crate::error::{CacheError, Failure};
 use crate::place::{Expected, Verified};
 use crate::progress::{Progress, Report};
 use crate::record::Check;
 use crate::space;
 
-/// What every model file starts with.
-const MAGIC: &[u8] = b"GGUF";
-
 /// Where a part comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(crate) url: String,
+pub struct Origin {
+    /// Its address.
+    pub url: String,
     /// The server's mark of the file's version; `None` if it gives none.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
 }
 
 /// The two files of a transfer.
 #[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) path: PathBuf,
-    pub(crate) origin: PathBuf,
+pub struct Part {
+    /// What has arrived.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub origin: PathBuf,
 }
 
 impl Part {
@@ -56,13 +56,13 @@ impl Part {
     }
 
     /// Opens the part for more, after `offset` bytes that are here.
-    pub(crate) fn open(
+    pub fn open(
         &self,
         offset: u64,
         origin: &Origin,
         report: Report<'_>,
-    ) -> Result<Arriving, ModelError> {
-        let unusable = |source| ModelError::CacheUnusable {
+    ) -> Result<Arriving, CacheError> {
+        let unusable = |source| CacheError::Unusable {
             directory: self.directory().to_owned(),
             cause: source,
         };
@@ -88,7 +88,7 @@ impl Part {
                     total: offset,
                 });
             };
-            (hasher, _) = digest::of_file(&self.path, seen).map_err(|source| ModelError::Read {
+            (hasher, _) = digest::of_file(&self.path, seen).map_err(|source| CacheError::Read {
                 path: self.path.clone(),
                 source,
             })?;
@@ -110,18 +110,18 @@ impl Part {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    fn failed(&self, source: io::Error, needed: u64, kept: u64) -> ModelError {
+    fn failed(&self, source: io::Error, needed: u64, kept: u64) -> CacheError {
         if space::is_full(&source) {
             return space::full(self.directory(), needed, kept);
         }
-        ModelError::CacheUnusable {
+        CacheError::Unusable {
             directory: self.directory().to_owned(),
             cause: source,
         }
     }
 
     /// What the finished part is.
-    pub(crate) fn verify(
+    pub fn verify(
         &self,
         arrived: Arriving,
         expected: &Expected,
@@ -152,41 +152,45 @@ impl Part {
             return Err(what.into());
         }
         // Without a checksum the log-in page of a hotel would pass for a model.
-        if check == Check::Length && !self.starts_like_a_model() {
+        if let Some(magic) = &expected.magic
+            && check == Check::Length
+            && !self.starts_with(magic.bytes)
+        {
             self.remove();
-            return Err("what came is not a GGUF file".to_owned().into());
+            return Err(format!("what came is not {}", magic.name).into());
         }
         Ok(Verified { sha256, check })
     }
 
-    fn starts_like_a_model(&self) -> bool {
-        let mut start = [0; MAGIC.len()];
+    fn starts_with(&self, magic: &[u8]) -> bool {
+        let mut start = vec![0; magic.len()];
         File::open(&self.path)
             .and_then(|mut file| file.read_exact(&mut start))
-            .is_ok_and(|()| start == MAGIC)
+            .is_ok_and(|()| start == magic)
     }
 }
 
 /// A part that grows.
 #[derive(Debug)]
-pub(crate) struct Arriving {
+pub struct Arriving {
     file: File,
     hasher: Sha256,
-    pub(crate) done: u64,
+    /// How many bytes there are.
+    pub done: u64,
 }
 
 /// Why no more came.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// The source ended too early, or failed.
     Source(io::Error),
     /// We cannot keep what it sends.
-    Ours(ModelError),
+    Ours(CacheError),
 }
 
 impl Arriving {
     /// Takes all that `source` has, up to `total`.
-    pub(crate) fn take(
+    pub fn take(
         &mut self,
         source: &mut dyn Read,
         total: Option<u64>,

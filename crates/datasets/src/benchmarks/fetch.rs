@@ -1,0 +1,400 @@
+//! A benchmark's files from the hub, in the cache.
+//!
+//! `main` is the hub's own Parquet copy of it (the branch `refs/convert/parquet`), which has the same
+//! form for every dataset: `config/split/0000.parquet`. Any other revision is the repository's own
+//! files. What was listed is written down: a benchmark that is here whole needs no question, and one
+//! that is here stays as it is, also when its branch has moved on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ipw_core::nearest::nearest;
+use ipw_hub::{
+    CacheError, Denied, Entry, Expected, Failure, Hub, Kind, Magic, Missing, Place, Progress,
+    Refusal, Remote, Report,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Wanted, local, needs_path};
+use crate::error::DatasetError;
+use crate::reader::Supply;
+use crate::{Fetching, files, splits};
+
+const MAIN: &str = "main";
+const CONVERTED: &str = "refs/convert/parquet";
+/// The hub converts the first gigabytes of what is very large, and calls it so.
+const PARTIAL: &str = "partial-";
+const PARQUET: Magic = Magic {
+    bytes: b"PAR1",
+    name: "a Parquet file",
+};
+
+/// What a split is made of.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listing {
+    revision: String,
+    files: Vec<Listed>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    path: String,
+    bytes: Option<u64>,
+    sha256: Option<String>,
+}
+
+/// One benchmark's part of the hub, and of the cache.
+struct Shelf<'a> {
+    wanted: &'a Wanted,
+    repository: &'static str,
+    hub: Hub,
+    cache: PathBuf,
+}
+
+/// The rows of what is wanted, fetched first if they are not here.
+pub(super) fn parts(
+    wanted: &Wanted,
+    fetching: &mut Fetching<'_>,
+) -> Result<Vec<Box<dyn Supply>>, DatasetError> {
+    let Some(repository) = wanted.benchmark.repository else {
+        return Err(needs_path(wanted.benchmark));
+    };
+    let (hub, cache) = fetching.access()?;
+    let shelf = Shelf {
+        wanted,
+        repository,
+        hub,
+        cache,
+    };
+    shelf.check_names()?;
+    let listing = match shelf.whole() {
+        Some(listing) => listing,
+        None => shelf.fill(&mut *fetching.report)?,
+    };
+    let files: Vec<_> = listing
+        .files
+        .iter()
+        .map(|file| shelf.place(&listing.revision, file).file)
+        .collect();
+    let ending = listing.files.first().and_then(|file| ending(&file.path));
+    let label = files.first().and_then(|file| file.parent());
+    let label = label.unwrap_or(&shelf.cache).to_owned();
+    Ok(local::of_files(ending.unwrap_or("parquet"), &label, files))
+}
+
+impl Shelf<'_> {
+    /// Names of the user's become paths: none may lead elsewhere.
+    fn check_names(&self) -> Result<(), DatasetError> {
+        for (name, value) in [
+            ("config", self.wanted.config()),
+            ("split", self.wanted.split()),
+        ] {
+            if !is_step(value) {
+                return Err(self.odd(name, value));
+            }
+        }
+        let revision = self.wanted.revision();
+        if !revision.split('/').all(is_step) {
+            return Err(self.odd("revision", revision));
+        }
+        Ok(())
+    }
+
+    fn odd(&self, name: &str, value: &str) -> DatasetError {
+        ipw_core::params::ParamError::IllTyped {
+            owner: self.wanted.benchmark.id.to_owned(),
+            name: name.to_owned(),
+            value: ipw_core::text::printable(value),
+            expected: "a name as the hub has it".to_owned(),
+        }
+        .into()
+    }
+
+    fn remote<'a>(&'a self, revision: &'a str, path: &'a str) -> Remote<'a> {
+        Remote {
+            kind: Kind::Dataset,
+            repository: self.repository,
+            revision,
+            path,
+        }
+    }
+
+    /// The steps to what a revision has, below the cache.
+    fn steps(&self, revision: &str) -> Vec<String> {
+        let repository = self.repository.split('/').map(str::to_owned);
+        ["datasets".to_owned(), "hf".to_owned()]
+            .into_iter()
+            .chain(repository)
+            .chain([revision.replace('/', "--")])
+            .collect()
+    }
+
+    fn place(&self, revision: &str, file: &Listed) -> Place {
+        let mut steps = self.steps(revision);
+        steps.extend(file.path.split('/').map(str::to_owned));
+        let steps: Vec<_> = steps.iter().map(String::as_str).collect();
+        let expected = Expected {
+            bytes: file.bytes,
+            sha256: file.sha256.clone(),
+            magic: (ending(&file.path) == Some("parquet")).then_some(PARQUET),
+        };
+        Place::below(&self.cache, &steps, expected)
+    }
+
+    /// Where it is written down what is wanted.
+    fn note(&self) -> PathBuf {
+        let wanted = self.wanted;
+        let steps = self.steps(wanted.revision());
+        let directory = steps
+            .iter()
+            .fold(self.cache.clone(), |path, step| path.join(step));
+        directory.join(format!(".{}--{}.json", wanted.config(), wanted.split()))
+    }
+
+    /// What is wanted, if all of it is here.
+    fn whole(&self) -> Option<Listing> {
+        let listing: Listing = serde_json::from_slice(&fs::read(self.note()).ok()?).ok()?;
+        let is_whole = listing.files.iter().all(|file| {
+            file.path.split('/').all(is_step)
+                && self.place(&listing.revision, file).checked().is_some()
+        });
+        (is_whole && !listing.files.is_empty()).then_some(listing)
+    }
+
+    /// Fetches what is wanted.
+    fn fill(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
+        let listing = self.list(report)?;
+        if listing.files.is_empty() {
+            return Err(self.unfetched("it has no files there".to_owned()));
+        }
+        self.write(&listing)?;
+        self.fetch(&listing, report)?;
+        Ok(listing)
+    }
+
+    fn write(&self, listing: &Listing) -> Result<(), DatasetError> {
+        let note = self.note();
+        let directory = note.parent().unwrap_or(&self.cache);
+        let text = serde_json::to_vec(listing).expect("a listing serializes");
+        let aside = note.with_extension("new");
+        fs::create_dir_all(directory)
+            .and_then(|()| fs::write(&aside, text))
+            .and_then(|()| fs::rename(&aside, &note))
+            .map_err(|cause| {
+                let directory = directory.to_owned();
+                CacheError::Unusable { directory, cause }.into()
+            })
+    }
+
+    fn fetch(&self, listing: &Listing, report: Report<'_>) -> Result<(), DatasetError> {
+        for file in &listing.files {
+            let remote = self.remote(&listing.revision, &file.path);
+            let place = self.place(&listing.revision, file);
+            place.get(report, |place, report| {
+                let source = format!("{} ({} {})", self.hub.host(), self.repository, file.path);
+                report(Progress::Trying { source });
+                self.hub
+                    .bring(&remote, place, report)
+                    .map_err(|failure| match failure {
+                        Failure::Fatal(error) => error.into(),
+                        Failure::Denied(denied) => self.denied(denied),
+                        Failure::Source(reason) => self.unfetched(reason),
+                    })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What the hub says is wanted.
+    fn list(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
+        if self.wanted.revision() == MAIN {
+            match self.converted(report) {
+                Err(Refusal::Missing(Missing::Revision)) => {}
+                listed => return listed.map_err(|refusal| self.refused(refusal))?,
+            }
+        }
+        self.own_files(report)
+    }
+
+    /// The hub's Parquet copy. The inner error is about names that there are not.
+    fn converted(&self, report: Report<'_>) -> Result<Result<Listing, DatasetError>, Refusal> {
+        let (config, split) = (self.wanted.config(), self.wanted.split());
+        let mut path = format!("{config}/{split}");
+        let entries = match self.tree(&path, report) {
+            Err(Refusal::Missing(Missing::Path)) => {
+                let splits = match self.tree(config, report) {
+                    Err(Refusal::Missing(Missing::Path)) => {
+                        let configs = directories(&self.tree("", report)?);
+                        return Ok(Err(self.no_part("config", config, configs)));
+                    }
+                    listed => directories(&listed?),
+                };
+                let partial = format!("{PARTIAL}{split}");
+                if !splits.contains(&partial) {
+                    return Ok(Err(self.no_part("split", split, splits)));
+                }
+                path = format!("{config}/{partial}");
+                self.tree(&path, report)?
+            }
+            listed => listed?,
+        };
+        Ok(Ok(listing(CONVERTED, "parquet", entries)))
+    }
+
+    fn tree(&self, path: &str, report: Report<'_>) -> Result<Vec<Entry>, Refusal> {
+        self.hub.tree(&self.remote(CONVERTED, path), false, report)
+    }
+
+    /// The repository's own files.
+    fn own_files(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
+        let revision = self.wanted.revision();
+        let entries = self.hub.tree(&self.remote(revision, ""), true, report);
+        let entries = entries.map_err(|refusal| self.refused(refusal))?;
+        let (config, split) = (self.wanted.config(), self.wanted.split());
+        for ending in local::ENDINGS {
+            let files: Vec<_> = entries
+                .iter()
+                .filter(|entry| !entry.is_directory)
+                .filter(|entry| files::has_ending(Path::new(&entry.path), ending))
+                .map(|entry| (split_of(&entry.path), entry))
+                .collect();
+            if files.is_empty() {
+                continue;
+            }
+            let mut names: Vec<_> = files.iter().map(|(name, _)| name.clone()).collect();
+            names.sort_unstable();
+            names.dedup();
+            // What says more is tried first; a lone name is taken for what it must be.
+            let full = format!("{config}/{split}");
+            let found = [full.as_str(), split, config]
+                .into_iter()
+                .find(|wanted| names.iter().any(|name| name == wanted))
+                .or_else(|| (names.len() == 1).then(|| names[0].as_str()));
+            let Some(found) = found else {
+                return Err(self.no_part("split", &full, names));
+            };
+            let chosen = files.iter().filter(|(name, _)| name == found);
+            let entries = chosen.map(|(_, entry)| (*entry).clone()).collect();
+            return Ok(listing(revision, ending, entries));
+        }
+        let reason = "it has no Parquet, JSON lines or CSV there".to_owned();
+        Err(self.unfetched(reason))
+    }
+
+    fn no_part(&self, what: &'static str, wanted: &str, known: Vec<String>) -> DatasetError {
+        let nearest = nearest(wanted, known.iter().map(String::as_str)).map(str::to_owned);
+        DatasetError::NoPart {
+            repository: self.repository,
+            what,
+            wanted: wanted.to_owned(),
+            nearest,
+            known,
+        }
+    }
+
+    fn refused(&self, refusal: Refusal) -> DatasetError {
+        match refusal {
+            Refusal::Denied(denied) => self.denied(denied),
+            Refusal::Offline => {
+                self.unfetched("`HF_HUB_OFFLINE` is set, and it is not in the cache".to_owned())
+            }
+            Refusal::Missing(Missing::Revision) => {
+                let revision = ipw_core::text::printable(self.wanted.revision());
+                self.unfetched(format!("it has no revision `{revision}`"))
+            }
+            Refusal::Missing(_) => {
+                self.unfetched("the server has no such dataset (404)".to_owned())
+            }
+            Refusal::Other(reason) => self.unfetched(reason),
+        }
+    }
+
+    fn denied(&self, denied: Denied) -> DatasetError {
+        let benchmark = self.wanted.benchmark;
+        let page = self.hub.page(&self.remote(MAIN, ""));
+        let help = match (benchmark.is_gated, denied.had_token) {
+            (true, true) => {
+                format!("ask for access at {page}; the owner of your `HF_TOKEN` has none yet")
+            }
+            (true, false) => {
+                format!("ask for access at {page}, then set `HF_TOKEN` to a token that may read it")
+            }
+            (false, true) => {
+                format!("your `HF_TOKEN` is wrong or may not read {page}: set another one, or none")
+            }
+            (false, false) => {
+                format!("look at {page}; if it is gated by now, set `HF_TOKEN`")
+            }
+        };
+        DatasetError::Denied {
+            id: benchmark.id,
+            repository: self.repository,
+            status: denied.status,
+            is_gated: benchmark.is_gated,
+            help,
+        }
+    }
+
+    fn unfetched(&self, reason: String) -> DatasetError {
+        DatasetError::Unfetched {
+            id: self.wanted.benchmark.id,
+            repository: self.repository,
+            host: self.hub.host(),
+            reason,
+        }
+    }
+}
+
+/// The files with that ending.
+fn listing(revision: &str, ending: &str, entries: Vec<Entry>) -> Listing {
+    let mut files: Vec<_> = entries
+        .into_iter()
+        .filter(|entry| !entry.is_directory)
+        .filter(|entry| files::has_ending(Path::new(&entry.path), ending))
+        .filter(|entry| entry.path.split('/').all(is_step))
+        .map(|entry| Listed {
+            path: entry.path,
+            bytes: entry.bytes,
+            sha256: entry.sha256,
+        })
+        .collect();
+    files.sort_by(|left, right| left.path.cmp(&right.path));
+    Listing {
+        revision: revision.to_owned(),
+        files,
+    }
+}
+
+/// The split that a path says, else the file's own name.
+fn split_of(path: &str) -> String {
+    let path = Path::new(path);
+    match splits::name(path).as_str() {
+        splits::ALL => files::name(path, splits::ALL),
+        name => name.to_owned(),
+    }
+}
+
+fn directories(entries: &[Entry]) -> Vec<String> {
+    let names = entries.iter().filter(|entry| entry.is_directory);
+    names
+        .filter_map(|entry| entry.path.rsplit('/').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn ending(path: &str) -> Option<&'static str> {
+    let endings = local::ENDINGS.into_iter();
+    endings
+        .into_iter()
+        .find(|ending| files::has_ending(Path::new(path), ending))
+}
+
+/// One step of a path that stays where it is.
+fn is_step(text: &str) -> bool {
+    !matches!(text, "" | "." | "..")
+        && !text
+            .chars()
+            .any(|character| character.is_control() || matches!(character, '/' | '\\' | ':'))
+}

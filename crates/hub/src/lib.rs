@@ -1,0 +1,33 @@
+//! The Hugging Face hub, or a mirror of it: which files a repository has, and how one of them gets
+//! into the cache.
+//!
+//! A file is in its [`Place`] only when it was checked: the SHA-256 decides where one is known, else
+//! its length and its first bytes. What broke off is continued, one fetcher at a time. Everything
+//! blocks. The environment is read by [`Hub::from_env`] and nowhere else, so that tests give their
+//! own. What a file is good for is the caller's affair: `models` and `datasets` are.
+
+mod digest;
+mod error;
+mod http;
+mod hub;
+mod lock;
+mod part;
+mod place;
+mod progress;
+mod record;
+pub mod space;
+mod token;
+mod transfer;
+mod tree;
+
+pub use digest::is_sha256;
+pub use error::{CacheError, Denied, Failure};
+pub use hub::{Hub, Kind, Patience, Remote};
+pub use lock::Lock;
+pub use part::{Arriving, Broken, Origin, Part};
+pub use place::{Expected, Magic, Place, Verified};
+pub use progress::{Progress, Report};
+pub use record::{Check, Record};
+pub use space::in_words as bytes_in_words;
+pub use token::Token;
+pub use tree::{Entry, Missing, Refusal};

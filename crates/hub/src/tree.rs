@@ -1,0 +1,173 @@
+//! What a repository holds.
+//!
+//! By the hub's tree and not by its list of Parquet files, whose addresses lead to the hub itself
+//! whatever `HF_ENDPOINT` says; and the tree has sizes and checksums.
+
+use std::io::Read as _;
+
+use serde_json::Value;
+use url::Url;
+
+use crate::error::Denied;
+use crate::http::{self, Answer};
+use crate::hub::{Hub, Remote};
+use crate::progress::{Progress, Report};
+
+/// More than this is no list of files.
+const LONGEST: u64 = 64 << 20;
+/// Of a thousand entries each.
+const MOST_PAGES: usize = 100;
+
+/// A file or a directory of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The way to it in the repository, with `/`.
+    pub path: String,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// Its size; `None` if the hub does not say.
+    pub bytes: Option<u64>,
+    /// Its checksum; the hub has one of large files only.
+    pub sha256: Option<String>,
+}
+
+/// What is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// The repository.
+    Repository,
+    /// The revision.
+    Revision,
+    /// The path in it.
+    Path,
+}
+
+/// Why the hub does not say what a repository holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// It must not be asked.
+    Offline,
+    /// It does not let us look.
+    Denied(Denied),
+    /// It has no such thing.
+    Missing(Missing),
+    /// It cannot be reached, is busy, or says what makes no sense.
+    Other(String),
+}
+
+impl Hub {
+    /// The files and directories that `remote` holds; `deep`: those below them, too.
+    pub fn tree(
+        &self,
+        remote: &Remote<'_>,
+        deep: bool,
+        report: Report<'_>,
+    ) -> Result<Vec<Entry>, Refusal> {
+        if self.is_offline {
+            return Err(Refusal::Offline);
+        }
+        let url = self.url(remote.kind.api(), remote, &["tree", remote.revision]);
+        let mut url = url.map_err(Refusal::Other)?;
+        if deep {
+            url.set_query(Some("recursive=true"));
+        }
+        let mut entries = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let mut answer = self.ask(&url, report)?;
+            let mut text = Vec::new();
+            let read = (&mut answer.body).take(LONGEST).read_to_end(&mut text);
+            read.map_err(|error| Refusal::Other(format!("the list of files broke off: {error}")))?;
+            entries.extend(parse(&text).ok_or_else(|| {
+                Refusal::Other("what the server sends is not a list of files".to_owned())
+            })?);
+            let next = answer.next.and_then(|next| url.join(&next).ok());
+            match next.as_ref().and_then(Url::query) {
+                // Only the question is taken over: a token goes to the endpoint and nowhere else.
+                Some(query) => url.set_query(Some(query)),
+                None => return Ok(entries),
+            }
+        }
+        let reason = "the list of files does not end";
+        Err(Refusal::Other(reason.to_owned()))
+    }
+
+    fn ask(&self, url: &Url, report: Report<'_>) -> Result<Answer, Refusal> {
+        let mut retries = self.patience.retries;
+        loop {
+            let answer = http::get(url, 0, self.token.as_ref(), &self.patience);
+            let answer = answer.map_err(Refusal::Other)?;
+            match answer.status {
+                200 => return Ok(answer),
+                status @ (401 | 403) => {
+                    let had_token = self.token.is_some();
+                    return Err(Refusal::Denied(Denied { status, had_token }));
+                }
+                404 => return Err(Refusal::Missing(missing(answer.error_code.as_deref()))),
+                status => {
+                    let reason = format!("the server answers {status}");
+                    if retries == 0 || !http::is_passing(status) {
+                        return Err(Refusal::Other(reason));
+                    }
+                    retries -= 1;
+                    report(Progress::Again { reason });
+                    self.patience.wait(answer.retry_after);
+                }
+            }
+        }
+    }
+}
+
+fn missing(code: Option<&str>) -> Missing {
+    match code {
+        Some("RepoNotFound") => Missing::Repository,
+        Some("RevisionNotFound") => Missing::Revision,
+        _ => Missing::Path,
+    }
+}
+
+fn parse(text: &[u8]) -> Option<Vec<Entry>> {
+    let list: Value = serde_json::from_slice(text).ok()?;
+    list.as_array()?.iter().map(entry).collect()
+}
+
+fn entry(value: &Value) -> Option<Entry> {
+    let path = value["path"].as_str()?;
+    let large = &value["lfs"];
+    let sha256 = large["oid"].as_str().or_else(|| large["sha256"].as_str());
+    let sha256 = sha256.filter(|text| crate::digest::is_sha256(text));
+    Some(Entry {
+        path: path.to_owned(),
+        is_directory: value["type"].as_str()? == "directory",
+        bytes: large["size"].as_u64().or_else(|| value["size"].as_u64()),
+        sha256: sha256.map(str::to_owned),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_as_the_hub_writes_it() {
+        let oid = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let text = format!(
+            r#"[{{"type":"directory","oid":"ab","size":0,"path":"default"}},
+                {{"type":"file","oid":"cd","size":133,"path":"a.csv"}},
+                {{"type":"file","oid":"ef","size":9,"lfs":{{"oid":"{oid}","size":9,"pointerSize":130}},
+                  "xetHash":"00","path":"default/test/0000.parquet"}}]"#
+        );
+        let found = parse(text.as_bytes()).unwrap();
+        assert!(found[0].is_directory && !found[1].is_directory);
+        assert_eq!(
+            (found[1].bytes, found[1].sha256.as_deref()),
+            (Some(133), None)
+        );
+        assert_eq!(
+            (found[2].bytes, found[2].sha256.as_deref()),
+            (Some(9), Some(oid))
+        );
+        assert_eq!(parse(b"{}"), None);
+        assert_eq!(parse(b"<html>"), None);
+        assert_eq!(parse(b"[{}]"), None);
+    }
+}

@@ -12,7 +12,7 @@ use ipw_core::stats::{quantile, standard_deviation};
 use serde::Serialize;
 
 use crate::distribution::{normal_quantile, normal_share};
-use crate::interval::{Estimate, TAIL, Z, real};
+use crate::interval::{Estimate, Interval, TAIL, Z, real};
 use crate::metric::{Kind, Metric, Recipe, Row, Sums, by_query, total};
 
 /// How often queries are drawn again.
@@ -46,6 +46,24 @@ pub struct Sure {
     pub method: Method,
     /// Queries.
     pub queries: u64,
+}
+
+impl Sure {
+    /// The interval when the energy itself is known only to this relative standard deviation, the
+    /// same for all queries: both doubts side by side, on the scale of the logarithm. `None` where
+    /// an end is not above zero.
+    pub fn with_sigma(self, relative: f64) -> Option<Interval> {
+        let doubt = Z * relative;
+        let away = |end: f64| {
+            let drawn = (end / self.value).ln();
+            drawn.hypot(doubt)
+        };
+        let is_positive = self.low > 0.0 && self.value > 0.0 && relative.is_finite();
+        is_positive.then(|| Interval {
+            low: self.value * (-away(self.low)).exp(),
+            high: self.value * away(self.high).exp(),
+        })
+    }
 }
 
 /// The interval of each of these metrics over these rows. `None` where the metric is not known, has
@@ -222,6 +240,23 @@ mod tests {
 
     fn names(count: usize) -> Vec<String> {
         (0..count).map(|place| place.to_string()).collect()
+    }
+
+    #[test]
+    fn what_the_meter_does_not_know_widens_an_interval() {
+        let sure = Sure {
+            value: 2.0,
+            low: 1.8,
+            high: 2.2,
+            method: Method::Bca,
+            queries: 100,
+        };
+        let exact = sure.with_sigma(0.0).unwrap();
+        assert!((exact.low - 1.8).abs() < 1e-12 && (exact.high - 2.2).abs() < 1e-12);
+        let wide = sure.with_sigma(0.5).unwrap();
+        assert!(wide.low < 2.0 * (-0.98_f64).exp() && wide.high > 2.0 * 0.98_f64.exp());
+        let none = Sure { low: 0.0, ..sure };
+        assert_eq!(none.with_sigma(0.1), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod accuracy;
 pub mod bootstrap;
 pub mod compare;
+pub mod cost;
 pub mod density;
 pub mod distribution;
 pub mod ecdf;

@@ -210,6 +210,14 @@ impl Metric {
         }
     }
 
+    /// Whether energy is in it.
+    pub const fn has_energy(self) -> bool {
+        matches!(
+            self.unit(),
+            Unit::Joules | Unit::Watts | Unit::PerWatt | Unit::PerJoule
+        )
+    }
+
     /// What its numbers are.
     pub const fn unit(self) -> Unit {
         match self {
@@ -451,11 +459,8 @@ mod tests {
             row.joules = None;
         }
         for metric in Metric::ALL {
-            let has_energy = matches!(
-                metric.unit(),
-                Unit::Joules | Unit::Watts | Unit::PerWatt | Unit::PerJoule
-            );
-            assert_eq!(metric.of(&rows).is_none(), has_energy, "{}", metric.name());
+            let is_unknown = metric.of(&rows).is_none();
+            assert_eq!(is_unknown, metric.has_energy(), "{}", metric.name());
         }
     }
 

@@ -17,7 +17,7 @@ use serde::Deserialize;
 pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs};
 pub(crate) use score::ScoreArgs;
 pub(crate) use values::{IdlePower, KeyValue, Pause, Span, Sweep, json_or_text};
-use values::{table_of_json, table_of_texts};
+use values::{at_least_one, at_least_zero, table_of_json, table_of_texts};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -249,6 +249,15 @@ pub(crate) enum HostChoice {
 pub(crate) struct ShowArgs {
     /// The run directory
     pub(crate) run: PathBuf,
+    /// What a kilowatt-hour costs: shows what the run's energy came to
+    #[arg(long, value_name = "MONEY", value_parser = at_least_zero)]
+    pub(crate) price_per_kwh: Option<f64>,
+    /// Grams of CO₂ for a kilowatt-hour
+    #[arg(long, value_name = "GRAMS", value_parser = at_least_zero)]
+    pub(crate) carbon_per_kwh: Option<f64>,
+    /// What the building takes for each joule of the machine
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = at_least_one)]
+    pub(crate) pue: f64,
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -525,6 +534,14 @@ pub(crate) struct ProfileArgs {
     /// Grade every row by this scorer, whatever the rows name (see `ipw list scorers`)
     #[arg(long, value_name = "ID", env = "IPW_SCORER", help_heading = "Workload")]
     pub(crate) scorer: Option<String>,
+    /// A table of prices of tokens, before our own (see the guide)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IPW_PRICES",
+        help_heading = "Workload"
+    )]
+    pub(crate) prices: Option<PathBuf>,
     /// A text for the system role; none is sent otherwise
     #[arg(
         long,

@@ -3,7 +3,7 @@
 pub(crate) mod analyses;
 pub(crate) mod figures;
 mod power;
-mod sources;
+pub(crate) mod sources;
 pub(crate) mod sweep;
 
 use std::collections::BTreeMap;

@@ -17,6 +17,7 @@ mod next;
 mod observe;
 mod output;
 mod page;
+mod prices;
 mod quality;
 mod screen;
 mod settings;

@@ -51,6 +51,7 @@ mod tests {
             energy,
             verdicts: Verdicts::default(),
             subjects: None,
+            cost_usd: None,
         }
     }
 

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::error::CliError;
 use crate::grading::efficiency;
+use crate::look::sources::methods;
 use crate::{failures, marginal};
 
 /// Width of the first column of tables, and of the others.
@@ -61,11 +62,19 @@ pub(crate) fn error(error: &CliError) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// What `summary.json` says beside the counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) load: &'a Value,
+    pub(crate) marginal: &'a Value,
+    pub(crate) telemetry: &'a Value,
+}
+
 /// What came out of a run.
 pub(crate) fn overview(
     head: &[(&str, String)],
     overview: &Overview,
-    (load, marginal): (&Value, &Value),
+    told: Told<'_>,
     calibrated: &[String],
     notes: &[String],
     directory: &Path,
@@ -76,22 +85,27 @@ pub(crate) fn overview(
     }
     let _ = writeln!(text, "{:<9} {}", "queries", outcomes(overview));
     let _ = writeln!(text, "{:<9} {}", "tokens", tokens(overview));
+    if let Some(cost) = overview.cost_usd {
+        let _ = writeln!(text, "{:<9} {cost:.6} US dollars for its tokens", "price");
+    }
     if let Some(elapsed) = overview.elapsed_seconds {
         let _ = writeln!(text, "{:<9} {}", "elapsed", seconds(elapsed));
     }
-    for line in energy(&overview.energy) {
+    let methods = methods(told.telemetry);
+    for line in energy(&overview.energy, methods.as_deref()) {
         let _ = writeln!(text, "{line}");
     }
-    if let Some(line) = marginal::line(marginal) {
+    if let Some(line) = marginal::line(told.marginal) {
         let _ = writeln!(text, "{line}");
     }
     for line in answers(overview).iter().chain(&subjects(overview)) {
         let _ = writeln!(text, "{line}");
     }
-    for line in loaded::lines(load) {
+    for line in loaded::lines(told.load) {
         let _ = writeln!(text, "{line}");
     }
-    let table = loaded::table(load, overview, width()).or_else(|| latencies(overview, width()));
+    let table =
+        loaded::table(told.load, overview, width()).or_else(|| latencies(overview, width()));
     if let Some(table) = table {
         let _ = writeln!(text, "\n{table}");
     }
@@ -229,7 +243,7 @@ fn is_estimate(energy: &EnergyTotals) -> bool {
 }
 
 /// What is known of the energy, and how; an estimate is called one in every line.
-fn energy(energy: &EnergyTotals) -> Vec<String> {
+fn energy(energy: &EnergyTotals, methods: Option<&str>) -> Vec<String> {
     let Some(joules) = energy.joules else {
         let reasons: Vec<_> = energy
             .reasons
@@ -244,10 +258,10 @@ fn energy(energy: &EnergyTotals) -> Vec<String> {
         return vec![format!("{:<9} unknown ({why})", "energy")];
     };
     let is_estimate = is_estimate(energy);
-    let how = if is_estimate {
-        "estimated, not measured"
-    } else {
-        "measured"
+    let how = match (is_estimate, methods) {
+        (true, _) => "estimated, not measured".to_owned(),
+        (false, Some(methods)) => format!("measured by {methods}"),
+        (false, None) => "measured".to_owned(),
     };
     let sigma = energy
         .sigma_joules
@@ -367,6 +381,7 @@ mod tests {
             energy: EnergyTotals::default(),
             verdicts: Verdicts::default(),
             subjects: None,
+            cost_usd: None,
             failures: Vec::new(),
         };
         for (width, columns) in [(80, 6), (40, 2), (20, 1)] {

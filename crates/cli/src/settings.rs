@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::args::{HostChoice, KeyValue, Pause, ProfileArgs, ScoreArgs, Span, json_or_text};
 use crate::error::{CliError, Exit};
-use crate::{clients, grading};
+use crate::{clients, grading, prices};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,10 +80,12 @@ pub(crate) fn resolve(
         .help("choose another place, or `cd` there and use `--output-dir .`"));
     }
     grading::check(args.scorer.as_deref())?;
+    let model = model(args, &client, pick)?;
     let plan = Plan {
         scorer: args.scorer.clone(),
         dataset: dataset(args)?,
-        model: model(args, &client, pick)?,
+        price: prices::find(args.prices.as_deref(), client.base_url.as_deref(), &model)?,
+        model,
         generation,
         load: Load {
             arrivals: arrivals(args),
@@ -200,6 +202,7 @@ impl ProfileArgs {
             retries,
             slo,
             scorer,
+            prices,
             system,
             warmup
         );

@@ -12,6 +12,7 @@ pub mod event;
 pub mod hardware;
 pub mod nearest;
 pub mod params;
+pub mod price;
 pub mod query;
 pub mod random;
 pub mod reading;

@@ -20,3 +20,18 @@ pub struct Query {
     /// Generation parameters that the dataset asks for with this prompt.
     pub parameters: Map<String, Value>,
 }
+
+impl Query {
+    /// A prompt that is in no dataset.
+    pub fn asking(problem: String) -> Self {
+        Self {
+            index: 0,
+            id: String::new(),
+            problem,
+            answer: None,
+            subject: None,
+            metadata: Map::new(),
+            parameters: Map::new(),
+        }
+    }
+}

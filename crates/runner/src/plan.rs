@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipw_clients::ClientSpec;
+use ipw_core::price::Price;
 use ipw_core::seconds;
 use ipw_datasets::DatasetSpec;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct Plan {
     pub telemetry: Telemetry,
     /// Where rows go.
     pub output: Output,
+    /// What tokens cost; `None` where nobody names a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// What is sent beside the prompt: only what somebody asked for.

@@ -10,7 +10,6 @@ use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
 use ipw_datasets::{Dataset, DatasetError};
 use ipw_telemetry::{SelfTest, Session};
-use serde_json::Map;
 
 use crate::assemble::{Assembler, Grader, Judge};
 use crate::dispatch::Dispatch;
@@ -162,14 +161,11 @@ async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &Notices) {
         if dispatch.interrupt.is_draining() {
             return;
         }
+        let problem = format!("{}{prompt}", prefix::of(salt, u64::from(number)));
         let query = Query {
-            index: 0,
             id: format!("warmup-{number}"),
-            problem: format!("{}{prompt}", prefix::of(salt, u64::from(number))),
-            answer: None,
-            subject: None,
-            metadata: Map::new(),
             parameters: like.parameters.clone(),
+            ..Query::asking(problem)
         };
         let outcome = dispatch.send(&query).await.outcome.label().into_owned();
         notices.send(Event::WarmedUp {

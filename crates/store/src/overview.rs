@@ -32,6 +32,8 @@ pub struct Overview {
     pub throughput_tokens_per_sec: Option<Distribution>,
     /// Energy, failed queries included.
     pub energy: EnergyTotals,
+    /// Price of all tokens, in US dollars; `None` where no row has one.
+    pub cost_usd: Option<f64>,
     /// Rows by verdict.
     pub verdicts: Verdicts,
     /// The same by subject; `None` where no row names one, or they are too many to list.
@@ -316,6 +318,7 @@ impl Overview {
         let mut spans: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
         let mut energy = EnergySums::default();
         let mut verdicts = Verdicts::default();
+        let mut cost_usd = None;
         let mut by_subject = Subjects::default();
         let mut failures = Vec::new();
         for batch in run.batches() {
@@ -345,6 +348,11 @@ impl Overview {
             };
             energy.add(run, &batch)?;
             add_failures(&mut failures, &batch)?;
+            if let Ok(costs) = run.metric::<Float64Array>(&batch, "cost.total_cost_usd") {
+                for cost in costs.iter().flatten() {
+                    *cost_usd.get_or_insert(0.0) += cost;
+                }
+            }
             let correct = run.metric::<BooleanArray>(&batch, "lm_correctness")?;
             let subjects = column::<StringArray>(&batch, "subject")?;
             for (verdict, subject) in correct.iter().zip(subjects) {
@@ -377,6 +385,7 @@ impl Overview {
             total_query_seconds: Distribution::of(total),
             throughput_tokens_per_sec: Distribution::of(throughput),
             energy: energy.finish(),
+            cost_usd,
             verdicts,
             subjects: by_subject.finish(),
         })

@@ -11,13 +11,13 @@ use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
 use ipw_core::energy::QueryEnergy;
 use ipw_core::hardware::{Device, SystemInfo};
+use ipw_core::price::Price;
 use ipw_core::query::Query;
 use ipw_core::record::{Latency, Record};
 use ipw_core::reply::{Compute, Exchange, Outcome, Reply, ServiceTiming, Timing, TokenCounts};
 use ipw_core::shape::Shape;
 use ipw_core::time::Timestamp;
 use ipw_core::verdict::Grade;
-use serde_json::Map;
 
 use crate::column::{Column, Entry};
 use crate::features::schema_with_features;
@@ -63,15 +63,7 @@ impl Row {
             compute: flops.map(|flops| Compute { flops, bytes: 0.0 }),
         };
         let record = Record {
-            query: Query {
-                index: 0,
-                id: String::new(),
-                problem: String::new(),
-                answer: None,
-                subject: None,
-                metadata: Map::new(),
-                parameters: Map::new(),
-            },
+            query: Query::asking(String::new()),
             part: 0,
             due: start,
             reply,
@@ -109,7 +101,18 @@ pub struct RunSchema {
 impl RunSchema {
     /// The columns for one model, one dataset's metadata and one machine.
     pub fn new(model: &str, metadata: &Shape, system: &SystemInfo, gpus: &[Device]) -> Self {
-        let columns = columns(model, metadata, system, gpus);
+        Self::priced(model, metadata, system, gpus, None)
+    }
+
+    /// The same where tokens have a price.
+    pub fn priced(
+        model: &str,
+        metadata: &Shape,
+        system: &SystemInfo,
+        gpus: &[Device],
+        price: Option<&Price>,
+    ) -> Self {
+        let columns = columns(model, metadata, (system, gpus), price);
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
         Self { columns, schema }
@@ -183,8 +186,8 @@ impl Renewed<Grade> {
 fn columns(
     model: &str,
     metadata: &Shape,
-    system: &SystemInfo,
-    gpus: &[Device],
+    (system, gpus): (&SystemInfo, &[Device]),
+    price: Option<&Price>,
 ) -> Vec<Column<Row>> {
     let mut columns = vec![
         Column::text("problem", |row: &Row| Some(&row.record.query.problem))
@@ -204,8 +207,11 @@ fn columns(
             ],
         )
         .says("answers by model", "never"),
-        Column::group("model_metrics", vec![model::column(model, system, gpus)])
-            .says("metrics by model", "never"),
+        Column::group(
+            "model_metrics",
+            vec![model::column(model, system, gpus, price)],
+        )
+        .says("metrics by model", "never"),
     ];
     columns.extend(ours::columns());
     columns

@@ -236,15 +236,7 @@ fn ask_client(service: &Service, clock: &Arc<dyn Clock>, load: Load) -> anyhow::
 
 async fn ask_once(client: &dyn Client, prompt: String) -> anyhow::Result<Seen> {
     let (_canceller, cancel) = Canceller::new();
-    let query = Query {
-        index: 0,
-        id: String::new(),
-        problem: prompt,
-        answer: None,
-        subject: None,
-        metadata: Map::new(),
-        parameters: Map::new(),
-    };
+    let query = Query::asking(prompt);
     let request = Request {
         query: &query,
         model: "reference",

@@ -183,6 +183,20 @@ impl FromStr for IdlePower {
     }
 }
 
+/// An amount.
+pub(crate) fn at_least_zero(text: &str) -> Result<f64, String> {
+    let amount = text.parse::<f64>().ok();
+    let fits = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
+    fits.ok_or_else(|| "a number of zero or more, like 0.30".to_owned())
+}
+
+/// A factor that only adds.
+pub(crate) fn at_least_one(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().ok();
+    let fits = factor.filter(|factor| factor.is_finite() && *factor >= 1.0);
+    fits.ok_or_else(|| "a factor of one or more, like 1.2".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -231,11 +231,12 @@ impl Profile {
         hardware: &Hardware,
     ) -> Result<NewRun, CliError> {
         let model = model_label(&self.plan.model);
-        let schema = RunSchema::new(
+        let schema = RunSchema::priced(
             &model,
             self.dataset.metadata_shape(),
             &hardware.system,
             hardware.session.devices(),
+            self.plan.price.as_ref(),
         );
         let durable = self.plan.output.durable;
         if self.args.resume.is_some() {
@@ -432,7 +433,11 @@ impl Profile {
         screen::print(&screen::overview(
             &head,
             overview,
-            (&finished.load, &finished.marginal),
+            screen::Told {
+                load: &finished.load,
+                marginal: &finished.marginal,
+                telemetry: &finished.telemetry,
+            },
             &calibrated,
             &quality::lines(&notes),
             directory,

@@ -1,6 +1,7 @@
 //! `ipw show RUN`.
 
 use anyhow::Context;
+use ipw_analysis::cost::{Rates, Running};
 use ipw_store::Overview;
 use serde_json::{Value, json};
 
@@ -11,8 +12,10 @@ use crate::{calibration, quality, screen};
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     let run = super::open(&args.run)?;
     let overview = Overview::of(&run).context("counting the rows")?;
+    let running = running(args, &overview);
     if args.json {
-        let shown = json!({ "summary": run.summary(), "overview": overview });
+        let shown =
+            json!({ "summary": run.summary(), "overview": overview, "running_cost": running });
         screen::print(&format!("{shown:#}\n"));
         return Ok(Exit::Done);
     }
@@ -37,12 +40,55 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     screen::print(&screen::overview(
         &head,
         &overview,
-        (load, summary.get("marginal").unwrap_or(&Value::Null)),
+        screen::Told {
+            load,
+            marginal: part("marginal"),
+            telemetry: part("telemetry"),
+        },
         &calibrated,
         &quality::lines(&notes),
         run.directory(),
     ));
+    match running {
+        Some(running) => screen::print(&told(&running, overview.energy.is_estimated())),
+        None if args.price_per_kwh.is_some() || args.carbon_per_kwh.is_some() => {
+            screen::talk("note: no row has energy, so it has no price");
+        }
+        None => {}
+    }
     Ok(Exit::Done)
+}
+
+/// What the energy came to, where somebody names a rate.
+fn running(args: &ShowArgs, overview: &Overview) -> Option<Running> {
+    let rates = Rates {
+        per_kwh: args.price_per_kwh,
+        grams_per_kwh: args.carbon_per_kwh,
+        pue: args.pue,
+    };
+    let is_asked = rates.per_kwh.is_some() || rates.grams_per_kwh.is_some();
+    let energy = &overview.energy;
+    is_asked
+        .then(|| Some(rates.of(energy.joules?, energy.rows, overview.tokens.output)))
+        .flatten()
+}
+
+fn told(running: &Running, is_estimated: bool) -> String {
+    let mark = if is_estimated { " (estimated)" } else { "" };
+    let mut parts = vec![format!("{:.3e} kWh", running.kilowatt_hours)];
+    if let Some(money) = running.money {
+        parts.push(format!("{money:.2e} in money"));
+    }
+    if let Some(money) = running.money_per_1000_queries {
+        parts.push(format!("{money:.2e} for 1000 queries"));
+    }
+    if let Some(money) = running.money_per_million_output_tokens {
+        parts.push(format!("{money:.3} for a million output tokens"));
+    }
+    if let Some(grams) = running.grams_co2 {
+        parts.push(format!("{grams:.2e} g of CO₂"));
+    }
+    format!("\nat these rates: {}{mark}\n", parts.join(", "))
 }
 
 fn status(summary: &Value) -> String {

@@ -1,10 +1,10 @@
 //! The analyses of `ipw analyze`, by id: each is what its file holds, in the original's envelope.
 
 use ipw_analysis::accuracy::repeats;
-use ipw_analysis::bootstrap::intervals;
+use ipw_analysis::bootstrap::{Sure, intervals};
 use ipw_analysis::interval::wilson;
 use ipw_analysis::latency::Latencies;
-use ipw_analysis::metric::Metric;
+use ipw_analysis::metric::{Metric, Row};
 use ipw_analysis::outliers::outliers;
 use ipw_analysis::regression::regressions;
 use ipw_store::StoreError;
@@ -178,6 +178,24 @@ fn latency(look: &Look<'_>) -> Result<Found, StoreError> {
     Ok(found.into())
 }
 
+/// Intervals by name; where energy is in it, also with what the meter does not know.
+fn sure(look: &Look<'_>, rows: &[Row<'_>], wanted: &[Metric], seed: u64) -> Map<String, Value> {
+    let energy = &look.overview.energy;
+    let relative = energy.sigma_joules.zip(energy.joules);
+    let relative = relative.map(|(sigma, joules)| sigma / joules);
+    let told = |(metric, sure): (Metric, Option<Sure>)| {
+        let mut told = json!(sure);
+        if let (true, Some(sure), Some(relative)) = (metric.has_energy(), sure, relative) {
+            told["with_energy_sigma"] = json!(sure.with_sigma(relative));
+        }
+        (metric.name().to_owned(), told)
+    };
+    intervals(rows, wanted, seed)
+        .into_iter()
+        .map(told)
+        .collect()
+}
+
 /// The original's summary, and what it does not have: intervals, subjects, repeats.
 fn accuracy(look: &Look<'_>, seed: u64) -> Found {
     let overview = look.overview;
@@ -187,10 +205,7 @@ fn accuracy(look: &Look<'_>, seed: u64) -> Found {
     let failed = overview.unanswered();
     let rows = look.metrics();
     let wanted = [Metric::Accuracy, Metric::Ipw, Metric::Ipj];
-    let sure: Map<String, Value> = intervals(&rows, &wanted, seed)
-        .into_iter()
-        .map(|(metric, sure)| (metric.name().to_owned(), json!(sure)))
-        .collect();
+    let sure = sure(look, &rows, &wanted, seed);
     let with = |value: fn(&Line) -> Option<f64>| look.lines.iter().filter_map(value).count();
     let graded = |line: &'_ Line| line.is_correct.is_some();
     let verdict = |line: &'_ Line| line.is_correct.unwrap_or(false);
@@ -245,10 +260,7 @@ fn accuracy(look: &Look<'_>, seed: u64) -> Found {
 
 fn efficiency(look: &Look<'_>, seed: u64) -> Found {
     let rows = look.metrics();
-    let found: Map<String, Value> = intervals(&rows, &EFFICIENCY, seed)
-        .into_iter()
-        .map(|(metric, sure)| (metric.name().to_owned(), json!(sure)))
-        .collect();
+    let found = sure(look, &rows, &EFFICIENCY, seed);
     Found {
         summary: json!({
             "basis": look.overview.energy.basis,

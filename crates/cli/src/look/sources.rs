@@ -12,12 +12,28 @@ use serde_json::Value;
 
 /// Names of the sources that the headline is made from.
 pub(super) fn headline(run: &Run) -> BTreeSet<String> {
-    let sources = told_of(run.summary()).unwrap_or_else(|| recorded(run));
+    let telemetry = run.summary().get("telemetry").unwrap_or(&Value::Null);
+    let sources = told_of(telemetry).unwrap_or_else(|| recorded(run));
+    let used = used(&sources).into_iter();
+    used.map(|source| source.name.clone()).collect()
+}
+
+/// How the sources that the headline is made from measure, in words; `None` where nobody tells.
+pub(crate) fn methods(telemetry: &Value) -> Option<String> {
+    let sources = told_of(telemetry)?;
+    let used = used(&sources);
+    let methods: BTreeSet<&str> = used.iter().map(|source| source.method.label()).collect();
+    let methods: Vec<&str> = methods.into_iter().collect();
+    (!methods.is_empty()).then(|| methods.join(" and "))
+}
+
+/// Those of them that the headline is made from.
+fn used(sources: &[(Source, bool)]) -> Vec<&Source> {
     let about: Vec<&Source> = sources.iter().map(|(source, _)| source).collect();
     let uses = uses(&about, |place| sources[place].1);
-    let used = about.iter().zip(uses);
+    let used = about.into_iter().zip(uses);
     used.filter(|(_, used)| *used == Use::Headline)
-        .map(|(source, _)| source.name.clone())
+        .map(|(source, _)| source)
         .collect()
 }
 
@@ -32,8 +48,8 @@ fn recorded(run: &Run) -> Vec<(Source, bool)> {
 }
 
 /// The sources of `summary.json`, each with whether it never moved; `None` without any.
-fn told_of(summary: &Value) -> Option<Vec<(Source, bool)>> {
-    let sources = summary.pointer("/telemetry/sources")?.as_array()?;
+fn told_of(telemetry: &Value) -> Option<Vec<(Source, bool)>> {
+    let sources = telemetry.get("sources")?.as_array()?;
     let told = sources.iter().filter_map(|source| {
         let about = Source::deserialize(source.get("about")?).ok()?;
         let is_stuck = source.get("joules").is_none_or(Value::is_null);

@@ -9,7 +9,7 @@ use toml::Value;
 use super::{client, generation, params, telemetry, to_toml};
 use crate::args::{ProfileArgs, Span};
 use crate::error::CliError;
-use crate::grading;
+use crate::{grading, prices};
 
 /// Most differences that are shown.
 const MOST: usize = 8;
@@ -84,6 +84,10 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     plan.generation.system = asked.system.or(plan.generation.system);
     grading::check(args.scorer.as_deref())?;
     plan.scorer = args.scorer.clone().or(plan.scorer);
+    if args.prices.is_some() {
+        let (prices, url) = (args.prices.as_deref(), plan.client.base_url.as_deref());
+        plan.price = prices::find(prices, url, &plan.model)?;
+    }
     let load = &mut plan.load;
     load.warmup = args.warmup.unwrap_or(load.warmup);
     if let Some(Span(limit)) = args.request_timeout {

@@ -153,3 +153,75 @@ fn accuracy_per_watt_and_joule_are_shown_and_called_estimated() {
         );
     }
 }
+
+#[test]
+fn tokens_have_the_price_that_the_user_names_and_none_otherwise() {
+    let place = Place::new(|_| Script {
+        first_token: Duration::from_millis(120),
+        ..Script::words(4)
+    });
+    let dataset = place.jsonl("priced", [json!({"problem": "a"}), json!({"problem": "b"})]);
+    let prices = place.path().join("prices.toml");
+    std::fs::write(
+        &prices,
+        "[[model]]\nmodel = \"reference\"\ninput = 2.0\noutput = 10.0\n\
+         date = \"2026-11-16\"\nsource = \"a contract\"\n",
+    )
+    .unwrap();
+    let args = ["--dataset", dataset.to_str().unwrap(), "--cpu-tdp", "100"];
+    let told = said(&mut place.profile(&args));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let run = place.run_of("priced");
+    let free = rows(&run);
+    assert_eq!(metrics(&free[0])["cost"]["total_cost_usd"], Value::Null);
+    assert_eq!(summary(&run)["overview"]["cost_usd"], Value::Null);
+
+    let with = ["--prices", prices.to_str().unwrap(), "--overwrite"];
+    let told = said(&mut place.profile(&[&args[..], &with].concat()));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let mut total = 0.0;
+    for row in rows(&run) {
+        let (cost, tokens) = (&metrics(&row)["cost"], &metrics(&row)["token_metrics"]);
+        let count = |name: &str| tokens[name].as_f64().unwrap();
+        let is = |name: &str, wanted: f64| {
+            let cost = cost[name].as_f64().unwrap();
+            assert!((cost - wanted).abs() < 1e-12, "{name}: {cost} {wanted}");
+        };
+        is("input_cost_usd", count("input") * 2e-6);
+        is("output_cost_usd", count("output") * 1e-5);
+        is(
+            "total_cost_usd",
+            count("input") * 2e-6 + count("output") * 1e-5,
+        );
+        assert_eq!(cost["tool_cost_usd"], Value::Null);
+        total += cost["total_cost_usd"].as_f64().unwrap();
+    }
+    let sum = summary(&run)["overview"]["cost_usd"].as_f64().unwrap();
+    assert!((sum - total).abs() < 1e-12, "{sum} {total}");
+    let plan = std::fs::read_to_string(run.join("plan.toml")).unwrap();
+    assert!(plan.contains("a contract"), "{plan}");
+
+    // What energy costs is told when somebody asks, and is in no file.
+    let before = std::fs::read(run.join("summary.json")).unwrap();
+    let rates = [
+        "--price-per-kwh",
+        "0.36",
+        "--carbon-per-kwh",
+        "400",
+        "--pue",
+        "2",
+    ];
+    let shown = said(ipw().arg("show").arg(&run).args(rates));
+    assert!(shown.out.contains("at these rates"), "{}", shown.out);
+    let shown = said(ipw().arg("show").arg(&run).args(rates).arg("--json"));
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    let joules = shown["overview"]["energy"]["joules"].as_f64().unwrap();
+    let money = shown["running_cost"]["money"].as_f64().unwrap();
+    assert!(
+        (money / (joules * 2.0 / 3.6e6 * 0.36) - 1.0).abs() < 1e-9,
+        "{money}"
+    );
+    assert_eq!(std::fs::read(run.join("summary.json")).unwrap(), before);
+    let odd = said(ipw().arg("show").arg(&run).args(["--pue", "0.5"]));
+    assert_eq!(odd.code, Some(2), "{}", odd.err);
+}

@@ -5,6 +5,7 @@
 use arrow::datatypes::DataType;
 use ipw_core::energy::{GpuState, Spread};
 use ipw_core::hardware::{Device, SystemInfo};
+use ipw_core::price::{Cost, Price};
 use ipw_core::record::Gaps;
 use ipw_core::rollup::Basis;
 use ipw_core::source::Domain;
@@ -18,7 +19,12 @@ use crate::column::Column;
 
 const NOT_YET: &str = "not measured";
 
-pub(super) fn column(model: &str, system: &SystemInfo, gpus: &[Device]) -> Column<Row> {
+pub(super) fn column(
+    model: &str,
+    system: &SystemInfo,
+    gpus: &[Device],
+    price: Option<&Price>,
+) -> Column<Row> {
     Column::group(
         model,
         vec![
@@ -42,7 +48,7 @@ pub(super) fn column(model: &str, system: &SystemInfo, gpus: &[Device]) -> Colum
             phases::column(),
             utilization(gpus),
             efficiency(),
-            cost(),
+            cost(price),
             gpu_info(gpus),
             system_info(system),
             correctness().within(|row: &Row| &row.record.grade),
@@ -170,15 +176,25 @@ fn efficiency() -> Column<Row> {
     .says("what a watt or a joule bought", "never")
 }
 
-fn cost() -> Column<Row> {
-    let float = |name, meaning| unfilled(name, "USD").says(meaning, NOT_YET);
+fn cost(price: Option<&Price>) -> Column<Row> {
+    const UNKNOWN: &str =
+        "nobody names a price for this model at this service, or the tokens are not known";
+    let part = |name: &str, meaning, of: fn(Cost) -> Option<f64>| {
+        let price = price.cloned();
+        let get = move |row: &Row| of(price.as_ref()?.of(&row.record.reply.tokens));
+        Column::float(name, get).unit("USD").says(meaning, UNKNOWN)
+    };
     Column::group(
         "cost",
         vec![
-            float("input_cost_usd", "price of the input tokens"),
-            float("output_cost_usd", "price of the output tokens"),
-            float("tool_cost_usd", "price of the tool calls"),
-            float("total_cost_usd", "price of the whole"),
+            part("input_cost_usd", "price of the input tokens", |cost| {
+                cost.input
+            }),
+            part("output_cost_usd", "price of the output tokens", |cost| {
+                cost.output
+            }),
+            unfilled("tool_cost_usd", "USD").says("price of the tool calls", NOT_YET),
+            part("total_cost_usd", "price of the whole", Cost::total),
         ],
     )
     .says("price of the query", "never")

@@ -181,6 +181,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
     Plan {
         model: MODEL.to_owned(),
         scorer: None,
+        price: None,
         dataset: DatasetSpec {
             id: "calibrate".to_owned(),
             params: Params::default(),

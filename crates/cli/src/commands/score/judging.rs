@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipw_clients::{Canceller, Client, Request};
+use ipw_core::price::Price;
 use ipw_core::query::Query;
+use ipw_core::reply::TokenCounts;
 use ipw_core::time::Clock;
 use ipw_core::verdict::Grade;
 use ipw_runner::SystemClock;
@@ -21,9 +23,8 @@ use tokio::task::JoinSet;
 use super::Asking;
 use super::ledger::{Entry, Ledger, asked};
 use crate::args::ScoreArgs;
-use crate::clients;
 use crate::error::{CliError, Exit};
-use crate::settings;
+use crate::{clients, prices, settings};
 
 /// Grades by place in the run.
 pub(super) type Grades = BTreeMap<u64, Grade>;
@@ -41,6 +42,7 @@ pub(super) struct Judge {
     parameters: Map<String, Value>,
     concurrency: usize,
     retries: u32,
+    price: Option<Price>,
 }
 
 /// What judging took: apart from what the service took, and never in its joules.
@@ -57,6 +59,8 @@ pub(super) struct Judging {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     seconds: f64,
+    /// `None` where nobody names a price.
+    cost_usd: Option<f64>,
     /// Nobody measures a judge yet.
     joules: Option<f64>,
 }
@@ -99,6 +103,7 @@ impl Judge {
         parameters.extend(settings::judge_parameters(args)?);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let spec = settings::judge(args)?;
+        let price = prices::find(None, spec.base_url.as_deref(), &model)?;
         let client = clients::connect(&spec, &model, Arc::clone(&clock), args.json)?;
         Ok(Some(Self {
             client: client.into(),
@@ -107,6 +112,7 @@ impl Judge {
             parameters,
             concurrency: args.judge_concurrency.get(),
             retries: args.judge_retries,
+            price,
         }))
     }
 
@@ -173,6 +179,13 @@ impl Judge {
                     .help("try it by hand, or another model; the run is as it was"));
             }
         }
+        let tokens = TokenCounts {
+            input: told.input_tokens,
+            output: told.output_tokens,
+            ..TokenCounts::default()
+        };
+        let price = self.price.as_ref();
+        told.cost_usd = price.and_then(|price| price.of(&tokens).total());
         told.seconds = self.clock.now().since(begun).as_secs_f64();
         Ok(told)
     }
@@ -212,15 +225,7 @@ impl Judge {
     /// One attempt: a verdict, or what to say if it was the last.
     async fn attempt(&self, prompt: &str) -> (Result<Grade, Grade>, (Option<u64>, Option<u64>)) {
         let (_canceller, cancel) = Canceller::new();
-        let query = Query {
-            index: 0,
-            id: String::new(),
-            problem: prompt.to_owned(),
-            answer: None,
-            subject: None,
-            metadata: Map::new(),
-            parameters: Map::new(),
-        };
+        let query = Query::asking(prompt.to_owned());
         let request = Request {
             query: &query,
             model: &self.model,

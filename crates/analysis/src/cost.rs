@@ -1,0 +1,88 @@
+//! What the energy of a run costs, in money and in carbon, at rates that somebody names when they
+//! ask: never in what was measured (docs/method.md §7.2).
+
+use serde::Serialize;
+
+const JOULES_PER_KWH: f64 = 3.6e6;
+
+/// The rates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rates {
+    /// Money for a kilowatt-hour; `None`: nobody asks.
+    pub per_kwh: Option<f64>,
+    /// Grams of CO₂ for a kilowatt-hour; `None`: nobody asks.
+    pub grams_per_kwh: Option<f64>,
+    /// What the building takes for each joule of the machine (power usage effectiveness).
+    pub pue: f64,
+}
+
+/// What the energy came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Running {
+    /// At these rates.
+    pub rates: Rates,
+    /// Kilowatt-hours, the building's share included.
+    pub kilowatt_hours: f64,
+    /// Money.
+    pub money: Option<f64>,
+    /// Money for a thousand queries.
+    pub money_per_1000_queries: Option<f64>,
+    /// Money for a million output tokens; `None` where tokens are not known.
+    pub money_per_million_output_tokens: Option<f64>,
+    /// Grams of CO₂.
+    pub grams_co2: Option<f64>,
+}
+
+impl Rates {
+    /// What so many joules cost, spent on so many queries and output tokens.
+    pub fn of(self, joules: f64, queries: u64, output_tokens: Option<u64>) -> Running {
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let real = |count: u64| count as f64;
+        let kilowatt_hours = joules * self.pue / JOULES_PER_KWH;
+        let money = self.per_kwh.map(|rate| rate * kilowatt_hours);
+        let per = |count: u64, so_many: f64| {
+            Some(money? / real(count) * so_many).filter(|money| money.is_finite())
+        };
+        Running {
+            rates: self,
+            kilowatt_hours,
+            money,
+            money_per_1000_queries: per(queries, 1e3),
+            money_per_million_output_tokens: output_tokens.and_then(|tokens| per(tokens, 1e6)),
+            grams_co2: self.grams_per_kwh.map(|rate| rate * kilowatt_hours),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kilowatt_hour_costs_what_it_is_said_to() {
+        let rates = Rates {
+            per_kwh: Some(0.30),
+            grams_per_kwh: Some(400.0),
+            pue: 1.5,
+        };
+        let found = rates.of(2.4e6, 100, Some(1_000_000));
+        let is = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-12;
+        assert!(is(Some(found.kilowatt_hours), 1.0));
+        assert!(is(found.money, 0.30) && is(found.grams_co2, 400.0));
+        assert!(is(found.money_per_1000_queries, 3.0));
+        assert!(is(found.money_per_million_output_tokens, 0.30));
+    }
+
+    #[test]
+    fn what_nobody_asks_for_or_knows_is_not_told() {
+        let rates = Rates {
+            per_kwh: Some(0.30),
+            grams_per_kwh: None,
+            pue: 1.0,
+        };
+        let found = rates.of(1.0, 0, None);
+        assert_eq!(found.money_per_1000_queries, None);
+        assert_eq!(found.money_per_million_output_tokens, None);
+        assert_eq!(found.grams_co2, None);
+    }
+}

@@ -98,7 +98,7 @@ fn joules_of_300_ms_queries_match_the_trees_truth() {
     let said = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
-        said.out.contains("measured (cpu)") && !said.out.contains("estimated"),
+        said.out.contains("measured by counter (cpu)") && !said.out.contains("estimated"),
         "{}",
         said.out
     );

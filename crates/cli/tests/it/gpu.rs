@@ -97,7 +97,7 @@ fn gpu_joules_of_300_ms_queries_match_the_truth_and_two_boards_stay_two() {
     let place = place();
     let ran = boards.profile(&place, &["--max-queries", "20", "--warmup", "1"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.out.contains("measured (gpu)"), "{}", ran.out);
+    assert!(ran.out.contains("measured by counter (gpu)"), "{}", ran.out);
     let reference = reference(&place);
     let rows = rows(&place.run());
     assert_eq!(rows.len(), 20);

@@ -135,6 +135,22 @@ pub(super) struct Tally {
     doubt: Doubt,
 }
 
+/// Of a step that a query was in for less than this part of its longest one, the power is chance.
+const MOMENT: u32 = 10;
+
+/// The power over its steps. One that it saw a moment of counts in the mean, and is no extreme: how
+/// long that moment was is a matter of microseconds.
+fn power(powers: Vec<(f64, Duration)>) -> Option<Spread> {
+    let longest = powers.iter().map(|(_, own)| *own).max()?;
+    let is_whole = |(_, own): &&(f64, Duration)| *own * MOMENT >= longest;
+    let extremes = Spread::of(powers.iter().filter(is_whole).copied().collect())?;
+    Some(Spread {
+        min: extremes.min,
+        max: extremes.max,
+        ..Spread::of(powers)?
+    })
+}
+
 impl Tally {
     pub(super) fn new(window: Window, idle: Option<Idle>) -> Self {
         Self {
@@ -224,7 +240,7 @@ impl Tally {
             energy: Some(Joules::from_joules(self.total())),
             above_idle: self.idle.map(|_| Joules::from_joules(self.share)),
             sigma: Some(self.sigma(meter)),
-            power: self.powers.and_then(Spread::of),
+            power: self.powers.and_then(power),
             coverage,
             reason,
         }
@@ -236,5 +252,28 @@ impl Tally {
         let doubt = self.doubt.variance(meter, self.window, self.idle, power);
         let scale = meter.relative_sigma.unwrap_or(0.0) * self.total();
         Joules::from_joules((doubt + scale * scale).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_was_seen_for_a_moment_is_no_extreme() {
+        let ms = Duration::from_millis;
+        let steps = vec![
+            (0.4, Duration::from_micros(20)),
+            (22.0, ms(10)),
+            (25.0, ms(10)),
+            (900.0, Duration::from_micros(20)),
+        ];
+        let spread = power(steps).unwrap();
+        assert!(spread.min > 21.9 && spread.max < 25.1, "{spread:?}");
+        assert!(spread.mean > 23.5 && spread.mean < 26.0, "{spread:?}");
+        // All that a short query has are moments.
+        let short = power(vec![(3.0, Duration::from_micros(5))]).unwrap();
+        assert!(short.min > 2.9 && short.max < 3.1, "{short:?}");
+        assert_eq!(power(Vec::new()), None);
     }
 }

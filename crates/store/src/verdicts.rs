@@ -69,18 +69,30 @@ pub struct Scored {
     pub overview: Overview,
 }
 
-/// Calls `each` with every row, in the order of the file; it says whether to go on.
-pub fn for_each(run: &Run, mut each: impl FnMut(&Answer<'_>) -> bool) -> Result<(), StoreError> {
-    for batch in run.batches() {
-        let batch = batch?;
-        let columns = Columns::of(run, &batch)?;
-        for row in 0..batch.num_rows() {
-            if !each(&columns.answer(row)) {
-                return Ok(());
-            }
+/// The rows of a run in the order of the file, a batch at a time.
+pub struct Answers<'a> {
+    run: &'a Run,
+    batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'a>,
+}
+
+impl<'a> Answers<'a> {
+    /// From the first row on.
+    pub fn of(run: &'a Run) -> Self {
+        Self {
+            run,
+            batches: Box::new(run.batches()),
         }
     }
-    Ok(())
+
+    /// Calls `each` with the rows of the next batch; false when there is none.
+    pub fn read(&mut self, mut each: impl FnMut(&Answer<'_>)) -> Result<bool, StoreError> {
+        let Some(batch) = self.batches.next().transpose()? else {
+            return Ok(false);
+        };
+        let columns = Columns::of(self.run, &batch)?;
+        (0..batch.num_rows()).for_each(|row| each(&columns.answer(row)));
+        Ok(true)
+    }
 }
 
 /// Puts the grades that `grade` gives into the run in `directory`; where it gives `None`, the row

@@ -62,10 +62,13 @@ fn of_run(place: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Drawing>
 /// beside each other.
 fn over_all(args: &PlotArgs) -> Result<(), CliError> {
     let (id, about) = figures::PARETO;
-    let figures = match args.runs.len() {
-        0 | 1 => Vec::new(),
+    let (figures, left_out) = match args.runs.len() {
+        0 | 1 => (Vec::new(), Vec::new()),
         _ => pareto::over(&args.runs),
     };
+    for one in left_out {
+        screen::talk(&format!("note: not in `{id}`: {one}"));
+    }
     let beside = || {
         args.runs
             .first()

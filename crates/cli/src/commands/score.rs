@@ -14,7 +14,7 @@ use ipw_scoring::judge;
 use ipw_store::overview::Verdicts;
 use ipw_store::verdicts::{self, Answer, Scored};
 use ipw_store::{Run, StoreError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::args::ScoreArgs;
 use crate::error::{CliError, Exit};
@@ -79,44 +79,37 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Whether this row wants a verdict, by which scorer.
-    fn wants(&self, answer: &Answer<'_>) -> Option<String> {
-        let metadata = answer.metadata();
-        let id = grading::named(self.scorer, &metadata)?;
+    /// Which scorer this row wants a verdict by; `None` where it keeps the one that it has.
+    fn wants<'a>(&'a self, answer: &Answer<'_>, row: &'a Map<String, Value>) -> Option<&'a str> {
+        let id = grading::named(self.scorer, row)?;
         let is_there = answer.is_correct.is_some() && answer.scorer().as_deref() == Some(id);
-        (self.again || !is_there).then(|| id.to_owned())
+        (self.again || !is_there).then_some(id)
+    }
+
+    /// Whether a judge is to be asked about it.
+    fn wants_judge(&self, answer: &Answer<'_>) -> bool {
+        answer.is_answered && self.wants(answer, &answer.metadata()) == Some(judge::ID)
     }
 
     /// The row's new grade; `None` where it keeps the one that it has.
     fn grade(&self, answer: &Answer<'_>, judged: &judging::Grades) -> Option<Grade> {
-        let id = self.wants(answer)?;
+        let metadata = answer.metadata();
+        let id = self.wants(answer, &metadata)?;
         if !answer.is_answered {
             return Some(Grade::unscored(None, grading::NOT_ANSWERED));
         }
-        if id == judge::ID
-            && let Some(grade) = judged.get(&answer.index)
-        {
-            return Some(grade.clone());
+        if id == judge::ID {
+            if let Some(grade) = judged.get(&answer.index) {
+                return Some(grade.clone());
+            }
+            // A judge's verdict stays until a judge gives another.
+            if answer.is_correct.is_some() && answer.scorer().as_deref() == Some(id) {
+                return None;
+            }
         }
-        // A judge's verdict stays until a judge gives another.
-        if id == judge::ID && answer.scorer().as_deref() == Some(judge::ID) {
-            return answer.is_correct.is_none().then(|| waiting(answer));
-        }
-        let metadata = answer.metadata();
-        let reference = answer.reference;
-        Some(grading::grade(
-            Some(&id),
-            reference,
-            &metadata,
-            answer.answer,
-        ))
+        let (reference, answer) = (answer.reference, answer.answer);
+        Some(grading::grade(Some(id), reference, &metadata, answer))
     }
-}
-
-/// What a row says until a judge has.
-fn waiting(answer: &Answer<'_>) -> Grade {
-    let metadata = answer.metadata();
-    grading::grade(Some(judge::ID), answer.reference, &metadata, answer.answer)
 }
 
 fn refusal(error: StoreError) -> CliError {

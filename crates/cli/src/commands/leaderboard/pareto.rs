@@ -13,13 +13,17 @@ use crate::compared::How;
 /// From this ratio of the dearest to the cheapest, a logarithmic axis shows more.
 const WIDE: f64 = 20.0;
 
-/// One figure for each dataset and way to measure that two of the runs share.
-pub(crate) fn over(runs: &[PathBuf]) -> Vec<Pareto> {
+/// One figure for each dataset and way to measure that two of the runs share, and which runs are in
+/// none, with the reason.
+pub(crate) fn over(runs: &[PathBuf]) -> (Vec<Pareto>, Vec<String>) {
     // A sweep is a directory of runs.
     let found = |place: &PathBuf| below(place).unwrap_or_default();
     let found = runs.iter().flat_map(found).collect();
     let board = Board::of(Path::new(""), found, Metric::Ipw, &Filter::default());
-    board.sections.iter().filter_map(of).collect()
+    let left_out = board.not_ranked.iter();
+    let left_out = left_out.map(|one| format!("`{}`: {}", one.directory, one.reason));
+    let figures = board.sections.iter().filter_map(of).collect();
+    (figures, left_out.collect())
 }
 
 fn quantity(figure: Figure) -> Option<Quantity> {

@@ -1,6 +1,6 @@
 //! Asking a judge: several answers at a time, each until it says a verdict or too often.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use ipw_core::verdict::Grade;
 use ipw_runner::SystemClock;
 use ipw_scoring::judge;
 use ipw_store::Run;
-use ipw_store::verdicts::{self, Answer};
+use ipw_store::verdicts::{Answer, Answers};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
@@ -147,22 +147,24 @@ impl Judge {
             parameters: self.parameters.clone(),
             ..Judging::default()
         };
-        let mut cases = Cases::of(run, asking, ledger)?;
-        if cases.next.is_none() {
+        let mut cases = Cases::of(run, asking);
+        let Some(first) = cases.next(ledger)? else {
             return Ok(told);
-        }
+        };
         if let Err(error) = self.client.health().await {
             return Err(CliError::new(Exit::Service, error)
                 .help("is the judge there? `--judge-base-url URL`; nothing was changed"));
         }
         let begun = self.clock.now();
         let mut flying: JoinSet<Entry> = JoinSet::new();
+        let mut next = Some(first);
         loop {
             while flying.len() < self.concurrency
-                && let Some(case) = cases.pop(run, asking, ledger)?
+                && let Some(case) = next.take()
             {
                 let judge = Arc::clone(&self);
                 flying.spawn(async move { judge.judge(case).await });
+                next = cases.next(ledger)?;
             }
             let Some(entry) = flying.join_next().await else {
                 break;
@@ -269,69 +271,45 @@ fn add(total: &mut Option<u64>, more: Option<u64>) {
     }
 }
 
-/// Answers that want a judge, some hundred at a time.
-struct Cases {
-    next: Option<Case>,
-    held: std::collections::VecDeque<Case>,
-    /// Rows that were looked at.
-    seen: u64,
+/// Answers that want a judge and have not been judged, a batch at a time.
+struct Cases<'a> {
+    rows: Answers<'a>,
+    asking: &'a Asking<'a>,
+    held: VecDeque<Case>,
 }
 
-/// How many are read at a time.
-const AT_A_TIME: usize = 256;
-
-impl Cases {
-    fn of(run: &Run, asking: &Asking<'_>, ledger: &Ledger) -> Result<Self, CliError> {
-        let mut cases = Self {
-            next: None,
-            held: std::collections::VecDeque::new(),
-            seen: 0,
-        };
-        cases.read(run, asking, ledger)?;
-        Ok(cases)
+impl<'a> Cases<'a> {
+    fn of(run: &'a Run, asking: &'a Asking<'a>) -> Self {
+        Self {
+            rows: Answers::of(run),
+            asking,
+            held: VecDeque::new(),
+        }
     }
 
-    fn pop(
-        &mut self,
-        run: &Run,
-        asking: &Asking<'_>,
-        ledger: &Ledger,
-    ) -> Result<Option<Case>, CliError> {
-        let next = self.next.take();
-        if next.is_some() {
-            self.read(run, asking, ledger)?;
+    fn next(&mut self, ledger: &Ledger) -> Result<Option<Case>, CliError> {
+        while self.held.is_empty() {
+            let (asking, held) = (self.asking, &mut self.held);
+            let is_more = self.rows.read(|answer| {
+                if asking.wants_judge(answer) && !ledger.has(answer) {
+                    held.push_back(Case::of(answer));
+                }
+            });
+            if !is_more.context("reading the rows")? {
+                break;
+            }
         }
-        Ok(next)
+        Ok(self.held.pop_front())
     }
+}
 
-    /// Puts the next one at the front, and reads on where none is held.
-    fn read(&mut self, run: &Run, asking: &Asking<'_>, ledger: &Ledger) -> Result<(), CliError> {
-        if self.held.is_empty() {
-            let (mut row, seen) = (0, self.seen);
-            let (held, upto) = (&mut self.held, &mut self.seen);
-            verdicts::for_each(run, |answer: &Answer<'_>| {
-                row += 1;
-                if row <= seen {
-                    return true;
-                }
-                *upto = row;
-                let wants = asking.wants(answer).as_deref() == Some(judge::ID);
-                if wants && answer.is_answered && !ledger.has(answer) {
-                    held.push_back(Case {
-                        index: answer.index,
-                        asked: asked(answer),
-                        prompt: judge::prompt(
-                            answer.problem,
-                            answer.reference.unwrap_or("(there is none)"),
-                            answer.answer,
-                        ),
-                    });
-                }
-                held.len() < AT_A_TIME
-            })
-            .context("reading the rows")?;
+impl Case {
+    fn of(answer: &Answer<'_>) -> Self {
+        let reference = answer.reference.unwrap_or("(there is none)");
+        Self {
+            index: answer.index,
+            asked: asked(answer),
+            prompt: judge::prompt(answer.problem, reference, answer.answer),
         }
-        self.next = self.held.pop_front();
-        Ok(())
     }
 }

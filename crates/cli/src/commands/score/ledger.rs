@@ -38,6 +38,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Whether the judge said anything: one that did not answer is asked again.
+    fn is_said(&self) -> bool {
+        self.is_correct.is_some() || !self.output.is_empty()
+    }
+
     fn grade(&self) -> Grade {
         Grade {
             verdict: match self.is_correct {
@@ -84,7 +89,8 @@ impl Ledger {
                 let entry = serde_json::from_slice::<Entry>(&line);
                 is_torn = entry.is_err();
                 let Ok(entry) = entry else { continue };
-                if !anew && entry.model == model && entry.prompt == judge::PROMPT {
+                if !anew && entry.is_said() && entry.model == model && entry.prompt == judge::PROMPT
+                {
                     grades.insert(entry.query_index, (entry.asked, entry.grade()));
                 }
             }

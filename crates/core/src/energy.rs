@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::counter::Rollover;
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
-use crate::source::{Domain, Method, Quantity, Source};
+use crate::source::{Domain, Method, Quantity, Role, Source};
 use crate::units::Joules;
 
 mod phases;
@@ -143,6 +143,20 @@ pub struct Meter {
     pub relative_sigma: Option<f64>,
     /// Longer without a reading is a gap.
     pub longest_silence: Duration,
+    /// By how much the instants of its readings may be off, all alike: the clock is another
+    /// machine's, or nobody knows when within a request a value was taken.
+    pub clock_bound: Duration,
+}
+
+/// A source, how its readings are to be taken, and whose machine it is on.
+#[derive(Debug, Clone, Copy)]
+pub struct Metered<'a> {
+    /// What it is.
+    pub about: &'a Source,
+    /// How its readings are to be taken.
+    pub meter: &'a Meter,
+    /// Whose machine it is on.
+    pub role: Role,
 }
 
 /// What one source says of one window.
@@ -190,6 +204,7 @@ impl Meter {
             period: source.period,
             relative_sigma: source.relative_sigma,
             longest_silence: (usual * 10).max(LEAST_SILENCE),
+            clock_bound: Duration::ZERO,
         }
     }
 

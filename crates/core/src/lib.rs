@@ -4,6 +4,7 @@
 //! the traits ([`time::Clock`], [`sink::Sink`], [`event::Observer`]) and gets it from `cli`.
 
 pub mod account;
+pub mod alignment;
 pub mod attribution;
 pub mod cache;
 pub mod counter;

@@ -2,7 +2,7 @@
 //!
 //! The tree is `platform ⊃ module ⊃ {gpu, cpu package ⊃ {core, uncore}, dram}`, and `soc` around
 //! everything of its collector. Where several sources tell of one thing, as a board's counter and
-//! its power, one of them stands for it.
+//! its power, one of them stands for it. Each machine has a tree of its own.
 
 use std::borrow::Cow;
 
@@ -27,8 +27,27 @@ const MODULE: &str = "grace";
 /// What each source goes into. `is_stuck` says of a place that its counter never moves, so that
 /// another source of the same thing stands in.
 pub fn uses(sources: &[&Source], is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
+    let is_measured = sources.iter().any(|source| source.is_measured_energy());
+    let mut uses = vec![Use::Shown; sources.len()];
+    let mut left: Vec<usize> = (0..sources.len()).collect();
+    while let Some(first) = left.first() {
+        let host = &sources[*first].host;
+        let own: Vec<usize> = left
+            .extract_if(.., |place| sources[*place].host == *host)
+            .collect();
+        let machine: Vec<&Source> = own.iter().map(|place| sources[*place]).collect();
+        let used = uses_on(&machine, is_measured, |place| is_stuck(own[place]));
+        for (place, used) in own.into_iter().zip(used) {
+            uses[place] = used;
+        }
+    }
+    uses
+}
+
+/// The same on one machine. `is_measured` says whether anything is, on any of them.
+fn uses_on(sources: &[&Source], is_measured: bool, is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
     let standing: Vec<Option<Domain>> = (0..sources.len())
-        .map(|place| standing(sources, place, &is_stuck))
+        .map(|place| standing(sources, place, is_measured, &is_stuck))
         .collect();
     let stands = |domain: Domain, collector: Option<&str>| {
         sources.iter().zip(&standing).any(|(source, stands)| {
@@ -70,11 +89,11 @@ pub fn uses(sources: &[&Source], is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
 fn standing(
     sources: &[&Source],
     place: usize,
+    is_measured: bool,
     is_stuck: &impl Fn(usize) -> bool,
 ) -> Option<Domain> {
     let source = sources[place];
     let domain = source.domain()?;
-    let is_measured = sources.iter().any(|other| other.is_measured_energy());
     if is_measured && source.method == Method::Estimated {
         return None;
     }
@@ -181,6 +200,7 @@ mod tests {
         Source {
             name: name.to_owned(),
             collector: collector.to_owned().into(),
+            host: None,
             device: device.map(str::to_owned),
             quantity: Quantity::Energy {
                 domain,
@@ -304,6 +324,28 @@ mod tests {
         let (headline, _, basis) = rolled(&both, &[]);
         assert_eq!(headline, ["grace/grace-0", "nvml/0"]);
         assert_eq!(basis, "gpu+cpu");
+    }
+
+    #[test]
+    fn machines_are_added_and_each_has_a_tree_of_its_own() {
+        let on = |host: &str, source: Source| Source {
+            name: format!("{host}/{}", source.name),
+            host: Some(host.to_owned()),
+            ..source
+        };
+        let sources = [
+            on("a", counter("nvml/0", Some("a/nvml/0"), Domain::Gpu)),
+            on("a", power("nvml/0/power", Some("a/nvml/0"), Domain::Gpu)),
+            on("a", power("plug/input", None, Domain::Platform)),
+            on("b", power("jetson/VDD_IN", None, Domain::Soc)),
+            on("b", power("jetson/VDD_GPU_SOC", None, Domain::Gpu)),
+            on("c", power("plug/input", None, Domain::Platform)),
+            on("d", estimate()),
+        ];
+        let (headline, rolled_up, basis) = rolled(&sources, &[]);
+        assert_eq!(headline, ["a/nvml/0", "b/jetson/VDD_IN", "c/plug/input"]);
+        assert_eq!(rolled_up, ["b/jetson/VDD_GPU_SOC"]);
+        assert_eq!(basis, "soc+gpu+system");
     }
 
     #[test]

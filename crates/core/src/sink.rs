@@ -1,5 +1,6 @@
 //! Where rows go.
 
+use crate::alignment::Aligned;
 use crate::attribution::Idle;
 use crate::reading::Reading;
 use crate::record::Record;
@@ -20,6 +21,10 @@ pub trait ReadingSink: Send {
     /// Takes note of what the sources draw with nobody in flight, in their order; `None` where that
     /// is not known.
     fn note_idle(&mut self, idle: &[Option<Idle>]) -> Result<(), SinkError>;
+
+    /// Takes note of how the clocks of the sources lie against ours, in their order; `None` for
+    /// those that are read here.
+    fn note_alignment(&mut self, aligned: &[Option<Aligned>]) -> Result<(), SinkError>;
 }
 
 /// Rows can no longer be stored.

@@ -23,6 +23,10 @@ pub struct Source {
     pub name: String,
     /// The collector that reads it.
     pub collector: Cow<'static, str>,
+    /// The machine that it is on, if that is another than this: all names of its sources begin with
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The device that it belongs to, as [`crate::hardware::Device::id`] has it: several sources
     /// may tell of one board. `None` where the source is the device.
     #[serde(default)]
@@ -38,6 +42,27 @@ pub struct Source {
     pub privilege: Cow<'static, str>,
     /// Relative uncertainty of its scale, one standard deviation; `None` when nobody knows.
     pub relative_sigma: Option<f64>,
+}
+
+/// Whose machine a source is on, as far as energy is concerned (design D13).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The service's: its joules are billed to queries.
+    #[default]
+    Service,
+    /// The load generator's own: its joules are nobody's.
+    Client,
+}
+
+impl Role {
+    /// The role as files spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Client => "client",
+        }
+    }
 }
 
 /// What a source reports.
@@ -246,6 +271,7 @@ mod tests {
             let source = Source {
                 name: "rapl/package-0".to_owned(),
                 collector: "rapl".into(),
+                host: None,
                 device: None,
                 quantity: Quantity::Energy {
                     domain: Domain::CpuPackage,

@@ -34,6 +34,13 @@ impl Recorder {
                     if let (Some(idle), Ok(())) = (session.take_unsaved_idle(), &outcome) {
                         outcome = sink.note_idle(&idle);
                     }
+                    // The drift and the last look are known at the end alone.
+                    let aligned = session.take_unsaved_alignment();
+                    let aligned = aligned.or_else(|| last.then(|| session.aligned()));
+                    let aligned = aligned.filter(|all| all.iter().any(Option::is_some));
+                    if let (Some(aligned), Ok(())) = (aligned, &outcome) {
+                        outcome = sink.note_alignment(&aligned);
+                    }
                     // After a failure readings are still taken and let go: memory must not grow.
                     if outcome.is_ok() {
                         outcome = sink.append(&readings);

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use arrow::array::{Array, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::Fields;
+use ipw_core::alignment::Aligned;
 use ipw_core::attribution::Idle;
-use ipw_core::energy::Meter;
+use ipw_core::energy::{Meter, Metered};
 use ipw_core::reading::Reading;
 use ipw_core::sink::{ReadingSink, SinkError};
-use ipw_core::source::{Source, SourceIndex};
+use ipw_core::source::{Role, Source, SourceIndex};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Watts;
 use serde::{Deserialize, Serialize};
@@ -92,11 +93,15 @@ pub struct Recorded {
     pub about: Source,
     /// How its readings are to be taken.
     pub meter: Meter,
+    /// Whose machine it is on.
+    pub role: Role,
     /// What it drew with nobody in flight, where the run looked.
     pub idle: Option<Idle>,
+    /// How its clock lay against the run's, where it is another.
+    pub clock: Option<Aligned>,
 }
 
-/// An entry of `sources.json`. Runs of earlier versions have no `meter` and no `idle`.
+/// An entry of `sources.json`. Runs of earlier versions have no `meter`, `role`, `idle`, `clock`.
 #[derive(Deserialize)]
 struct Described {
     #[serde(default)]
@@ -105,7 +110,11 @@ struct Described {
     #[serde(default)]
     meter: Option<DescribedMeter>,
     #[serde(default)]
+    role: Role,
+    #[serde(default)]
     idle: Option<DescribedIdle>,
+    #[serde(default)]
+    clock: Option<Aligned>,
 }
 
 /// What a meter is beyond what its source says.
@@ -140,9 +149,12 @@ impl From<Described> for Recorded {
             about: described.about,
             meter: Meter {
                 longest_silence,
+                clock_bound: described.clock.map_or(Duration::ZERO, |clock| clock.bound),
                 ..usual
             },
+            role: described.role,
             idle,
+            clock: described.clock,
         }
     }
 }
@@ -221,7 +233,7 @@ impl ReadingWriter {
     /// Makes `readings/` in the run's directory.
     pub fn create<'a>(
         run: &Path,
-        sources: impl Iterator<Item = (&'a Source, &'a Meter)>,
+        sources: impl Iterator<Item = Metered<'a>>,
         part: u32,
         durable: bool,
     ) -> Result<Self, StoreError> {
@@ -234,13 +246,14 @@ impl ReadingWriter {
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
         write_dataset_info(&directory, &schema, durable)?;
-        about.extend((first..).zip(sources).map(|(index, (source, meter))| {
+        about.extend((first..).zip(sources).map(|(index, source)| {
             let meter = DescribedMeter {
-                longest_silence: meter.longest_silence,
+                longest_silence: source.meter.longest_silence,
             };
             json!({
-                "source": index, "part": part, "unit": source.unit(), "about": source,
-                "meter": meter, "idle": null,
+                "source": index, "part": part, "unit": source.about.unit(),
+                "about": source.about, "role": source.role, "meter": meter, "idle": null,
+                "clock": null,
             })
         }));
         let too_many = |_| StoreError::NotARun {
@@ -271,16 +284,17 @@ impl ReadingWriter {
         })
     }
 
-    /// Writes what this part's sources drew with nobody in flight beside what they are.
-    fn describe_idle(&self, idle: &[Option<Idle>]) -> Result<(), StoreError> {
+    /// Writes what became known of this part's sources beside what they are.
+    fn describe<T: Copy>(
+        &self,
+        key: &str,
+        known: &[Option<T>],
+        words: impl Fn(T) -> serde_json::Value,
+    ) -> Result<(), StoreError> {
         let mut about = described(&self.directory)?;
         let own = about.iter_mut().skip(usize::from(self.first));
-        for (entry, idle) in own.zip(idle) {
-            let idle = idle.map(|idle| DescribedIdle {
-                watts: idle.power.watts(),
-                sigma_watts: idle.sigma.watts(),
-            });
-            entry["idle"] = json!(idle);
+        for (entry, known) in own.zip(known) {
+            entry[key] = known.map_or(serde_json::Value::Null, &words);
         }
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
         file::replace(&self.directory.join(SOURCES), &about, self.durable)
@@ -316,7 +330,18 @@ impl ReadingSink for ReadingWriter {
     }
 
     fn note_idle(&mut self, idle: &[Option<Idle>]) -> Result<(), SinkError> {
-        self.describe_idle(idle)
+        let words = |idle: Idle| {
+            json!(DescribedIdle {
+                watts: idle.power.watts(),
+                sigma_watts: idle.sigma.watts(),
+            })
+        };
+        self.describe("idle", idle, words)
+            .map_err(|error| SinkError(Box::new(error)))
+    }
+
+    fn note_alignment(&mut self, aligned: &[Option<Aligned>]) -> Result<(), SinkError> {
+        self.describe("clock", aligned, |aligned| json!(aligned))
             .map_err(|error| SinkError(Box::new(error)))
     }
 }

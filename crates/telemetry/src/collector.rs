@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipw_core::hardware::Device;
-use ipw_core::source::Source;
+use ipw_core::alignment::Aligned;
+use ipw_core::hardware::{Device, SystemInfo};
+use ipw_core::source::{Role, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Watts;
 
@@ -19,6 +20,27 @@ pub trait Collector: Send {
     /// The devices that its sources belong to, as they were found.
     fn devices(&self) -> &[Device] {
         &[]
+    }
+
+    /// Whose machine it looks at, where it knows; else whoever starts the session says.
+    fn role(&self) -> Option<Role> {
+        None
+    }
+
+    /// The machine that it looks at, if that is another than this.
+    fn system(&self) -> Option<&SystemInfo> {
+        None
+    }
+
+    /// How the instants of its readings were brought to this clock, as of the last poll; `None` for
+    /// what is read here.
+    fn aligned(&self) -> Option<Aligned> {
+        None
+    }
+
+    /// How long a reading is on its way, beyond the time between two of them.
+    fn delay(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// How often it wants to be polled when the user asked for `wanted`: never faster than makes

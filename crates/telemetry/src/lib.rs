@@ -14,6 +14,7 @@ mod session;
 
 pub use collector::{Absent, Collector, Gpus, Options, PollError};
 pub use detect::{Detected, Known, detect, known};
+pub use ipw_core::source::Role;
 pub use sampler::Poller;
 pub use self_test::SelfTest;
-pub use session::{Role, Session, Setup, Ticket};
+pub use session::{Session, Setup, Ticket};

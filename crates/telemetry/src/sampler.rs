@@ -80,6 +80,10 @@ impl Poller {
         if !polled.is_empty() {
             self.shared.take(self.first, &self.polled);
         }
+        if let Some(aligned) = self.collector.aligned() {
+            let count = self.collector.sources().len();
+            self.shared.align(self.first, count, aligned);
+        }
         if let Err(error) = &result {
             self.shared.fault(self.collector.id(), error);
         }

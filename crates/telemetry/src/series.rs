@@ -218,6 +218,11 @@ impl Series {
         self.books.totals.doubt(idle)
     }
 
+    /// When it was last read.
+    pub(crate) fn polled(&self) -> Option<Timestamp> {
+        self.polled
+    }
+
     /// The last change.
     pub(crate) fn latest(&self) -> Option<&Reading> {
         self.readings.back()
@@ -294,6 +299,7 @@ mod tests {
         let about = Source {
             name: "test".to_owned(),
             collector: "test".into(),
+            host: None,
             device: None,
             quantity: Quantity::Energy {
                 domain: Domain::CpuPackage,
@@ -309,6 +315,7 @@ mod tests {
             period: None,
             relative_sigma: None,
             longest_silence: Duration::from_millis(500),
+            clock_bound: Duration::ZERO,
         };
         Series::new(SourceIndex(0), &about, meter)
     }

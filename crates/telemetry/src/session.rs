@@ -5,12 +5,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipw_core::account::Account;
+use ipw_core::alignment::Aligned;
 use ipw_core::attribution::{Balance, Flights, Idle, share};
-use ipw_core::energy::{Meter, Phase, Phases, QueryEnergy, Reason, Share, Split, gauge_spread};
-use ipw_core::hardware::Device;
+use ipw_core::energy::{
+    Meter, Metered, Phase, Phases, QueryEnergy, Reason, Share, Split, Spread, gauge_spread,
+};
+use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::{Use, uses};
-use ipw_core::source::{Gauge, Quantity, Source, SourceIndex};
+use ipw_core::source::{Gauge, Quantity, Role, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
 use self::boards::Boards;
@@ -30,15 +33,6 @@ const MOST_FAULTS: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// Where the service runs, as far as energy is concerned (design D13).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Here: local joules are the service's.
-    Service,
-    /// Elsewhere: local joules are the load generator's own.
-    Client,
-}
-
 /// What the session shares with its samplers.
 pub(crate) struct Shared {
     state: Mutex<State>,
@@ -53,9 +47,19 @@ struct Uses {
 
 impl Uses {
     fn of(kept: &[Kept], stuck: Vec<bool>) -> Self {
-        let sources: Vec<&Source> = kept.iter().map(|kept| &kept.about).collect();
-        let uses = uses(&sources, |place| stuck[place]).into();
-        Self { stuck, uses }
+        let billed: Vec<usize> = (0..kept.len())
+            .filter(|place| kept[*place].role == Role::Service)
+            .collect();
+        let sources: Vec<&Source> = billed.iter().map(|place| &kept[*place].about).collect();
+        let mut all = vec![Use::Shown; kept.len()];
+        let used = uses(&sources, |place| stuck[billed[place]]);
+        for (place, used) in billed.into_iter().zip(used) {
+            all[place] = used;
+        }
+        Self {
+            stuck,
+            uses: all.into(),
+        }
     }
 }
 
@@ -63,6 +67,7 @@ impl Uses {
 struct Kept {
     about: Source,
     meter: Meter,
+    role: Role,
 }
 
 /// The samplers at work, and what they have found.
@@ -71,8 +76,9 @@ pub struct Session {
     clock: Arc<dyn Clock>,
     kept: Vec<Kept>,
     devices: Vec<Device>,
+    /// The service's machine, where it is another than this.
+    system: Option<SystemInfo>,
     samplers: Mutex<Vec<Sampler>>,
-    role: Role,
     /// Why there is no energy, where that is known from the start.
     absent: Option<Reason>,
     longest_wait: Duration,
@@ -84,7 +90,7 @@ pub struct Setup {
     pub collectors: Vec<Box<dyn Collector>>,
     /// How often the user wants them polled.
     pub interval: Duration,
-    /// Where the service runs.
+    /// Whose machine this is, and so what collectors look at that do not say.
     pub role: Role,
     /// Why there is no energy source, when there is none.
     pub absent: Option<Reason>,
@@ -105,20 +111,32 @@ impl Session {
         let mut planned = Vec::new();
         let mut longest_wait = Duration::ZERO;
         let mut devices = Vec::new();
+        let mut system = None;
         for collector in setup.collectors {
-            devices.extend_from_slice(collector.devices());
+            let role = collector.role().unwrap_or(setup.role);
+            if role == Role::Service {
+                devices.extend_from_slice(collector.devices());
+                system = system.or_else(|| collector.system().cloned());
+            }
             let interval = collector.interval(setup.interval);
             let first = kept.len();
             for about in collector.sources() {
                 let index = SourceIndex(u16::try_from(kept.len()).unwrap_or(u16::MAX));
-                let meter = Meter::of(about, interval);
+                let meter = Meter {
+                    clock_bound: collector
+                        .aligned()
+                        .map_or(Duration::ZERO, |aligned| aligned.bound),
+                    ..Meter::of(about, interval)
+                };
                 series.push(Series::new(index, about, meter));
                 if about.domain().is_some() {
-                    longest_wait = longest_wait.max(wait(about, interval, meter.lag()));
+                    let late = meter.lag() + collector.delay();
+                    longest_wait = longest_wait.max(wait(about, interval, late));
                 }
                 kept.push(Kept {
                     about: about.clone(),
                     meter,
+                    role,
                 });
             }
             planned.push((collector, interval, first));
@@ -137,7 +155,7 @@ impl Session {
                 )
             })
             .collect();
-        let Setup { role, absent, .. } = setup;
+        let Setup { absent, .. } = setup;
         let samplers = Mutex::default();
         (
             Self {
@@ -145,8 +163,8 @@ impl Session {
                 clock,
                 kept,
                 devices,
+                system,
                 samplers,
-                role,
                 absent,
                 longest_wait,
             },
@@ -160,18 +178,32 @@ impl Session {
     }
 
     /// All sources, and how their readings are to be taken.
-    pub fn meters(&self) -> impl Iterator<Item = (&Source, &Meter)> {
-        self.kept.iter().map(|kept| (&kept.about, &kept.meter))
+    pub fn meters(&self) -> impl Iterator<Item = Metered<'_>> {
+        self.kept.iter().map(|kept| Metered {
+            about: &kept.about,
+            meter: &kept.meter,
+            role: kept.role,
+        })
     }
 
-    /// The devices that the sources belong to, as they were found.
+    /// The devices of the service's machines, as they were found.
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
 
-    /// Where the service runs.
+    /// The service's machine, where it is another than this and says what it is.
+    pub fn system(&self) -> Option<&SystemInfo> {
+        self.system.as_ref()
+    }
+
+    /// Whose machines are looked at: the service's if any of them is.
     pub fn role(&self) -> Role {
-        self.role
+        let is_service = |kept: &Kept| kept.role == Role::Service;
+        if self.kept.iter().any(is_service) {
+            Role::Service
+        } else {
+            Role::Client
+        }
     }
 
     /// Waits until every energy source has spoken, at most `limit`; at once when there is none.
@@ -341,15 +373,13 @@ impl Session {
     /// What all sources say of `window`.
     fn energy(&self, evidence: &Evidence, flights: &Flights, window: Window) -> QueryEnergy {
         let mut energy = self.shares(evidence, flights, window);
-        if self.role == Role::Service {
-            self.gauge(evidence, window, &mut energy);
-        }
+        self.gauge(evidence, window, &mut energy);
         energy.explained()
     }
 
     /// What the energy sources say of `window`.
     fn shares(&self, evidence: &Evidence, flights: &Flights, window: Window) -> QueryEnergy {
-        let reason = match self.role {
+        let reason = match self.role() {
             Role::Client => Some(Reason::RemoteService),
             Role::Service => self.absent,
         };
@@ -361,11 +391,15 @@ impl Session {
             return energy;
         }
         for (place, (kept, trace)) in self.kept.iter().zip(&evidence.traces).enumerate() {
-            if kept.about.domain().is_none() {
+            if kept.about.domain().is_none() || kept.role == Role::Client {
                 continue;
             }
             let idle = evidence.idle[place];
-            let said = share(&kept.meter, trace, window, flights, idle);
+            let meter = Meter {
+                clock_bound: evidence.bounds[place],
+                ..kept.meter
+            };
+            let said = share(&meter, trace, window, flights, idle);
             let share = Share::of(&kept.about, evidence.uses[place], said);
             energy.shares.extend(share);
         }
@@ -379,10 +413,16 @@ impl Session {
             let Quantity::Gauge { gauge } = kept.about.quantity else {
                 continue;
             };
+            if kept.role == Role::Client {
+                continue;
+            }
             let spread = gauge_spread(trace, window, kept.meter.longest_silence);
             match gauge {
-                Gauge::MemoryUsed => energy.memory = spread,
-                Gauge::CpuTemperature => energy.temperature = spread,
+                // Of several machines: all of their memory, and the hottest.
+                Gauge::MemoryUsed => energy.memory = either(energy.memory, spread, Spread::plus),
+                Gauge::CpuTemperature => {
+                    energy.temperature = either(energy.temperature, spread, hotter);
+                }
                 _ => boards.take(gauge, spread),
             }
         }
@@ -390,17 +430,17 @@ impl Session {
     }
 
     fn wait_for_readings(&self, end: Timestamp) {
-        if self.role == Role::Client {
+        if self.role() == Role::Client {
             return;
         }
         let clock = Arc::clone(&self.clock);
         let limit = self.longest_wait.saturating_sub(clock.now().since(end));
         self.wait(limit, |state| {
             let now = clock.now();
-            state
-                .series
-                .iter()
-                .all(|series| !series.is_energy() || series.reaches(end) || !series.is_alive(now))
+            state.series.iter().zip(&self.kept).all(|(series, kept)| {
+                let is_billed = series.is_energy() && kept.role == Role::Service;
+                !is_billed || series.reaches(end) || !series.is_alive(now)
+            })
         });
     }
 
@@ -461,6 +501,38 @@ impl Session {
             .filter(lost)
             .map(|place| self.kept[place].about.name.clone())
             .collect()
+    }
+
+    /// When each source was last read, in their order; `None` before the first time.
+    pub fn polled(&self) -> Vec<Option<Timestamp>> {
+        let state = self.shared.lock();
+        state.series.iter().map(Series::polled).collect()
+    }
+
+    /// How the clocks of the sources lie against ours, in their order; `None` for those read here.
+    pub fn aligned(&self) -> Vec<Option<Aligned>> {
+        self.shared.lock().aligned.clone()
+    }
+
+    /// What [`Session::aligned`] says, if a bound has widened since this was last asked.
+    pub fn take_unsaved_alignment(&self) -> Option<Vec<Option<Aligned>>> {
+        let mut state = self.shared.lock();
+        let is_new = std::mem::take(&mut state.unsaved_alignment);
+        is_new.then(|| state.aligned.clone())
+    }
+
+    /// Stops looking until [`Session::resume`]; what is there stays.
+    pub fn pause(&self) {
+        for sampler in self.samplers().iter() {
+            sampler.pause(true);
+        }
+    }
+
+    /// Looks again. Nothing connects what was read before with what comes but the counters.
+    pub fn resume(&self) {
+        for sampler in self.samplers().iter() {
+            sampler.pause(false);
+        }
     }
 
     /// Readings that are held in memory.
@@ -529,6 +601,11 @@ impl Shared {
         }
     }
 
+    /// Takes note of how the clock of `count` sources from `first` on lies against ours.
+    pub(crate) fn align(&self, first: usize, count: usize, aligned: Aligned) {
+        self.lock().align(first, count, aligned);
+    }
+
     /// Notes a fault, the first of its kind.
     pub(crate) fn fault(&self, collector: &str, error: &PollError) {
         let text = format!("{collector}: {error}");
@@ -544,4 +621,21 @@ impl Shared {
 fn wait(about: &Source, interval: Duration, lag: Duration) -> Duration {
     let period = about.period.unwrap_or(interval).max(interval);
     (period * 2 + lag).clamp(Duration::from_millis(50), Duration::from_secs(1))
+}
+
+/// Two spreads as one, or the one that there is.
+fn either(
+    before: Option<Spread>,
+    other: Option<Spread>,
+    both: impl Fn(Spread, Spread) -> Spread,
+) -> Option<Spread> {
+    match (before, other) {
+        (Some(before), Some(other)) => Some(both(before, other)),
+        (before, other) => before.or(other),
+    }
+}
+
+/// The one with the higher mean.
+fn hotter(left: Spread, right: Spread) -> Spread {
+    if right.mean > left.mean { right } else { left }
 }

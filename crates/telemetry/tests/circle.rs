@@ -113,6 +113,7 @@ fn session() -> (Session, [Arc<Bench>; 3]) {
             sources: vec![Source {
                 name: format!("slowable/{number}"),
                 collector: "slowable".into(),
+                host: None,
                 device: None,
                 quantity,
                 method: Method::Integrated,

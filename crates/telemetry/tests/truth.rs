@@ -507,6 +507,7 @@ fn the_run_s_books_balance_and_live_is_what_one_pass_over_the_readings_gives() {
         period: source.period,
         relative_sigma: source.relative_sigma,
         longest_silence: Duration::from_millis(500),
+        clock_bound: Duration::ZERO,
     };
     let mut ledger = Ledger::new(&meter, None, equal);
     let mut later = Vec::new();

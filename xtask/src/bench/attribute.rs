@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::ensure;
 use ipw_core::attribution::{Idle, Weights};
 use ipw_core::counter::Rollover;
-use ipw_core::energy::Meter;
+use ipw_core::energy::{Meter, Metered};
 use ipw_core::reading::Reading;
 use ipw_core::record::Record;
 use ipw_core::shape::Shape;
 use ipw_core::sink::{ReadingSink as _, Sink as _};
-use ipw_core::source::{Domain, Method, Quantity, Source, SourceIndex};
+use ipw_core::source::{Domain, Method, Quantity, Role, Source, SourceIndex};
 use ipw_core::time::{Clock as _, Timestamp};
 use ipw_core::units::Watts;
 use ipw_runner::SystemClock;
@@ -155,7 +155,12 @@ pub(crate) fn make(
         .iter()
         .map(|source| Meter::of(source, Duration::from_millis(POLL)))
         .collect();
-    let mut readings = ReadingWriter::create(directory, sources.iter().zip(&meters), 0, false)?;
+    let metered = sources.iter().zip(&meters).map(|(about, meter)| Metered {
+        about,
+        meter,
+        role: Role::Service,
+    });
+    let mut readings = ReadingWriter::create(directory, metered, 0, false)?;
     readings.note_idle(&[Some(IDLE); SOURCES as usize])?;
     let mut writer = RunWriter::start(run, about, CommitPolicy::every(1000), Arc::new(clock))?;
     let template = record();
@@ -194,6 +199,7 @@ fn sources() -> Vec<Source> {
         .map(|number| Source {
             name: format!("bench/{number}"),
             collector: "bench".into(),
+            host: None,
             device: None,
             quantity: Quantity::Energy {
                 domain: if number % 2 == 0 {

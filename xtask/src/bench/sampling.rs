@@ -241,6 +241,7 @@ fn fast_source() -> Source {
     Source {
         name: "fast".to_owned(),
         collector: "fast".into(),
+        host: None,
         device: None,
         quantity: Quantity::Energy {
             domain: Domain::CpuPackage,

@@ -314,6 +314,7 @@ mod tests {
         Source {
             name: name.to_owned(),
             collector: "nvml".into(),
+            host: None,
             device: device.map(str::to_owned),
             quantity,
             method,

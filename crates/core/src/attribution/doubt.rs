@@ -151,7 +151,11 @@ impl Doubt {
         let idle = idle.map_or(0.0, |idle| (idle.sigma.watts() * self.slack).powi(2));
         let others = self.others + self.company.square();
         let mixed = UNLIKENESS.powi(2) * (self.mixed.powi(2) + others);
-        edges + idle + mixed + self.blur(meter) * power * power
+        let bound = meter.clock_bound.as_secs_f64();
+        // A clock that is off by up to its bound moves both ends of the query alike; how much is won
+        // at the one and lost at the other hangs on the neighbours, which are strangers.
+        let clock = 2.0 * bound * bound / 3.0;
+        edges + idle + mixed + (self.blur(meter) + clock) * power * power
     }
 
     /// A power is a mean over some time, it is up to a period old when it is read, and it is held

@@ -28,6 +28,7 @@ fn meter(kind: Kind) -> Meter {
         period: Some(Duration::from_millis(100)),
         relative_sigma: None,
         longest_silence: Duration::from_secs(1),
+        clock_bound: Duration::ZERO,
     }
 }
 

@@ -44,6 +44,7 @@ fn meter(rollover: Rollover) -> Meter {
         period: None,
         relative_sigma: None,
         longest_silence: Duration::from_millis(500),
+        clock_bound: Duration::ZERO,
     }
 }
 
@@ -270,6 +271,7 @@ fn source(share: &Share) -> Source {
     Source {
         name: share.name.clone(),
         collector: share.collector.clone(),
+        host: None,
         device: None,
         quantity: Quantity::Energy {
             domain: share.domain,

@@ -240,6 +240,7 @@ mod tests {
         Source {
             name: "rapl/package-0".to_owned(),
             collector: "rapl".into(),
+            host: None,
             device: None,
             quantity,
             method: Method::Counter,

@@ -8,7 +8,7 @@ use ipw_core::attribution::Idle;
 use ipw_core::counter::STUCK;
 use ipw_core::energy::{Kind, Meter};
 use ipw_core::rollup::{Use, uses};
-use ipw_core::source::{Source, SourceIndex};
+use ipw_core::source::{Role, Source, SourceIndex};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Watts;
 use serde_json::Value;
@@ -192,7 +192,7 @@ fn counted(recorded: &[Recorded], seen: &[Seen], part: u32) -> Vec<Counted> {
     let own: Vec<(usize, &Recorded)> = recorded
         .iter()
         .enumerate()
-        .filter(|(_, source)| source.part == part)
+        .filter(|(_, source)| source.part == part && source.role == Role::Service)
         .collect();
     let about: Vec<&Source> = own.iter().map(|(_, source)| &source.about).collect();
     let end = own.iter().filter_map(|(index, _)| seen[*index].last).max();

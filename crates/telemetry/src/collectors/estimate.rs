@@ -135,6 +135,7 @@ fn source(relative_sigma: f64) -> Source {
     Source {
         name: "estimate/cpu".to_owned(),
         collector: ID.into(),
+        host: None,
         device: None,
         quantity: Quantity::Energy {
             domain: Domain::CpuPackage,

@@ -145,6 +145,7 @@ impl Probe {
         Source {
             name: name.to_owned(),
             collector: ID.into(),
+            host: None,
             device: None,
             quantity: Quantity::Gauge { gauge },
             method: Method::Direct,

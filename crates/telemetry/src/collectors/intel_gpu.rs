@@ -196,6 +196,7 @@ impl Board {
         Source {
             name,
             collector: ID.into(),
+            host: None,
             device: Some(id.to_owned()),
             quantity: Quantity::Energy {
                 domain,

@@ -183,6 +183,7 @@ pub(crate) fn power(name: String, domain: Domain, averaging: Duration) -> Source
     let collector = name.split('/').next().unwrap_or_default().to_owned();
     Source {
         collector: collector.into(),
+        host: None,
         device: None,
         quantity: Quantity::Power { domain, averaging },
         method: Method::Integrated,
@@ -199,6 +200,7 @@ pub(crate) fn gauge(device: &str, name: &str, gauge: Gauge) -> Source {
     Source {
         name: format!("{device}/{name}"),
         collector: collector.into(),
+        host: None,
         device: Some(device.to_owned()),
         quantity: Quantity::Gauge { gauge },
         method: Method::Direct,

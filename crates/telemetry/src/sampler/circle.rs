@@ -49,6 +49,8 @@ struct State {
     polling_since: Option<Timestamp>,
     threads: Vec<Thread>,
     is_over: bool,
+    /// Nobody is polled for the time being.
+    is_paused: bool,
 }
 
 /// A collector and when it is due.
@@ -124,6 +126,12 @@ impl Sampler {
         Duration::from_nanos(self.circle.lock().threads.iter().map(nanos).sum())
     }
 
+    /// Polls nobody until told otherwise.
+    pub(crate) fn pause(&self, is_paused: bool) {
+        self.circle.lock().is_paused = is_paused;
+        self.circle.bell.notify_all();
+    }
+
     /// Tells the threads to stop, and waits for them; not for a driver that does not return.
     pub(crate) fn stop(&self) {
         let mut state = self.circle.lock();
@@ -189,10 +197,14 @@ impl Circle {
             return None;
         }
         let left = until.since(self.clock.now());
-        let (state, _) = self
+        let (mut state, _) = self
             .bell
             .wait_timeout(state, left)
             .unwrap_or_else(PoisonError::into_inner);
+        while state.is_paused && !state.is_over {
+            let woken = self.bell.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
         (!state.is_over).then_some(state)
     }
 

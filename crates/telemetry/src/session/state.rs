@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipw_core::alignment::Aligned;
 use ipw_core::attribution::{FlightId, Flights, Idle};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::Use;
@@ -35,6 +36,10 @@ pub(super) struct State {
     pub(super) unsaved_idle: Option<Vec<Option<Idle>>>,
     pub(super) next_ticket: u64,
     pub(super) faults: Vec<String>,
+    /// How the clock of each source lies against ours.
+    pub(super) aligned: Vec<Option<Aligned>>,
+    /// Whether that is not on disk yet.
+    pub(super) unsaved_alignment: bool,
     pub(super) uses: Uses,
 }
 
@@ -50,11 +55,16 @@ pub(super) struct Evidence {
     pub(super) traces: Vec<Vec<Reading>>,
     pub(super) idle: Vec<Option<Idle>>,
     pub(super) uses: Arc<[Use]>,
+    /// By how much the clock of each source may be off.
+    pub(super) bounds: Vec<Duration>,
 }
 
 impl State {
     pub(super) fn new(series: Vec<Series>, uses: Uses) -> Self {
+        let aligned = vec![None; series.len()];
         Self {
+            aligned,
+            unsaved_alignment: false,
             series,
             unsaved: Vec::new(),
             saved: Timestamp::ZERO,
@@ -106,7 +116,26 @@ impl State {
         let idle = idle.collect();
         let traces = self.traces(window);
         let uses = self.uses(kept);
-        Evidence { traces, idle, uses }
+        let bounds = self.aligned.iter().zip(kept).map(|(aligned, kept)| {
+            let own = aligned.map_or(Duration::ZERO, |aligned| aligned.bound);
+            own.max(kept.meter.clock_bound)
+        });
+        let bounds = bounds.collect();
+        Evidence {
+            traces,
+            idle,
+            uses,
+            bounds,
+        }
+    }
+
+    /// Takes note of how a clock lies against ours; on disk it goes when its bound has widened.
+    pub(super) fn align(&mut self, first: usize, count: usize, aligned: Aligned) {
+        for known in self.aligned.iter_mut().skip(first).take(count) {
+            let bound = known.map(|known| known.bound);
+            self.unsaved_alignment |= bound.is_none_or(|bound| aligned.bound > bound);
+            *known = Some(aligned);
+        }
     }
 
     pub(super) fn idle_of(&self, place: usize) -> Option<Idle> {

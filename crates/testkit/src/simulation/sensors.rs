@@ -93,6 +93,7 @@ impl Sensor {
             period: Some(Duration::from_secs_f64(period)),
             relative_sigma: None,
             longest_silence: Duration::from_secs_f64(period.max(poll) * 10.0),
+            clock_bound: Duration::ZERO,
         }
     }
 

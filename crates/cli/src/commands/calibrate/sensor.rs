@@ -93,6 +93,7 @@ fn source(name: &str, domain: Domain, period: f64, rollover: Rollover) -> Source
     Source {
         name: name.to_owned(),
         collector: ID.into(),
+        host: None,
         device: None,
         quantity: Quantity::Energy { domain, rollover },
         method: Method::Counter,

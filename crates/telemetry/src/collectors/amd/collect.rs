@@ -259,6 +259,7 @@ fn source(board: &Board, name: &str, quantity: Quantity, method: Method) -> Sour
     Source {
         name: format!("{id}{name}"),
         collector: ID.into(),
+        host: None,
         device: Some(id),
         quantity,
         method,

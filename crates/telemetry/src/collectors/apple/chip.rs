@@ -180,6 +180,7 @@ fn power(part: Part, privilege: &'static str) -> Source {
     Source {
         name: format!("{ID}/{name}"),
         collector: ID.into(),
+        host: None,
         device: Some(CHIP.to_owned()),
         quantity: Quantity::Power {
             domain,

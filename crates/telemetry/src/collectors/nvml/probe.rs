@@ -205,6 +205,7 @@ impl Probe {
         Source {
             name: format!("{id}{}", self.suffix()),
             collector: ID.into(),
+            host: None,
             device: Some(id.to_owned()),
             quantity,
             method,

@@ -148,6 +148,7 @@ pub(super) fn source(
     Source {
         name,
         collector: ID.into(),
+        host: None,
         device: None,
         quantity: Quantity::Energy { domain, rollover },
         method: Method::Counter,

@@ -248,6 +248,7 @@ fn the_energy_is_right_across_a_wrap() {
         period: source.period,
         relative_sigma: source.relative_sigma,
         longest_silence: Duration::from_secs(1),
+        clock_bound: Duration::ZERO,
     };
     let window = Window::new(readings[0].at, readings[5].at).unwrap();
     let said = meter.energy(&readings, window);

@@ -1,0 +1,515 @@
+//! How another machine's clock lies against ours (docs/method.md §6.8).
+//!
+//! Whoever asks another machine for its time knows for sure that the answer was given between the
+//! question and its arrival: an interval, whatever the ways there and back took. Two clocks run
+//! apart by no more than [`MOST_DRIFT`], so an interval widens with its age, and what all of them
+//! have in common holds the truth. Its middle is the shift, half of its length the bound.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// How fast two clocks run apart at the most, as a ratio: each crystal is within 100 parts in a
+/// million.
+pub const MOST_DRIFT: f64 = 200e-6;
+
+/// Two stamps whose distance to their arrival differs by more are of a clock that was set.
+const STEP: f64 = 1e9;
+
+/// So many late stamps in a row are no burst on the way: the clock was set.
+const LATE: u32 = 20;
+
+/// One question for the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// When it was asked, on our clock.
+    pub asked: Timestamp,
+    /// When the question arrived, on their clock, in nanoseconds.
+    pub received: i64,
+    /// When the answer left, on their clock.
+    pub replied: i64,
+    /// When it arrived, on our clock.
+    pub answered: Timestamp,
+}
+
+/// How a clock was aligned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// By asking for the time.
+    Exchange,
+    /// By the quickest of all messages, as there is nobody to ask.
+    Arrival,
+    /// It is our own clock; how long a value took to come is what is unsure.
+    RoundTrip,
+}
+
+impl How {
+    /// As files spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Exchange => "exchange",
+            Self::Arrival => "arrival",
+            Self::RoundTrip => "round_trip",
+        }
+    }
+}
+
+/// How sure the instants of another machine are on our clock, and how they were found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Aligned {
+    /// By which way.
+    pub how: How,
+    /// What is added to their instants, in nanoseconds.
+    pub shift_nanos: i64,
+    /// By how much that may be off, at the most, since the run began.
+    #[serde(rename = "bound_seconds", with = "crate::seconds")]
+    pub bound: Duration,
+    /// How much faster than ours their clock runs, in parts per million; `None` when the time was
+    /// too short to tell.
+    pub drift_ppm: Option<f64>,
+    /// By how much that may be off.
+    pub drift_bound_ppm: Option<f64>,
+    /// How many times we looked.
+    pub looks: u64,
+    /// How often their clock was set, or another clock was there.
+    pub steps: u64,
+}
+
+/// What a look did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It agrees with what was known.
+    Kept,
+    /// It does not: their clock was set. Nothing connects what came before with what comes.
+    Stepped,
+    /// It cannot be true, and was ignored.
+    Nonsense,
+}
+
+/// The shifts that are possible, at some instant of ours, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    at: Timestamp,
+    low: f64,
+    high: f64,
+}
+
+impl Interval {
+    /// The same, as sure as it still is at `now`.
+    fn at(self, now: Timestamp) -> Self {
+        let age = now.since(self.at).max(self.at.since(now));
+        let wider = nanos(age) * MOST_DRIFT;
+        Self {
+            at: now,
+            low: self.low - wider,
+            high: self.high + wider,
+        }
+    }
+
+    fn middle(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+
+    fn half(self) -> f64 {
+        (self.high - self.low).max(0.0) / 2.0
+    }
+
+    fn meets(self, other: Self) -> Option<Self> {
+        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
+        (low <= high).then_some(Self {
+            at: self.at,
+            low,
+            high,
+        })
+    }
+}
+
+/// A clock that can be asked.
+///
+/// Shifts are kept against the first look, so that no digit is lost to how far apart two clocks
+/// began.
+#[derive(Debug, Clone, Default)]
+pub struct Alignment {
+    /// Whole nanoseconds that all shifts are counted from.
+    base: i64,
+    now: Option<Interval>,
+    first: Option<Interval>,
+    worst: Duration,
+    looks: u64,
+    steps: u64,
+}
+
+impl Alignment {
+    /// Takes an answer.
+    pub fn take(&mut self, exchange: &Exchange) -> Taken {
+        let Some((low, high)) = limits(exchange) else {
+            return Taken::Nonsense;
+        };
+        if self.now.is_none() && self.looks == 0 {
+            self.base = low;
+        }
+        self.looks += 1;
+        let seen = Interval {
+            at: exchange.answered,
+            low: since(low, self.base),
+            high: since(high, self.base),
+        };
+        match self.now {
+            None => self.now = Some(seen),
+            Some(before) => match seen.meets(before.at(seen.at)) {
+                Some(both) => self.now = Some(both),
+                None => {
+                    self.steps += 1;
+                    self.now = Some(seen);
+                    self.first = None;
+                    return Taken::Stepped;
+                }
+            },
+        }
+        Taken::Kept
+    }
+
+    /// Another clock is there now: nothing is known of it.
+    pub fn forget(&mut self) {
+        let known = self.now.take().is_some();
+        self.first = None;
+        self.steps += u64::from(known);
+        self.looks = 0;
+    }
+
+    /// The first looks are over: what the drift is counted from, and what the bound is until
+    /// somebody looks again, after `pause` at the latest.
+    pub fn settle(&mut self, now: Timestamp, pause: Duration) {
+        if let Some(known) = self.now {
+            self.first.get_or_insert(known.at(now));
+            self.note(known.at(now.after(pause)));
+        }
+    }
+
+    fn note(&mut self, known: Interval) {
+        let half = Duration::from_nanos(whole(known.half().ceil()));
+        self.worst = self.worst.max(half);
+    }
+
+    /// An instant of theirs on our clock, as far as is known at `now`; `None` before the first
+    /// look, and for one from before our reference.
+    pub fn ours(&mut self, theirs: i64, now: Timestamp) -> Option<Timestamp> {
+        let known = self.now?.at(now);
+        self.note(known);
+        place(theirs, self.base, known.middle())
+    }
+
+    /// What is known at `now`; `None` before the first look.
+    pub fn aligned(&self, now: Timestamp) -> Option<Aligned> {
+        let known = self.now?.at(now);
+        let drift = self.first.and_then(|first| drift(first, known));
+        Some(Aligned {
+            how: How::Exchange,
+            shift_nanos: shifted(self.base, known.middle()),
+            bound: self.worst.max(Duration::from_nanos(whole(known.half()))),
+            drift_ppm: drift.map(|(drift, _)| drift),
+            drift_bound_ppm: drift.map(|(_, bound)| bound),
+            looks: self.looks,
+            steps: self.steps,
+        })
+    }
+}
+
+/// A clock that cannot be asked: its stamps arrive late, the quickest the least.
+#[derive(Debug, Clone, Default)]
+pub struct Arrivals {
+    base: i64,
+    /// Arrival − stamp of the quickest, and when it came.
+    quickest: Option<(Timestamp, f64)>,
+    /// How long the quickest question that says nothing of time took, there and back.
+    round_trip: Option<Duration>,
+    late: u32,
+    looks: u64,
+    steps: u64,
+}
+
+impl Arrivals {
+    /// A question that says nothing of time took so long, there and back.
+    pub fn round_trip(&mut self, took: Duration) {
+        self.round_trip = Some(self.round_trip.map_or(took, |before| before.min(took)));
+    }
+
+    /// Takes a stamp that arrived at `now`.
+    pub fn take(&mut self, stamp: i64, now: Timestamp) -> Taken {
+        let Some(late) = i64::try_from(now.nanos())
+            .ok()
+            .and_then(|now| now.checked_sub(stamp))
+        else {
+            return Taken::Nonsense;
+        };
+        if self.looks == 0 {
+            self.base = late;
+        }
+        self.looks += 1;
+        let late = since(late, self.base);
+        let Some(known) = self.known(now) else {
+            self.quickest = Some((now, late));
+            return Taken::Kept;
+        };
+        self.late = if late > known + STEP {
+            self.late + 1
+        } else {
+            0
+        };
+        if late < known - STEP || self.late > LATE {
+            self.steps += 1;
+            self.late = 0;
+            self.quickest = Some((now, late));
+            return Taken::Stepped;
+        }
+        if late <= known {
+            self.quickest = Some((now, late));
+        }
+        Taken::Kept
+    }
+
+    /// The shift at `now`: a quick message of long ago may have been quick for a clock that has run
+    /// apart since.
+    fn known(&self, now: Timestamp) -> Option<f64> {
+        let (at, late) = self.quickest?;
+        Some(late + nanos(now.since(at)) * MOST_DRIFT)
+    }
+
+    /// An instant of theirs on our clock.
+    pub fn ours(&self, theirs: i64, now: Timestamp) -> Option<Timestamp> {
+        place(theirs, self.base, self.known(now)?)
+    }
+
+    /// What is known at `now`; `None` before anything arrived and anything was asked.
+    pub fn aligned(&self, now: Timestamp) -> Option<Aligned> {
+        Some(Aligned {
+            how: How::Arrival,
+            shift_nanos: shifted(self.base, self.known(now)?),
+            bound: self.round_trip?,
+            drift_ppm: None,
+            drift_bound_ppm: None,
+            looks: self.looks,
+            steps: self.steps,
+        })
+    }
+}
+
+/// The shifts that an answer leaves possible.
+fn limits(exchange: &Exchange) -> Option<(i64, i64)> {
+    let ours = |at: Timestamp| i64::try_from(at.nanos()).ok();
+    let low = ours(exchange.asked)?.checked_sub(exchange.received)?;
+    let high = ours(exchange.answered)?.checked_sub(exchange.replied)?;
+    (low <= high && exchange.replied >= exchange.received).then_some((low, high))
+}
+
+/// How much faster their clock runs, and by how much that may be off, in parts per million.
+fn drift(first: Interval, last: Interval) -> Option<(f64, f64)> {
+    let apart = nanos(last.at.since(first.at));
+    if apart < 1e9 {
+        return None;
+    }
+    // What is added falls while their clock runs ahead.
+    let drift = (first.middle() - last.middle()) / apart;
+    let bound = (first.half() + last.half()) / apart;
+    Some((drift * 1e6, bound * 1e6))
+}
+
+fn place(theirs: i64, base: i64, shift: f64) -> Option<Timestamp> {
+    let ours = theirs.checked_add(shifted(base, shift))?;
+    u64::try_from(ours).ok().map(Timestamp::from_nanos)
+}
+
+fn shifted(base: i64, shift: f64) -> i64 {
+    base.saturating_add(rounded(shift))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, and shifts against the base are far below 2^63 ns"
+)]
+fn rounded(nanos: f64) -> i64 {
+    nanos.round() as i64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates at zero and at the largest"
+)]
+fn whole(nanos: f64) -> u64 {
+    nanos as u64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "2^53 ns are more than a hundred days, and a nanosecond of them is no matter"
+)]
+fn since(nanos: i64, base: i64) -> f64 {
+    nanos.saturating_sub(base) as f64
+}
+
+fn nanos(length: Duration) -> f64 {
+    length.as_secs_f64() * 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(nanos: u64) -> Timestamp {
+        Timestamp::from_nanos(nanos)
+    }
+
+    /// Their clock, `apart` ahead of ours at our reference, and faster by `drift`.
+    #[derive(Debug, Clone, Copy)]
+    struct Theirs {
+        apart: i64,
+        drift: f64,
+    }
+
+    impl Theirs {
+        fn reads(self, ours: u64) -> i64 {
+            let ours = i64::try_from(ours).unwrap();
+            ours + self.apart + rounded(since(ours, 0) * self.drift)
+        }
+
+        fn answers(self, asked: u64, there: u64, back: u64) -> Exchange {
+            Exchange {
+                asked: at(asked),
+                received: self.reads(asked + there),
+                replied: self.reads(asked + there + 1_000),
+                answered: at(asked + there + 1_000 + back),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_truth_is_within_the_bound_whatever_the_ways_take(
+            apart in -4_000_000_000_000_000_000_i64..4_000_000_000_000_000_000,
+            drift in -1.9e-4..1.9e-4_f64,
+            ways in prop::collection::vec((0_u64..50_000_000, 0_u64..50_000_000), 1..60),
+        ) {
+            let theirs = Theirs { apart, drift };
+            let mut alignment = Alignment::default();
+            let mut now = 1_000_000_000;
+            for (there, back) in ways {
+                let answer = theirs.answers(now, there, back);
+                prop_assert_eq!(alignment.take(&answer), Taken::Kept);
+                now = answer.answered.nanos() + 900_000_000;
+                let ours = alignment.ours(theirs.reads(now), at(now)).unwrap();
+                let off = ours.since(at(now)).max(at(now).since(ours));
+                let aligned = alignment.aligned(at(now)).unwrap();
+                prop_assert!(
+                    off <= aligned.bound + Duration::from_nanos(2_000),
+                    "{off:?} {aligned:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_quickest_answers_make_the_bound_narrow_and_the_drift_is_found() {
+        let theirs = Theirs {
+            apart: -77_000_000_000,
+            drift: 50e-6,
+        };
+        let mut alignment = Alignment::default();
+        for (asked, way) in [(1_000, 900_000), (5_000_000, 60_000), (9_000_000, 700_000)] {
+            alignment.take(&theirs.answers(asked, way, way));
+        }
+        alignment.settle(at(11_000_000), Duration::from_secs(1));
+        let bound = alignment.aligned(at(11_000_000)).unwrap().bound;
+        assert!(bound < Duration::from_micros(300), "{bound:?}");
+        for second in 1..600_u64 {
+            alignment.take(&theirs.answers(second * 1_000_000_000, 60_000, 60_000));
+        }
+        let known = alignment.aligned(at(600_000_000_000)).unwrap();
+        let (drift, sure) = (known.drift_ppm.unwrap(), known.drift_bound_ppm.unwrap());
+        assert!((drift - 50.0).abs() <= sure, "{known:?}");
+        assert!(
+            sure < 2.0 && known.bound < Duration::from_micros(400),
+            "{known:?}"
+        );
+        assert_eq!((known.looks, known.steps), (602, 0));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_found_and_what_cannot_be_is_ignored() {
+        let mut alignment = Alignment::default();
+        let before = Theirs {
+            apart: 0,
+            drift: 0.0,
+        };
+        let after = Theirs {
+            apart: 5_000_000,
+            drift: 0.0,
+        };
+        assert!(alignment.aligned(at(0)).is_none());
+        assert_eq!(
+            alignment.take(&before.answers(1_000, 10_000, 10_000)),
+            Taken::Kept
+        );
+        let stepped = after.answers(1_000_000, 10_000, 10_000);
+        assert_eq!(alignment.take(&stepped), Taken::Stepped);
+        let backwards = Exchange {
+            received: 10,
+            replied: 5,
+            ..stepped
+        };
+        assert_eq!(alignment.take(&backwards), Taken::Nonsense);
+        let extreme = Exchange {
+            received: i64::MIN,
+            replied: i64::MAX,
+            ..stepped
+        };
+        assert_eq!(alignment.take(&extreme), Taken::Nonsense);
+        assert_eq!(alignment.aligned(at(2_000_000)).unwrap().steps, 1);
+    }
+
+    #[test]
+    fn without_anybody_to_ask_the_quickest_message_dates_all() {
+        let theirs = Theirs {
+            apart: 1_700_000_000_000_000_000,
+            drift: 20e-6,
+        };
+        let mut arrivals = Arrivals::default();
+        arrivals.round_trip(Duration::from_micros(900));
+        arrivals.round_trip(Duration::from_micros(400));
+        for tick in 1..400_u64 {
+            let sent = tick * 50_000_000;
+            let way = if tick.is_multiple_of(7) {
+                150_000
+            } else {
+                9_000_000
+            };
+            let now = sent + way;
+            assert_eq!(arrivals.take(theirs.reads(sent), at(now)), Taken::Kept);
+            let ours = arrivals.ours(theirs.reads(sent), at(now)).unwrap();
+            if tick > 7 {
+                let off = ours.since(at(sent)).max(at(sent).since(ours));
+                assert!(
+                    off <= arrivals.aligned(at(now)).unwrap().bound,
+                    "{tick}: {off:?}"
+                );
+            }
+        }
+        let known = arrivals.aligned(at(21_000_000_000)).unwrap();
+        assert_eq!((known.how, known.steps), (How::Arrival, 0));
+        // Set back by an hour: late for ever.
+        let set = Theirs {
+            apart: theirs.apart - 3_600_000_000_000,
+            ..theirs
+        };
+        let steps = (0..100_u64).filter(|tick| {
+            let sent = 30_000_000_000 + tick * 50_000_000;
+            arrivals.take(set.reads(sent), at(sent + 200_000)) == Taken::Stepped
+        });
+        assert_eq!(steps.count(), 1);
+    }
+}

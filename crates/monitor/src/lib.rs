@@ -1,0 +1,3 @@
+//! Telemetry across machines: the monitor that serves readings over gRPC, and what reads it.
+
+pub mod pb;

@@ -11,6 +11,8 @@ const WARMING: f64 = 15.0;
 const DISAGREEMENT: f64 = 0.1;
 /// Share of the machine's CPU time that others may use.
 const OTHERS: f64 = 0.1;
+/// Share of a usual query by which another machine's clock may be off before it is worth a word.
+const WIDE_CLOCK: f64 = 0.05;
 /// Watts by which a limit may seem to change.
 const LIMIT: f64 = 0.5;
 
@@ -57,6 +59,10 @@ pub enum Doubt {
     OtherLoad,
     /// A counter and its own power that say different things.
     CounterAgainstPower,
+    /// Another machine's clock, which is not known well enough for queries so short.
+    WideClock,
+    /// Another machine's clock that was set.
+    ClockSet,
     /// Too few queries for a percentile that people ask for.
     FewSamples,
 }
@@ -80,6 +86,8 @@ pub struct Facts {
     pub p99_needs: Option<u64>,
     /// How many queries were answered.
     pub answered: u64,
+    /// How long a usual query took.
+    pub median_query_seconds: Option<f64>,
     /// The sources.
     pub telemetry: Telemetry,
 }
@@ -118,12 +126,20 @@ pub struct Told {
     values: Option<Values>,
     idle: Option<Idle>,
     self_test: Option<SelfTests>,
+    clock: Option<Clock>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+struct Clock {
+    bound_seconds: f64,
+    steps: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct About {
     name: String,
+    host: Option<String>,
     quantity: Quantity,
 }
 
@@ -211,6 +227,7 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
     for told in &facts.telemetry.sources {
         notes.extend(told.notes());
     }
+    notes.extend(clocks(facts));
     notes.extend(facts.telemetry.cpu.and_then(others));
     for fault in &facts.telemetry.faults {
         notes.push(run(
@@ -228,6 +245,49 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
             ),
             &format!("it takes {needs} (`--repeat`, or a larger dataset)"),
         ));
+    }
+    notes
+}
+
+/// What is to be said of the clocks of other machines, once for each machine.
+fn clocks(facts: &Facts) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    for told in &facts.telemetry.sources {
+        let is_energy = matches!(&*told.about.quantity.kind, "energy" | "power");
+        let Some(clock) = told.clock.filter(|_| is_energy) else {
+            continue;
+        };
+        let host = told.about.host.as_ref().unwrap_or(&told.about.name);
+        let mut say = |id: Doubt, finding: String, advice: &str| {
+            let is_new = |note: &Note| note.id != id || note.source.as_ref() != Some(host);
+            if notes.iter().all(is_new) {
+                notes.push(Note {
+                    id,
+                    source: Some(host.clone()),
+                    finding,
+                    advice: advice.to_owned(),
+                });
+            }
+        };
+        let usual = facts.median_query_seconds;
+        if let Some(usual) = usual.filter(|usual| clock.bound_seconds > WIDE_CLOCK * usual) {
+            say(
+                Doubt::WideClock,
+                format!(
+                    "the clock of `{host}` is known to within {:.1} ms, and a usual query takes {:.0} ms",
+                    clock.bound_seconds * 1e3,
+                    usual * 1e3
+                ),
+                "joules of single queries are as uncertain as that, totals are not; measure from nearer by, or ask for longer replies",
+            );
+        }
+        if clock.steps > 0 {
+            say(
+                Doubt::ClockSet,
+                format!("the clock of `{host}` was set {} times", clock.steps),
+                "readings around those moments may be dated wrongly",
+            );
+        }
     }
     notes
 }
@@ -442,6 +502,28 @@ mod tests {
         let busy = json!({"cpu": {"service_seconds": 5.0, "machine_seconds": 10.0}});
         assert_eq!(of(busy), [Doubt::OtherLoad]);
         assert_eq!(of(json!({"faults": ["rapl: gone"]})), [Doubt::Fault]);
+    }
+
+    #[test]
+    fn a_clock_elsewhere_is_a_matter_of_how_long_queries_are() {
+        let source = |name: &str, steps: u64| {
+            json!({
+                "about": {"name": name, "host": "gpu1", "quantity": {"kind": "energy"}},
+                "joules": 5.0, "clock": {"bound_seconds": 0.004, "steps": steps},
+            })
+        };
+        let telemetry = json!({"sources": [source("gpu1/nvml/0", 1), source("gpu1/nvml/1", 1)]});
+        let said = |median: Option<f64>| -> Vec<Doubt> {
+            let facts = Facts {
+                median_query_seconds: median,
+                telemetry: serde_json::from_value(telemetry.clone()).unwrap(),
+                ..Facts::default()
+            };
+            notes(&facts).iter().map(|note| note.id).collect()
+        };
+        assert_eq!(said(Some(0.05)), [Doubt::WideClock, Doubt::ClockSet]);
+        assert_eq!(said(Some(1.0)), [Doubt::ClockSet]);
+        assert_eq!(said(None), [Doubt::ClockSet]);
     }
 
     #[test]

@@ -443,6 +443,17 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(default)]
     pub(crate) gpu: Vec<String>,
+    /// Where readings come from, several divided by commas: local, grpc://HOST:PORT, unix:PATH,
+    /// http://…, replay:RUN, none; options behind each, such as role=client [default: local, or
+    /// what `IPW_ENERGY_MONITOR_TARGET` names]
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        env = "IPW_TELEMETRY",
+        help_heading = "Energy"
+    )]
+    #[serde(default)]
+    pub(crate) telemetry: Vec<String>,
     /// Where the service runs, and so whether local joules are its own [default: auto]
     #[arg(
         long,

@@ -18,12 +18,13 @@ use ipw_runner::plan::{ServiceHost, Telemetry};
 use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
 use ipw_store::{Overview, Run};
 use ipw_telemetry::collectors::host::system_info;
-use ipw_telemetry::{Absent, Detected, Gpus, Options, Role, SelfTest, Session, Setup, detect};
+use ipw_telemetry::{Absent, Gpus, Options, Role, SelfTest, Session, Setup};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Exit};
 use crate::marginal;
+use crate::telemetry::{Attached, attach};
 
 /// How long a source that exists may be silent before the run goes on without waiting.
 const PRIMING: Duration = Duration::from_secs(2);
@@ -38,6 +39,8 @@ pub(crate) struct Hardware {
     pub(crate) label: String,
     absent: Vec<Absent>,
     estimate: Option<String>,
+    /// What is to be said of other machines.
+    elsewhere: Vec<String>,
     begun: Begun,
 }
 
@@ -104,22 +107,24 @@ impl Hardware {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, CliError> {
         let options = options(plan.estimate, plan.cpu_tdp_watts, &plan.gpus);
-        let system = system_info(&options);
-        let detected = detect(&options);
         let role = if client.in_process() {
             Role::Service
         } else {
             role(plan.service_host, client.base_url())
         };
+        let attached = attach(&plan.sources, &options, role, clock)?;
         if plan.require_energy {
-            require(&detected, role)?;
+            require(&attached)?;
         }
-        let Detected {
+        let Attached {
             collectors,
             absent,
             estimate,
             reason,
-        } = detected;
+            role,
+            is_here,
+            notes,
+        } = attached;
         let setup = Setup {
             collectors,
             interval: plan.sample_interval.max(SHORTEST_INTERVAL),
@@ -133,6 +138,10 @@ impl Hardware {
         };
         let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
         session.prime(PRIMING);
+        let system = match session.system() {
+            Some(system) if !is_here => system.clone(),
+            _ => system_info(&options),
+        };
         let label = label(
             &device_names(session.devices()),
             system.cpu_brand.as_deref(),
@@ -143,6 +152,7 @@ impl Hardware {
             label,
             absent,
             estimate,
+            elsewhere: notes,
             begun,
         })
     }
@@ -161,10 +171,10 @@ impl Hardware {
 
     /// What a person should know before trusting the joules.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes = self.elsewhere.clone();
         if self.session.role() == Role::Client {
             notes.push(
-                "the service runs on another machine: its energy is not measured (`--service-host local` if it runs here)"
+                "the service runs on another machine: its energy is not measured (`ipw monitor` there and `--telemetry grpc://HOST:PORT` here; `--service-host local` if it runs here)"
                     .to_owned(),
             );
         } else if let Some(estimate) = &self.estimate {
@@ -220,8 +230,7 @@ impl Hardware {
     /// What one more token and second cost; `None` where nothing measures, or nobody's joules are
     /// known.
     pub(crate) fn marginal(&self, overview: &Overview, run: &Run) -> Option<Value> {
-        let is_measured = self.session.sources().any(Source::is_measured_energy);
-        if !is_measured || overview.energy.rows == 0 {
+        if !self.session.is_measured() || overview.energy.rows == 0 {
             return None;
         }
         // Readings that cannot be read again are told of elsewhere.
@@ -232,21 +241,22 @@ impl Hardware {
     /// `warm` is what the self-tests said after the warm-up.
     pub(crate) fn summary(&self, elapsed: Duration, warm: &[SelfTest], idled: &Idled) -> Value {
         let balances = self.session.balance();
+        let aligned = self.session.aligned();
+        let roles = self.session.meters().map(|source| source.role);
         let sources: Vec<_> = self
             .session
             .accounts()
             .into_iter()
             .zip(self.session.self_tests())
+            .zip(roles)
             .enumerate()
-            .map(|(place, ((source, account), tested))| {
+            .map(|(place, (((source, account), tested), role))| {
                 let energy = source.domain().map(|_| account.energy.joules());
                 json!({
                     "about": source,
                     "unit": source.unit(),
-                    "role": match self.session.role() {
-                        Role::Service => "service",
-                        Role::Client => "client",
-                    },
+                    "role": role,
+                    "clock": aligned.get(place),
                     "readings": account.readings,
                     "joules": energy.filter(|_| !account.covered.is_zero()),
                     "covered_seconds": source.domain().map(|_| account.covered.as_secs_f64()),
@@ -319,36 +329,38 @@ fn share(own: Duration, elapsed: Duration) -> Option<f64> {
     (!elapsed.is_zero()).then(|| own.as_secs_f64() / elapsed.as_secs_f64())
 }
 
-fn require(detected: &Detected, role: Role) -> Result<(), CliError> {
+fn require(attached: &Attached) -> Result<(), CliError> {
     let refuse = |why: String, help: String| {
         let error = anyhow::anyhow!(why).context("energy was required and is not available");
         Err(CliError::new(Exit::NoEnergy, error).help(help))
     };
-    if role == Role::Client {
+    if attached.billed().any(Source::is_measured_energy) {
+        return Ok(());
+    }
+    if attached.billed().next().is_none() && attached.role == Role::Client {
         return refuse(
             format!(
                 "the service runs on another machine ({})",
                 Reason::RemoteService.label()
             ),
-            "`--service-host local` if it runs here after all".to_owned(),
+            "`ipw monitor` on that machine and `--telemetry grpc://HOST:PORT` here; `--service-host local` if it runs here after all"
+                .to_owned(),
         );
     }
-    if detected.has_measured_energy() {
-        return Ok(());
-    }
     let is_here = |absent: &&Absent| absent.is_here || absent.fix.is_some();
-    let mut why: Vec<_> = detected
+    let mut why: Vec<_> = attached
         .absent
         .iter()
         .filter(is_here)
         .map(|absent| format!("{}: {}", absent.collector, absent.reason))
+        .chain(attached.notes.iter().cloned())
         .collect();
     if why.is_empty() {
         why.push("no sign of a counter, a board or a battery that could".to_owned());
     }
-    let fix = detected.absent.iter().find_map(|absent| absent.fix.clone());
+    let fix = attached.absent.iter().find_map(|absent| absent.fix.clone());
     refuse(
-        format!("nothing here measures it ({})", why.join("; ")),
+        format!("nothing measures it ({})", why.join("; ")),
         fix.unwrap_or_else(|| "`ipw doctor` says what would".to_owned()),
     )
 }

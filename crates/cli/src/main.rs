@@ -24,6 +24,7 @@ mod settings;
 mod signals;
 mod summary;
 mod swept;
+mod telemetry;
 mod written;
 
 use std::process::ExitCode;

@@ -18,6 +18,7 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec
             .pointer("/latency/total_seconds/sent/p99/needs")
             .and_then(Value::as_u64),
         answered: overview.rows - overview.unanswered(),
+        median_query_seconds: overview.total_query_seconds.as_ref().map(|total| total.p50),
         // What is no telemetry says nothing.
         telemetry: Deserialize::deserialize(telemetry).unwrap_or_default(),
     })

@@ -13,14 +13,14 @@ use ipw_clients::{ClientSpec, KeySource};
 use ipw_core::params::Params;
 use ipw_core::secret::looks_secret;
 use ipw_datasets::DatasetSpec;
-use ipw_runner::plan::{Generation, Load, Output, ServiceHost, Telemetry};
+use ipw_runner::plan::{Generation, Load, Output, ServiceHost, SourceSpec, Telemetry};
 use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::args::{HostChoice, KeyValue, Pause, ProfileArgs, ScoreArgs, Span, json_or_text};
 use crate::error::{CliError, Exit};
-use crate::{clients, grading, prices};
+use crate::{clients, grading, prices, telemetry};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,6 +31,8 @@ const WARMUP: u32 = 3;
 /// Queries of a run that nobody said anything about.
 const FIRST_RUN: NonZeroU64 = NonZeroU64::new(160).expect("not zero");
 const FLUSH_EVERY: usize = 100;
+/// Where the original's readers look for a monitor.
+const MONITOR_TARGET: &str = "IPW_ENERGY_MONITOR_TARGET";
 
 /// `ipw.toml`.
 #[derive(Debug, Default, Deserialize)]
@@ -108,7 +110,7 @@ pub(crate) fn resolve(
             max_failed: args.max_failed.unwrap_or(Failures::default().max_failed),
             max_error_rate: args.max_error_rate,
         },
-        telemetry: telemetry(args)?,
+        telemetry: energy(args)?,
         client,
         output: Output {
             directory,
@@ -229,6 +231,9 @@ impl ProfileArgs {
         if self.gpu.is_empty() {
             self.gpu = weaker.gpu;
         }
+        if self.telemetry.is_empty() {
+            self.telemetry = weaker.telemetry;
+        }
         self.insecure_key |= weaker.insecure_key;
         self.unique_prefix |= weaker.unique_prefix;
         self.require_energy |= weaker.require_energy;
@@ -242,7 +247,7 @@ impl ProfileArgs {
     }
 }
 
-fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
+fn energy(args: &ProfileArgs) -> Result<Telemetry, CliError> {
     if args
         .cpu_tdp
         .is_some_and(|watts| !watts.is_finite() || watts <= 0.0)
@@ -265,7 +270,21 @@ fn telemetry(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         gpus: args.gpu.clone(),
         idle: args.idle.map_or(IDLE, |Pause(idle)| idle),
         service_host,
+        sources: sources(args)?,
     })
+}
+
+/// Where readings come from: as the user says, else the monitor that the original's readers would
+/// take.
+fn sources(args: &ProfileArgs) -> Result<Vec<SourceSpec>, CliError> {
+    if !args.telemetry.is_empty() {
+        return telemetry::parse(&args.telemetry);
+    }
+    let target = std::env::var(MONITOR_TARGET).unwrap_or_default();
+    match target.trim() {
+        "" => Ok(Vec::new()),
+        target => telemetry::monitor(target),
+    }
 }
 
 /// The limits as they were written, if they can be read.
@@ -439,11 +458,17 @@ fn params(flag: &str, pairs: &[KeyValue]) -> Result<Params, CliError> {
 }
 
 fn refuse_secrets(flag: &str, pairs: &[KeyValue]) -> Result<(), CliError> {
-    match pairs.iter().find(|pair| looks_secret(&pair.key, &pair.value)) {
-        Some(pair) => Err(CliError::usage(format!("`{flag} {}=…` looks like a secret", pair.key))
-            .help("flags are visible to everybody on the machine and are stored with the run: use `--api-key-env NAME` or `--api-key-file PATH`")),
-        None => Ok(()),
+    let mut pairs = pairs.iter();
+    pairs.try_for_each(|pair| refuse_secret(flag, &pair.key, &pair.value))
+}
+
+/// A secret is never a flag.
+pub(crate) fn refuse_secret(flag: &str, key: &str, value: &str) -> Result<(), CliError> {
+    if !looks_secret(key, value) {
+        return Ok(());
     }
+    Err(CliError::usage(format!("`{flag} {key}=…` looks like a secret"))
+        .help("flags are visible to everybody on the machine and are stored with the run: use `--api-key-env NAME` or `--api-key-file PATH`, and `token-file=PATH` for `--telemetry`"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How another machine's clock lies against ours (docs/method.md §6.8).
+//! How another machine's clock lies against ours (docs/method.md §6.11).
 //!
 //! Whoever asks another machine for its time knows for sure that the answer was given between the
 //! question and its arrival: an interval, whatever the ways there and back took. Two clocks run
@@ -157,19 +157,16 @@ impl Alignment {
             low: since(low, self.base),
             high: since(high, self.base),
         };
-        match self.now {
-            None => self.now = Some(seen),
-            Some(before) => match seen.meets(before.at(seen.at)) {
-                Some(both) => self.now = Some(both),
-                None => {
-                    self.steps += 1;
-                    self.now = Some(seen);
-                    self.first = None;
-                    return Taken::Stepped;
-                }
-            },
+        let both = self
+            .now
+            .map_or(Some(seen), |before| seen.meets(before.at(seen.at)));
+        self.now = Some(both.unwrap_or(seen));
+        if both.is_some() {
+            return Taken::Kept;
         }
-        Taken::Kept
+        self.steps += 1;
+        self.first = None;
+        Taken::Stepped
     }
 
     /// Another clock is there now: nothing is known of it.

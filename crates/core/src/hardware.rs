@@ -8,7 +8,7 @@
 mod cpu;
 mod gpu;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The label of a machine that says nothing about itself.
 pub const UNKNOWN: &str = "UNKNOWN_HW";
@@ -34,7 +34,8 @@ pub struct SystemInfo {
 }
 
 /// A device that does the work: a board, or the GPU of a chip. `None` is not known.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Device {
     /// What sources call it: `nvml/0`.
     pub id: String,

@@ -83,6 +83,11 @@ fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
 }
 
 impl Params {
+    /// Whether none was given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a parameter of that name was given.
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)

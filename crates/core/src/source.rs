@@ -65,6 +65,18 @@ impl Role {
     }
 }
 
+impl std::str::FromStr for Role {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "service" => Ok(Self::Service),
+            "client" => Ok(Self::Client),
+            _ => Err(()),
+        }
+    }
+}
+
 /// What a source reports.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

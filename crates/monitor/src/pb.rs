@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::all,
+    clippy::allow_attributes_without_reason,
     clippy::pedantic,
     missing_docs,
     unreachable_pub,

@@ -7,8 +7,7 @@ use std::time::Duration;
 use ipw_core::attribution::Idle;
 use ipw_core::event::Event;
 use ipw_core::reading::Window;
-use ipw_core::source::Source;
-use ipw_telemetry::{Role, Session};
+use ipw_telemetry::Session;
 
 use crate::dispatch::Dispatch;
 use crate::{Interrupt, Notices};
@@ -56,8 +55,7 @@ pub(crate) async fn after(
 /// `None` where nothing measures, nobody wants to know, or somebody is in a hurry.
 async fn look(dispatch: &Dispatch<'_>, session: &Session, notices: &Notices) -> Option<Drawn> {
     let length = dispatch.plan.telemetry.idle;
-    let is_measured = session.sources().any(Source::is_measured_energy);
-    if length.is_zero() || !is_measured || session.role() == Role::Client {
+    if length.is_zero() || !session.is_measured() {
         return None;
     }
     let mut interrupt = dispatch.interrupt.clone();

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipw_clients::ClientSpec;
+use ipw_core::params::Params;
 use ipw_core::price::Price;
 use ipw_core::seconds;
 use ipw_datasets::DatasetSpec;
@@ -140,6 +141,20 @@ pub struct Telemetry {
     pub idle: Duration,
     /// Where the service runs.
     pub service_host: ServiceHost,
+    /// Where readings come from; empty for this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceSpec>,
+}
+
+/// A place that readings come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceSpec {
+    /// `local`, `none`, or an address.
+    pub place: String,
+    /// What was said about it.
+    #[serde(default, skip_serializing_if = "Params::is_empty")]
+    pub params: Params,
 }
 
 /// Where the service runs, as far as energy is concerned.

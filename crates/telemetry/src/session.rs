@@ -79,6 +79,8 @@ pub struct Session {
     /// The service's machine, where it is another than this.
     system: Option<SystemInfo>,
     samplers: Mutex<Vec<Sampler>>,
+    /// Whose machine this is, if nothing is looked at.
+    role: Role,
     /// Why there is no energy, where that is known from the start.
     absent: Option<Reason>,
     longest_wait: Duration,
@@ -155,7 +157,7 @@ impl Session {
                 )
             })
             .collect();
-        let Setup { absent, .. } = setup;
+        let Setup { role, absent, .. } = setup;
         let samplers = Mutex::default();
         (
             Self {
@@ -165,6 +167,7 @@ impl Session {
                 devices,
                 system,
                 samplers,
+                role,
                 absent,
                 longest_wait,
             },
@@ -199,11 +202,20 @@ impl Session {
     /// Whose machines are looked at: the service's if any of them is.
     pub fn role(&self) -> Role {
         let is_service = |kept: &Kept| kept.role == Role::Service;
-        if self.kept.iter().any(is_service) {
+        if self.kept.is_empty() {
+            self.role
+        } else if self.kept.iter().any(is_service) {
             Role::Service
         } else {
             Role::Client
         }
+    }
+
+    /// Whether anything measures the energy of the service.
+    pub fn is_measured(&self) -> bool {
+        let is_measured =
+            |kept: &Kept| kept.role == Role::Service && kept.about.is_measured_energy();
+        self.kept.iter().any(is_measured)
     }
 
     /// Waits until every energy source has spoken, at most `limit`; at once when there is none.

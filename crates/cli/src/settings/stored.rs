@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use ipw_runner::{Plan, Stop};
 use toml::Value;
 
-use super::{client, generation, params, telemetry, to_toml};
+use super::{client, energy, generation, params, to_toml};
 use crate::args::{ProfileArgs, Span};
 use crate::error::CliError;
 use crate::{grading, prices};
@@ -99,7 +99,7 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     let failures = &mut plan.failures;
     failures.max_failed = args.max_failed.unwrap_or(failures.max_failed);
     failures.max_error_rate = args.max_error_rate.or(failures.max_error_rate);
-    let given = telemetry(args)?;
+    let given = energy(args)?;
     let own = &mut plan.telemetry;
     if args.sample_interval.is_some() {
         own.sample_interval = given.sample_interval;
@@ -109,6 +109,9 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     own.cpu_tdp_watts = args.cpu_tdp.or(own.cpu_tdp_watts);
     if !args.gpu.is_empty() {
         own.gpus = given.gpus;
+    }
+    if !args.telemetry.is_empty() {
+        own.sources = given.sources;
     }
     if args.idle.is_some() {
         own.idle = given.idle;

@@ -218,6 +218,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
             cpu_tdp_watts: None,
             gpus: Vec::new(),
             idle: Duration::ZERO,
+            sources: Vec::new(),
             service_host: ServiceHost::Local,
         },
         output: Output {

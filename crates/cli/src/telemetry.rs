@@ -1,0 +1,330 @@
+//! Where readings come from: this machine, monitors on others, values over HTTP, a recorded run.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use ipw_core::energy::Reason;
+use ipw_core::params::Params;
+use ipw_core::source::{Role, Source};
+use ipw_core::time::Clock;
+use ipw_monitor::remote::{self, Address, RemoteError, RemoteSpec};
+use ipw_runner::plan::SourceSpec;
+use ipw_telemetry::collectors::replay::Replay;
+use ipw_telemetry::{Absent, Collector, Detected, Options, detect};
+
+use crate::error::{CliError, Exit};
+use crate::settings;
+
+/// This machine.
+const LOCAL: &str = "local";
+/// Nothing at all.
+const NONE: &str = "none";
+/// The readings of a run, once more.
+const REPLAY: &str = "replay:";
+
+/// What is polled, and what is known of it.
+pub(crate) struct Attached {
+    pub(crate) collectors: Vec<Box<dyn Collector>>,
+    /// Collectors that are not on this machine.
+    pub(crate) absent: Vec<Absent>,
+    /// What an estimate for this machine is based on.
+    pub(crate) estimate: Option<String>,
+    /// Why there is no energy of the service, when there is none.
+    pub(crate) reason: Option<Reason>,
+    /// Whose machine this is.
+    pub(crate) role: Role,
+    /// Whether the service's machine is looked at from here: then it is this one.
+    pub(crate) is_here: bool,
+    /// What a person should know of what is elsewhere.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Takes `--telemetry` apart: sources divided by commas, each with its own `K=V` behind it.
+pub(crate) fn parse(texts: &[String]) -> Result<Vec<SourceSpec>, CliError> {
+    let mut specs: Vec<SourceSpec> = Vec::new();
+    for piece in texts.iter().flat_map(|text| text.split(',')) {
+        let piece = piece.trim();
+        let option = piece.split_once('=').filter(|_| !is_place(piece));
+        match (option, specs.last_mut()) {
+            (Some((key, value)), Some(spec)) => {
+                settings::refuse_secret("--telemetry", key, value)?;
+                spec.params.insert(key.trim(), value.trim());
+            }
+            _ if piece.is_empty() => {}
+            (Some((key, _)), None) => return Err(unknown(&format!("{key}=…"))),
+            (None, _) => specs.push(SourceSpec {
+                place: place(piece)?,
+                params: Params::default(),
+            }),
+        }
+    }
+    let is_none = |spec: &SourceSpec| spec.place == NONE;
+    if specs.len() > 1 && specs.iter().any(is_none) {
+        return Err(CliError::usage("`--telemetry none` stands alone"));
+    }
+    specs.iter().try_for_each(check)?;
+    Ok(specs)
+}
+
+/// The monitor that the environment names, as the original writes it.
+pub(crate) fn monitor(target: &str) -> Result<Vec<SourceSpec>, CliError> {
+    let address = Address::parse(target).map_err(|error| failed(error, Exit::Usage))?;
+    Ok(vec![SourceSpec {
+        place: address.to_string(),
+        params: Params::default(),
+    }])
+}
+
+fn is_place(piece: &str) -> bool {
+    let schemes = ["grpc://", "unix:", "http://", "https://", REPLAY];
+    schemes.iter().any(|scheme| piece.starts_with(scheme))
+}
+
+/// A place as the plan has it.
+fn place(piece: &str) -> Result<String, CliError> {
+    let authority = piece.split_once("://").map_or("", |(_, rest)| rest);
+    if authority
+        .split(['/', '?'])
+        .next()
+        .is_some_and(|at| at.contains('@'))
+    {
+        return Err(CliError::usage("`--telemetry` has credentials in an address")
+            .help("flags are visible to everybody on the machine: use `,basic-file=PATH` or `,token-file=PATH`"));
+    }
+    match piece {
+        LOCAL | NONE => Ok(piece.to_owned()),
+        _ if is_place(piece) => Ok(piece.to_owned()),
+        // A host and a port, as the original's target is written.
+        _ if piece.contains(':') => Ok(format!("grpc://{piece}")),
+        _ => Err(unknown(piece)),
+    }
+}
+
+fn unknown(piece: &str) -> CliError {
+    CliError::usage(format!("`--telemetry {piece}` is no source")).help(
+        "known: `local`, `grpc://HOST:PORT`, `unix:PATH`, `http://…` or `https://…`, `replay:RUN`, `none`; options behind it as `,role=client,name=NAME`",
+    )
+}
+
+/// What is wrong with a source that can be said before anything is started.
+fn check(spec: &SourceSpec) -> Result<(), CliError> {
+    match kind(spec) {
+        Kind::Local | Kind::None | Kind::Replay(_) => {
+            let reader = spec.params.reader(&spec.place);
+            reader
+                .finish()
+                .map_err(|error| CliError::new(Exit::Usage, error))
+        }
+        Kind::Monitor => RemoteSpec::parse(&spec.place, &spec.params)
+            .map(|_| ())
+            .map_err(|error| failed(error, Exit::Usage)),
+    }
+}
+
+enum Kind<'a> {
+    Local,
+    None,
+    Monitor,
+    Replay(&'a str),
+}
+
+fn kind(spec: &SourceSpec) -> Kind<'_> {
+    match &*spec.place {
+        LOCAL => Kind::Local,
+        NONE => Kind::None,
+        place => match place.strip_prefix(REPLAY) {
+            Some(run) => Kind::Replay(run),
+            None => Kind::Monitor,
+        },
+    }
+}
+
+/// Finds and opens everything that is asked for; without a word, what is on this machine. `role` is
+/// whose machine this is.
+pub(crate) fn attach(
+    specs: &[SourceSpec],
+    options: &Options,
+    role: Role,
+    clock: &Arc<dyn Clock>,
+) -> Result<Attached, CliError> {
+    let mut attached = Attached {
+        collectors: Vec::new(),
+        absent: Vec::new(),
+        estimate: None,
+        reason: Some(Reason::NoSource),
+        role,
+        is_here: false,
+        notes: Vec::new(),
+    };
+    let mut is_twice = false;
+    for spec in specs {
+        match kind(spec) {
+            Kind::Monitor => is_twice |= attached.add_monitor(spec, clock)?,
+            Kind::Replay(run) => attached.add_replay(run)?,
+            Kind::Local | Kind::None => {}
+        }
+    }
+    if specs.is_empty() || specs.iter().any(|spec| spec.place == LOCAL) {
+        if is_twice && role == Role::Service {
+            attached.role = Role::Client;
+            attached.notes.push(
+                "a monitor of this very machine is read as well: its joules count, and not those that are read here"
+                    .to_owned(),
+            );
+        }
+        attached.add_local(options);
+    }
+    if attached.has_energy() {
+        attached.reason = None;
+    }
+    Ok(attached)
+}
+
+impl Attached {
+    fn add_local(&mut self, options: &Options) {
+        let Detected {
+            collectors,
+            absent,
+            estimate,
+            reason,
+        } = detect(options);
+        self.collectors.extend(collectors);
+        self.absent = absent;
+        self.estimate = estimate;
+        if self.role == Role::Service {
+            self.is_here = true;
+            self.reason = reason;
+        }
+    }
+
+    /// Whether it runs on this machine.
+    fn add_monitor(&mut self, spec: &SourceSpec, clock: &Arc<dyn Clock>) -> Result<bool, CliError> {
+        let spec = RemoteSpec::parse(&spec.place, &spec.params)
+            .map_err(|error| failed(error, Exit::Usage))?;
+        let remote =
+            remote::connect(&spec, clock).map_err(|error| failed(error, Exit::NoEnergy))?;
+        self.refuse_twins(&remote)?;
+        self.notes.extend_from_slice(remote.notes());
+        let is_here = boot_id().is_some_and(|own| remote.is_on(&own));
+        let counts = remote
+            .sources()
+            .iter()
+            .any(|source| source.domain().is_some());
+        let is_billed = is_here && counts && spec.role == Role::Service;
+        self.collectors.push(Box::new(remote));
+        Ok(is_billed)
+    }
+
+    fn add_replay(&mut self, run: &str) -> Result<(), CliError> {
+        let (sources, readings) = ipw_store::readings::read(run.as_ref())
+            .with_context(|| format!("cannot play the readings of `{run}`"))
+            .map_err(|error| CliError::new(Exit::Usage, error))?;
+        self.notes.push(format!(
+            "readings are played from `{run}`: they tell nothing of this service"
+        ));
+        self.collectors
+            .push(Box::new(Replay::new(sources, readings)));
+        Ok(())
+    }
+
+    /// Two machines of one name would be one.
+    fn refuse_twins(&self, new: &remote::Remote) -> Result<(), CliError> {
+        let mut known = self.collectors.iter().flat_map(|known| known.sources());
+        if known.any(|source| source.host.as_deref() == Some(new.host())) {
+            return Err(CliError::usage(format!(
+                "two of the monitors call their machine `{}`",
+                new.host()
+            ))
+            .help("give each a name: `--telemetry grpc://HOST:PORT,name=NAME`"));
+        }
+        Ok(())
+    }
+
+    /// Sources whose joules are the service's.
+    pub(crate) fn billed(&self) -> impl Iterator<Item = &Source> {
+        self.collectors
+            .iter()
+            .filter(|collector| collector.role().unwrap_or(self.role) == Role::Service)
+            .flat_map(|collector| collector.sources())
+    }
+
+    fn has_energy(&self) -> bool {
+        self.billed().any(|source| source.domain().is_some())
+    }
+}
+
+fn failed(error: RemoteError, exit: Exit) -> CliError {
+    let help = error.help();
+    let exit = match error {
+        RemoteError::Address { .. } | RemoteError::Params(_) | RemoteError::Token { .. } => {
+            Exit::Usage
+        }
+        _ => exit,
+    };
+    let error = CliError::new(exit, error);
+    match help {
+        Some(help) => error.help(help),
+        None => error,
+    }
+}
+
+/// Which machine this is, for as long as it runs.
+fn boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Vec<(String, String)>, String> {
+        let specs = parse(&[text.to_owned()]).map_err(|error| format!("{:#}", error.error))?;
+        let specs = specs.into_iter().map(|spec| {
+            let params: Vec<String> = spec
+                .params
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            (spec.place, params.join(" "))
+        });
+        Ok(specs.collect())
+    }
+
+    fn one(place: &str, params: &str) -> (String, String) {
+        (place.to_owned(), params.to_owned())
+    }
+
+    #[test]
+    fn several_sources_each_have_their_own_options() {
+        assert_eq!(
+            parsed("local,grpc://gpu1:50053,name=a,role=client, gpu2:7,unix:/run/x.sock").unwrap(),
+            [
+                one("local", ""),
+                one("grpc://gpu1:50053", "name=a role=client"),
+                one("grpc://gpu2:7", ""),
+                one("unix:/run/x.sock", ""),
+            ]
+        );
+        assert_eq!(parsed("none").unwrap(), [one("none", "")]);
+        assert_eq!(parsed("").unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_no_source_or_no_option_is_named() {
+        for (text, words) in [
+            ("lokal", "`--telemetry lokal` is no source"),
+            ("name=x", "`--telemetry name=…` is no source"),
+            ("local,none", "stands alone"),
+            ("local,role=client", "unknown parameter `role`"),
+            ("grpc://a:1,rol=client", "did you mean `role`"),
+            ("grpc://a:1,role=both", "`service` or `client`"),
+            ("grpc://a:0", "no address of a monitor"),
+            ("grpc://me:pass@a:1", "credentials in an address"),
+            ("grpc://a:1,token=abc", "looks like a secret"),
+        ] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

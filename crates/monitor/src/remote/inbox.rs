@@ -1,0 +1,131 @@
+//! What has arrived and was not polled yet.
+
+use std::collections::VecDeque;
+
+use ipw_core::alignment::Aligned;
+use ipw_core::time::Timestamp;
+
+/// More than this waits for nobody: some minutes of readings.
+const MOST: usize = 200_000;
+
+/// What has arrived and was not polled yet.
+#[derive(Default)]
+pub(super) struct Inbox {
+    readings: VecDeque<(usize, Timestamp, f64)>,
+    fault: Option<String>,
+    aligned: Option<Aligned>,
+}
+
+impl Inbox {
+    fn put(&mut self, place: usize, at: Timestamp, value: f64) {
+        if self.readings.len() == MOST {
+            self.readings.pop_front();
+            self.fault("more arrived than could be taken: the oldest was let go".to_owned());
+        }
+        self.readings.push_back((place, at, value));
+    }
+
+    /// Something went wrong; the first of several between two polls is told.
+    pub(super) fn fault(&mut self, words: String) {
+        self.fault.get_or_insert(words);
+    }
+
+    pub(super) fn align(&mut self, aligned: Option<Aligned>) {
+        self.aligned = aligned.or(self.aligned);
+    }
+
+    pub(super) fn aligned(&self) -> Option<Aligned> {
+        self.aligned
+    }
+
+    /// Moves everything to `taken`; what comes back went wrong.
+    pub(super) fn empty_into(
+        &mut self,
+        taken: &mut Vec<(usize, Timestamp, f64)>,
+    ) -> Option<String> {
+        taken.clear();
+        taken.extend(self.readings.drain(..));
+        self.fault.take()
+    }
+}
+
+/// The latest of each source: what arrives goes on from there, and never back.
+pub(super) struct Trail {
+    latest: Vec<Option<(Timestamp, f64)>>,
+}
+
+impl Trail {
+    pub(super) fn of(sources: usize) -> Self {
+        Self {
+            latest: vec![None; sources],
+        }
+    }
+
+    /// A value that was taken at `at`. `previous` is when the source was last read before, which
+    /// is told first: a change came after that.
+    pub(super) fn takes(
+        &mut self,
+        inbox: &mut Inbox,
+        place: usize,
+        previous: Option<Timestamp>,
+        at: Timestamp,
+        value: f64,
+    ) {
+        if let Some(previous) = previous {
+            self.still(inbox, place, previous);
+        }
+        let Some(latest) = self.latest.get_mut(place) else {
+            return;
+        };
+        // The shift between two clocks wobbles by less than its bound.
+        let at = latest.map_or(at, |(before, _)| {
+            at.max(Timestamp::from_nanos(before.nanos() + 1))
+        });
+        *latest = Some((at, value));
+        inbox.put(place, at, value);
+    }
+
+    /// At `at` the source still said what it had said.
+    pub(super) fn still(&mut self, inbox: &mut Inbox, place: usize, at: Timestamp) {
+        if let Some(Some((before, value))) = self.latest.get_mut(place)
+            && at > *before
+        {
+            *before = at;
+            inbox.put(place, at, *value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_never_go_back_and_what_did_not_change_is_told_before_the_change() {
+        let at = Timestamp::from_nanos;
+        let (mut inbox, mut trail) = (Inbox::default(), Trail::of(1));
+        trail.still(&mut inbox, 0, at(1));
+        trail.takes(&mut inbox, 0, None, at(10), 1.0);
+        trail.takes(&mut inbox, 0, Some(at(25)), at(30), 2.0);
+        trail.takes(&mut inbox, 0, Some(at(20)), at(29), 3.0);
+        trail.takes(&mut inbox, 7, None, at(99), 9.0);
+        let mut taken = Vec::new();
+        assert_eq!(inbox.empty_into(&mut taken), None);
+        let told: Vec<(u64, f64)> = taken
+            .iter()
+            .map(|(_, at, value)| (at.nanos(), *value))
+            .collect();
+        assert_eq!(told, [(10, 1.0), (25, 1.0), (30, 2.0), (31, 3.0)]);
+    }
+
+    #[test]
+    fn what_nobody_takes_is_bounded_and_told() {
+        let mut inbox = Inbox::default();
+        for index in 0..=MOST as u64 {
+            inbox.put(0, Timestamp::from_nanos(index), 0.0);
+        }
+        let mut taken = Vec::new();
+        assert!(inbox.empty_into(&mut taken).unwrap().contains("let go"));
+        assert_eq!((taken.len(), taken[0].1.nanos()), (MOST, 1));
+    }
+}

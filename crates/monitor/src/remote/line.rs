@@ -1,0 +1,297 @@
+//! The line to a monitor: opened, listened to, and opened again when it breaks.
+
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use ipw_core::hardware::{Device, SystemInfo};
+use ipw_core::source::Source;
+use ipw_core::text::{excerpt, printable};
+use ipw_core::time::Clock;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
+
+use super::inbox::Inbox;
+use super::{Address, RemoteError, lock, original, ours};
+use crate::pb;
+use crate::pb::energy_monitor_client::EnergyMonitorClient;
+
+/// How long a connection or a single question may take.
+const ANSWER: Duration = Duration::from_secs(4);
+/// Questions for the health: the quickest says how long the way is.
+const HEALTHS: usize = 5;
+/// Pauses before the line is opened again.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A larger message is no reading.
+const LARGEST_MESSAGE: usize = 4 << 20;
+/// The longest text of a monitor that is shown.
+const LONGEST_TEXT: usize = 200;
+
+pub(super) type Client = EnergyMonitorClient<InterceptedService<Channel, Bearer>>;
+
+/// What is known of a monitor when the first readings come.
+pub(super) struct Found {
+    pub(super) host: String,
+    pub(super) sources: Vec<Source>,
+    pub(super) devices: Vec<Device>,
+    pub(super) system: SystemInfo,
+    pub(super) boot_id: Option<String>,
+    pub(super) interval: Duration,
+    pub(super) round_trip: Duration,
+    pub(super) notes: Vec<String>,
+}
+
+/// How a monitor is reached, and where its readings go.
+pub(super) struct Line {
+    pub(super) address: Address,
+    pub(super) name: Option<String>,
+    pub(super) token: Option<String>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) inbox: Arc<Mutex<Inbox>>,
+}
+
+/// An open line whose monitor has said who it is.
+pub(super) struct Open {
+    pub(super) client: Client,
+    pub(super) health: pb::HealthResponse,
+    pub(super) round_trip: Duration,
+}
+
+/// Adds the token to every question.
+#[derive(Clone)]
+pub(super) struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            request
+                .metadata_mut()
+                .insert("authorization", token.clone());
+        }
+        Ok(request)
+    }
+}
+
+/// Which of the two speaks.
+enum Reader {
+    Ours(ours::Reader),
+    Original(original::Reader),
+}
+
+impl Line {
+    /// Says what was found, then listens until told to stop.
+    pub(super) fn run(
+        self,
+        told: &SyncSender<Result<Found, RemoteError>>,
+        mut stop: watch::Receiver<bool>,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            Err(source) => {
+                let address = self.address.to_string();
+                let _ = told.send(Err(RemoteError::Thread { address, source }));
+                return;
+            }
+        };
+        runtime.block_on(async {
+            tokio::select! {
+                () = self.listen(told) => {}
+                // Whoever wants us to stop drops the other end.
+                _ = stop.changed() => {}
+            }
+        });
+    }
+
+    async fn listen(&self, told: &SyncSender<Result<Found, RemoteError>>) {
+        let mut reader = match self.first().await {
+            Ok((reader, found)) => {
+                if told.send(Ok(found)).is_err() {
+                    return;
+                }
+                reader
+            }
+            Err(error) => {
+                let _ = told.send(Err(error));
+                return;
+            }
+        };
+        loop {
+            let why = match &mut reader {
+                Reader::Ours(reader) => reader.listen(self).await,
+                Reader::Original(reader) => reader.listen(self).await,
+            };
+            self.fault(&format!("the line was cut: {why}"));
+            self.reopen(&mut reader).await;
+        }
+    }
+
+    async fn first(&self) -> Result<(Reader, Found), RemoteError> {
+        let mut open = self.open().await?;
+        if let Some(about) = open.health.monitor.take() {
+            let (reader, found) = ours::Reader::start(self, open, about).await?;
+            return Ok((Reader::Ours(reader), found));
+        }
+        let (reader, found) = original::Reader::start(self, open).await?;
+        Ok((Reader::Original(reader), found))
+    }
+
+    /// Opens the line again, with growing pauses, until that succeeds.
+    async fn reopen(&self, reader: &mut Reader) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            match self.again(reader).await {
+                Ok(()) => return,
+                Err(error) => self.fault(&error.to_string()),
+            }
+        }
+    }
+
+    async fn again(&self, reader: &mut Reader) -> Result<(), RemoteError> {
+        let mut open = self.open().await?;
+        match (reader, open.health.monitor.take()) {
+            (Reader::Ours(reader), Some(about)) => reader.resume(self, open, &about).await,
+            (Reader::Original(reader), None) => reader.resume(self, open).await,
+            _ => Err(self.nonsense("another kind of monitor answers there now")),
+        }
+    }
+
+    /// Connects, and asks who is there.
+    async fn open(&self) -> Result<Open, RemoteError> {
+        let endpoint = Endpoint::from_shared(self.address.uri())
+            .map_err(|error| self.unreachable(&words(&error)))?
+            .connect_timeout(ANSWER)
+            .http2_keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(ANSWER)
+            // What lies on the way is old when it comes: no more of it than a link needs.
+            .initial_stream_window_size(16 << 10)
+            .http2_max_header_list_size(16 << 10);
+        let channel = timeout(ANSWER, endpoint.connect())
+            .await
+            .map_err(|_| self.unreachable("it did not answer in time"))?
+            .map_err(|error| self.unreachable(&words(&error)))?;
+        let token = self.bearer()?;
+        let client = EnergyMonitorClient::with_interceptor(channel, Bearer(token));
+        let mut client = client.max_decoding_message_size(LARGEST_MESSAGE);
+        let mut health = None;
+        let mut round_trip = Duration::MAX;
+        for _ in 0..HEALTHS {
+            let asked = self.clock.now();
+            let answer = timeout(ANSWER, client.health(pb::HealthRequest {})).await;
+            let answer = answer.map_err(|_| self.unreachable("it did not answer in time"))?;
+            round_trip = round_trip.min(self.clock.now().since(asked));
+            health = Some(answer.map_err(|status| self.refused(&status))?.into_inner());
+        }
+        Ok(Open {
+            client,
+            health: health.unwrap_or_default(),
+            round_trip,
+        })
+    }
+
+    fn bearer(&self) -> Result<Option<MetadataValue<Ascii>>, RemoteError> {
+        let Some(token) = &self.token else {
+            return Ok(None);
+        };
+        let mut value = MetadataValue::try_from(format!("Bearer {token}"))
+            .map_err(|_| self.denied("the token has characters that no header takes"))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+
+    /// What its machine is called: as the user says, as it was typed, or as it calls itself.
+    pub(super) fn host(&self, reported: &str) -> String {
+        let named = self.name.as_deref().or_else(|| self.address.host());
+        let host = named.unwrap_or(reported).trim();
+        let host = if host.is_empty() { "remote" } else { host };
+        let kept = excerpt(&printable(host), 64).replace(['/', ' '], "_");
+        kept.replace(',', "_")
+    }
+
+    pub(super) fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        lock(&self.inbox)
+    }
+
+    pub(super) fn fault(&self, words: &str) {
+        self.inbox().fault(format!("{}: {words}", self.address));
+    }
+
+    pub(super) fn refused(&self, status: &Status) -> RemoteError {
+        let said = said(status);
+        match status.code() {
+            Code::Unauthenticated | Code::PermissionDenied => self.denied(&said),
+            Code::Unimplemented => self.nonsense(&format!("it is no energy monitor ({said})")),
+            _ => self.unreachable(&said),
+        }
+    }
+
+    fn unreachable(&self, reason: &str) -> RemoteError {
+        RemoteError::Unreachable {
+            address: self.address.to_string(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn denied(&self, reason: &str) -> RemoteError {
+        RemoteError::Denied {
+            address: self.address.to_string(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    pub(super) fn nonsense(&self, reason: &str) -> RemoteError {
+        RemoteError::Nonsense {
+            address: self.address.to_string(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// A text from outside, fit to be shown.
+pub(super) fn shown(text: &str) -> String {
+    excerpt(&printable(text), LONGEST_TEXT)
+}
+
+/// What a status says.
+pub(super) fn said(status: &Status) -> String {
+    match status.message() {
+        "" => status.code().to_string(),
+        message => shown(message),
+    }
+}
+
+/// An error with its causes: tonic hides the one that matters.
+fn words(error: &dyn std::error::Error) -> String {
+    shown(&ipw_core::text::with_causes(error))
+}
+
+/// A text, if there is any.
+pub(super) fn known(text: &str) -> Option<String> {
+    let text = shown(text.trim());
+    (!text.is_empty()).then_some(text)
+}
+
+pub(super) fn system(info: Option<&pb::SystemInfo>) -> SystemInfo {
+    let Some(info) = info else {
+        return SystemInfo::default();
+    };
+    SystemInfo {
+        os_name: known(&info.os_name),
+        os_version: known(&info.os_version),
+        kernel_version: known(&info.kernel_version),
+        host_name: known(&info.host_name),
+        cpu_count: (info.cpu_count > 0).then_some(info.cpu_count),
+        // The original says this where it does not know.
+        cpu_brand: known(&info.cpu_brand).filter(|brand| brand != "Unknown CPU"),
+    }
+}

@@ -16,9 +16,12 @@ mod http;
 pub mod hugging_face;
 mod lab;
 pub mod mimic_hub;
+#[cfg(target_os = "linux")]
+pub mod network;
 mod parquet;
 mod place;
 mod python;
+pub mod relay;
 pub mod sensor;
 pub mod simulation;
 mod skip;

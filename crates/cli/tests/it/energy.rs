@@ -1,5 +1,6 @@
 //! Joules beside the rows: the binary on a tree that stands for `/sys`, against the tree's truth.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -36,7 +37,12 @@ impl Living {
         trace: &PowerTrace,
         defects: Defects,
     ) -> Self {
-        let sensor = SimulatedRapl::create(&place.sysfs(), number, trace.clone(), defects);
+        Self::at(&place.sysfs(), number, trace, defects)
+    }
+
+    /// A package in a tree of its own.
+    pub(crate) fn at(sysfs: &Path, number: u32, trace: &PowerTrace, defects: Defects) -> Self {
+        let sensor = SimulatedRapl::create(sysfs, number, trace.clone(), defects);
         let sensor = sensor.unwrap();
         let clock = SystemClock::start();
         let began = clock.anchor().monotonic_nanos;

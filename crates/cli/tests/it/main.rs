@@ -12,6 +12,8 @@ mod calibrate;
 mod common;
 mod compare;
 mod datasets;
+#[cfg(target_os = "linux")]
+mod elsewhere;
 #[cfg(feature = "engine")]
 mod embedded;
 mod energy;

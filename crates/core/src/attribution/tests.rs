@@ -168,6 +168,83 @@ fn sigma_grows_with_company_with_doubt_about_idle_and_with_late_polls() {
     assert!(sigma(&exact, &late, &[], idle(10.0)) > 0.05);
 }
 
+/// Queries of different power end to end, read every 5 ms by a counter whose clock is off: what that
+/// moves from one to its neighbour is within what sigma says, however far off it is.
+#[test]
+fn a_clock_that_is_off_by_no_more_than_its_bound_is_within_sigma() {
+    const BOUND: u64 = 40;
+    let powers: [f64; 8] = [60.0, 140.0, 80.0, 220.0, 40.0, 180.0, 100.0, 160.0];
+    let queries: Vec<Window> = (0..8_u64)
+        .map(|number| window(1000 + number * 300, 1300 + number * 300))
+        .collect();
+    let power_at = |ms: u64| match ms.checked_sub(1000).map(|since| since / 300) {
+        Some(number) if number < 8 => 10.0 + powers[usize::try_from(number).unwrap()],
+        _ => 10.0,
+    };
+    let read = |late: i64| -> Vec<Reading> {
+        let mut value = 0.0;
+        let mut readings = Vec::new();
+        for ms in (5..5000_u64).step_by(5) {
+            value += (ms - 5..ms).map(|ms| power_at(ms) / 1000.0).sum::<f64>();
+            let at = at(ms.checked_add_signed(late).unwrap_or(0) + 100);
+            let previous = readings.last().map(|last: &Reading| last.at);
+            readings.push(Reading {
+                source: SourceIndex(0),
+                at,
+                previous,
+                value,
+            });
+        }
+        readings
+    };
+    let shifted: Vec<Window> = queries
+        .iter()
+        .map(|query| {
+            Window::new(
+                query.start().after(Duration::from_millis(100)),
+                query.end().after(Duration::from_millis(100)),
+            )
+            .unwrap()
+        })
+        .collect();
+    let flights = flights(&shifted);
+    let sure = Meter {
+        period: Some(Duration::from_millis(1)),
+        ..counter()
+    };
+    let unsure = Meter {
+        clock_bound: Duration::from_millis(BOUND),
+        ..sure
+    };
+    let mut squares = 0.0;
+    let mut count = 0.0;
+    let mut beyond_without = 0;
+    for late in -40..=40_i64 {
+        let trace = read(late);
+        for (query, power) in shifted.iter().zip(powers) {
+            let truth = (10.0 + power) * 0.3;
+            let said = share(&unsure, &trace, *query, &flights, Some(idle(10.0)));
+            let off = said.energy.unwrap().joules() - truth;
+            let sigma = said.sigma.unwrap().joules();
+            squares += (off / sigma).powi(2);
+            count += 1.0;
+            assert!(
+                off.abs() < 4.5 * sigma,
+                "{late} ms: {off} J, sigma {sigma} J"
+            );
+            let without = share(&sure, &trace, *query, &flights, Some(idle(10.0)));
+            beyond_without += u32::from(off.abs() > 4.5 * without.sigma.unwrap().joules());
+        }
+    }
+    let spread: f64 = squares / count;
+    eprintln!("errors are {} of sigma", spread.sqrt());
+    assert!(spread.sqrt() < 1.6, "errors are {} of sigma", spread.sqrt());
+    assert!(
+        beyond_without > 100,
+        "without the bound {beyond_without} are far beyond sigma"
+    );
+}
+
 #[test]
 fn quiet_steps_that_are_not_idle_are_told_by_sigma() {
     // 30 W rather than 10 in the first quiet step after each query: clocks were still up.

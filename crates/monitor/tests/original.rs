@@ -3,9 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
 
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,54 +15,19 @@ use ipw_core::time::{Clock, Timestamp};
 use ipw_monitor::remote::{self, Remote, RemoteError, RemoteSpec};
 use ipw_runner::SystemClock;
 use ipw_telemetry::{Collector as _, Role, Session, Setup};
-use ipw_testkit::{Venv, or_skip};
+use ipw_testkit::or_skip;
+use ipw_testkit::original::Original;
 
-const PACKAGES: [&str; 3] = ["grpcio==1.85.1", "grpcio-tools==1.85.1", "protobuf==7.36.2"];
-
-/// The server.
-struct Original {
-    process: Child,
-    port: u16,
+fn start(mode: &str) -> Option<Original> {
+    or_skip(Original::start(mode))
 }
 
-impl Original {
-    /// `None` where Python cannot be had; in CI that fails.
-    fn start(mode: &str) -> Option<Self> {
-        Self::start_at(mode, 0)
-    }
-
-    fn start_at(mode: &str, port: u16) -> Option<Self> {
-        let venv = or_skip(Venv::ensure("grpc", &PACKAGES))?;
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/original.py");
-        let mut process = Command::new(venv.python())
-            .arg("-I")
-            .arg(script)
-            .args([mode, &port.to_string()])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let port = line.trim().parse().unwrap();
-        Some(Self { process, port })
-    }
-
-    fn spec(&self, params: &[(&str, &str)]) -> RemoteSpec {
-        let params: Params = params
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
-        RemoteSpec::parse(&format!("grpc://127.0.0.1:{}", self.port), &params).unwrap()
-    }
-}
-
-impl Drop for Original {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+fn spec(original: &Original, params: &[(&str, &str)]) -> RemoteSpec {
+    let params: Params = params
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    RemoteSpec::parse(&format!("grpc://127.0.0.1:{}", original.port()), &params).unwrap()
 }
 
 /// A session that reads it.
@@ -89,7 +51,7 @@ impl Reading {
 
     fn start(original: &Original) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-        let remote = remote::connect(&original.spec(&[]), &clock).unwrap();
+        let remote = remote::connect(&spec(original, &[]), &clock).unwrap();
         Self::of(remote, clock)
     }
 
@@ -130,11 +92,11 @@ const WHILE: Duration = Duration::from_millis(1500);
 
 #[test]
 fn the_original_is_read_with_its_sentinels_as_nulls() {
-    let Some(original) = Original::start("new") else {
+    let Some(original) = start("new") else {
         return;
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let remote = remote::connect(&original.spec(&[]), &clock).unwrap();
+    let remote = remote::connect(&spec(&original, &[]), &clock).unwrap();
     assert_eq!(
         remote.host(),
         "gpu1",
@@ -189,7 +151,7 @@ fn the_original_is_read_with_its_sentinels_as_nulls() {
 
 #[test]
 fn an_old_monitor_has_no_cpu_instead_of_one_of_zero_joules() {
-    let Some(original) = Original::start("old") else {
+    let Some(original) = start("old") else {
         return;
     };
     let reading = Reading::start(&original);
@@ -207,7 +169,7 @@ fn an_old_monitor_has_no_cpu_instead_of_one_of_zero_joules() {
 #[test]
 fn a_wall_clock_that_is_an_hour_off_or_is_set_moves_nothing() {
     for mode in ["skewed", "set"] {
-        let Some(original) = Original::start(mode) else {
+        let Some(original) = start(mode) else {
             return;
         };
         let reading = Reading::start(&original);
@@ -233,7 +195,7 @@ fn a_lie_is_a_fault_and_a_gap_and_never_a_number() {
         ("error", "collector failed"),
         ("malformed", "the line was cut"),
     ] {
-        let Some(original) = Original::start(mode) else {
+        let Some(original) = start(mode) else {
             return;
         };
         let reading = Reading::start(&original);
@@ -261,7 +223,7 @@ fn a_lie_is_a_fault_and_a_gap_and_never_a_number() {
 
 #[test]
 fn what_is_no_number_is_not_taken() {
-    let Some(original) = Original::start("nan") else {
+    let Some(original) = start("nan") else {
         return;
     };
     let reading = Reading::start(&original);
@@ -272,7 +234,7 @@ fn what_is_no_number_is_not_taken() {
 
 #[test]
 fn a_flood_is_held_back_and_still_right() {
-    let Some(original) = Original::start("flood") else {
+    let Some(original) = start("flood") else {
         return;
     };
     let reading = Reading::start(&original);
@@ -290,10 +252,10 @@ fn a_flood_is_held_back_and_still_right() {
 
 #[test]
 fn a_monitor_that_dies_leaves_a_gap_and_is_found_again() {
-    let Some(original) = Original::start("dies") else {
+    let Some(original) = start("dies") else {
         return;
     };
-    let port = original.port;
+    let port = original.port();
     let reading = Reading::start(&original);
     assert!(reading.wait_for_fault("the line was cut"));
     std::thread::sleep(Duration::from_millis(700));
@@ -315,11 +277,11 @@ fn a_monitor_that_dies_leaves_a_gap_and_is_found_again() {
 
 #[test]
 fn a_monitor_that_measures_nothing_says_so() {
-    let Some(original) = Original::start("null") else {
+    let Some(original) = start("null") else {
         return;
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let remote = remote::connect(&original.spec(&[("name", "box")]), &clock).unwrap();
+    let remote = remote::connect(&spec(&original, &[("name", "box")]), &clock).unwrap();
     assert_eq!(remote.host(), "box");
     assert!(remote.sources().is_empty(), "{:?}", remote.sources());
     let notes = remote.notes().join("\n");
@@ -331,13 +293,15 @@ fn a_monitor_that_measures_nothing_says_so() {
 
 #[test]
 fn a_stream_without_a_word_and_a_port_without_a_server_are_errors_with_help() {
-    let Some(original) = Original::start("silent") else {
+    let Some(original) = start("silent") else {
         return;
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let error = remote::connect(&original.spec(&[]), &clock).err().unwrap();
+    let error = remote::connect(&spec(&original, &[]), &clock)
+        .err()
+        .unwrap();
     assert!(matches!(error, RemoteError::Nonsense { .. }), "{error}");
-    let spec = original.spec(&[]);
+    let spec = spec(&original, &[]);
     drop(original);
     let error = remote::connect(&spec, &clock).err().unwrap();
     assert!(matches!(error, RemoteError::Unreachable { .. }), "{error}");

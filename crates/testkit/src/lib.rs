@@ -18,6 +18,7 @@ mod lab;
 pub mod mimic_hub;
 #[cfg(target_os = "linux")]
 pub mod network;
+pub mod original;
 mod parquet;
 mod place;
 mod python;

@@ -12,6 +12,7 @@ use ipw_reference::{Options, Script, Service};
 use ipw_runner::SystemClock;
 use ipw_testkit::network::Elsewhere;
 use ipw_testkit::or_skip;
+use ipw_testkit::original::Original;
 use ipw_testkit::relay::Relay;
 use ipw_testkit::sensor::{Defects, PowerTrace};
 use serde_json::{Value, json};
@@ -310,6 +311,72 @@ fn a_monitor_that_is_killed_leaves_a_gap_and_nothing_else() {
     );
     let faults = summary["telemetry"]["faults"].to_string();
     assert!(faults.contains("the line was cut"), "{faults}");
+}
+
+#[test]
+fn the_originals_monitor_is_taken_from_the_environment() {
+    let place = paced(300);
+    let Some(original) = or_skip(Original::start("new")) else {
+        return;
+    };
+    let target = format!("127.0.0.1:{}", original.port());
+    let mut command = place.profile(&["--max-queries", "8"]);
+    let said = said(command.env("IPW_ENERGY_MONITOR_TARGET", target));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err.contains("runs the original's monitor"),
+        "{}",
+        said.err
+    );
+    let summary = summary(&place.run());
+    assert_eq!(summary["hardware_label"], "H100");
+    assert_eq!(summary["system_info"]["host_name"], "gpu1");
+    let rows = rows(&place.run());
+    let watts = rows
+        .iter()
+        .map(|row| {
+            assert_eq!(row["energy"]["basis"], "gpu+cpu", "{}", row["energy"]);
+            let gpu = metrics(row)["energy_metrics"]["per_query_joules"]
+                .as_f64()
+                .unwrap();
+            let all = row["headline"]["joules"].as_f64().unwrap();
+            assert!(gpu < all);
+            all / query_seconds(row)
+        })
+        .collect();
+    let watts = median(watts);
+    assert!((watts / 250.0 - 1.0).abs() < 0.1, "{watts} W");
+    for source in energies(&summary) {
+        assert_eq!(source["clock"]["how"], "arrival", "{source:#}");
+        assert!(source["clock"]["bound_seconds"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn a_monitor_that_is_not_there_is_said_before_the_first_query() {
+    let place = paced(50);
+    let said = said(&mut place.profile(&["--telemetry", "grpc://127.0.0.1:1"]));
+    assert_eq!(said.code, Some(5), "{}", said.err);
+    assert!(
+        said.err.contains("no monitor at `grpc://127.0.0.1:1`") && said.err.contains("ipw monitor"),
+        "{}",
+        said.err
+    );
+    assert_eq!(place.service.completed(), 0);
+}
+
+#[test]
+fn nothing_is_looked_at_where_nobody_wants_to_know() {
+    let place = paced(50);
+    let said = said(&mut place.profile(&["--max-queries", "3", "--telemetry", "none"]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for row in rows(&place.run()) {
+        assert_eq!(
+            row["energy"],
+            json!({"shares": [], "basis": null, "reason": "no_source"})
+        );
+    }
+    assert_eq!(summary(&place.run())["telemetry"]["sources"], json!([]));
 }
 
 /// The reference service on another machine.

@@ -89,6 +89,13 @@ pub(crate) enum Command {
     /// Put a model behind an OpenAI-compatible API on this machine
     #[cfg(feature = "engine")]
     Serve(ServeArgs),
+    /// Become a command in a session of its own (what `--launch` starts services through)
+    #[command(hide = true)]
+    Launched {
+        /// The command
+        #[arg(last = true)]
+        command: Vec<std::ffi::OsString>,
+    },
     /// Print completions for a shell
     Completions {
         /// Which shell
@@ -260,6 +267,28 @@ pub(crate) struct ProfileArgs {
     /// Allow the key to travel over plain http beyond this machine
     #[arg(long, help_heading = "Service")]
     pub(crate) insecure_key: bool,
+    /// Start the service for this run: the command stands behind `--`, runs without a shell, and ends
+    /// with the run
+    #[arg(long, help_heading = "Service")]
+    #[serde(skip)]
+    pub(crate) launch: bool,
+    /// What answers when the launched service is ready [default: as the command or the client has it]
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "launch",
+        help_heading = "Service"
+    )]
+    #[serde(skip)]
+    pub(crate) ready_url: Option<String>,
+    /// How long a launched service may take to be ready [default: 10m]
+    #[arg(long, value_name = "D", help_heading = "Service")]
+    #[serde(skip)]
+    pub(crate) ready_timeout: Option<Span>,
+    /// Let a stored plan start the service that it names
+    #[arg(long, help_heading = "Service")]
+    #[serde(skip)]
+    pub(crate) allow_launch: bool,
     /// How long one query may take [default: 10m]
     #[arg(
         long,
@@ -521,6 +550,14 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "PATH", help_heading = "Configuration")]
     #[serde(skip)]
     pub(crate) plan: Option<PathBuf>,
+    /// The command of `--launch`
+    #[arg(last = true, value_name = "COMMAND")]
+    #[serde(skip)]
+    pub(crate) command: Vec<String>,
+    /// What is known of the service that was launched.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) launched: Option<serde_json::Value>,
 }
 
 impl ProfileArgs {

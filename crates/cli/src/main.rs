@@ -10,6 +10,7 @@ mod error;
 mod failures;
 mod grading;
 mod hardware;
+mod launch;
 mod load;
 mod look;
 mod marginal;
@@ -36,8 +37,8 @@ use args::{Cli, Command};
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Profile(profile) => match profile.sweep() {
-            Some(sweep) => commands::sweep::run(&profile, &sweep),
-            None => commands::profile::run(*profile),
+            Some(sweep) => launch::around(*profile, |args| commands::sweep::run(&args, &sweep)),
+            None => launch::around(*profile, commands::profile::run),
         },
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Models(models) => commands::models::run(&models),
         #[cfg(feature = "engine")]
         Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Launched { command } => launch::enter(&command),
         Command::Completions { shell } => commands::completions::run(shell),
     };
     match done {

@@ -13,7 +13,7 @@ use ipw_clients::{ClientSpec, KeySource};
 use ipw_core::params::Params;
 use ipw_core::secret::looks_secret;
 use ipw_datasets::DatasetSpec;
-use ipw_runner::plan::{Generation, Load, Output, ServiceHost, SourceSpec, Telemetry};
+use ipw_runner::plan::{Generation, Launch, Load, Output, ServiceHost, SourceSpec, Telemetry};
 use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -111,6 +111,10 @@ pub(crate) fn resolve(
             max_error_rate: args.max_error_rate,
         },
         telemetry: energy(args)?,
+        launch: args.launch.then(|| Launch {
+            command: args.command.clone(),
+            ready_url: args.ready_url.clone(),
+        }),
         client,
         output: Output {
             directory,
@@ -134,6 +138,11 @@ pub(crate) fn to_toml(plan: &Plan) -> Result<String, CliError> {
 /// The plan that a run was made by.
 pub(crate) fn stored_plan(run: &Path) -> Result<Plan, CliError> {
     read_plan(&run.join("plan.toml"))
+}
+
+/// What a stored plan starts.
+pub(crate) fn launch_in(path: &Path) -> Result<Option<Launch>, CliError> {
+    read_plan(path).map(|plan| plan.launch)
 }
 
 fn read_plan(path: &Path) -> Result<Plan, CliError> {

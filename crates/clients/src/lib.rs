@@ -10,6 +10,7 @@ mod message;
 pub mod ndjson;
 mod ollama;
 mod openai;
+mod probe;
 mod service;
 pub mod sse;
 mod stream;
@@ -17,6 +18,7 @@ mod stream;
 pub use client::{BoxFuture, Cancel, Canceller, Client, CloseError, NotReady, Request};
 pub use http::BaseUrl;
 pub use key::KeySource;
+pub use probe::probe;
 
 use std::sync::Arc;
 

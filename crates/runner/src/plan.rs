@@ -43,6 +43,20 @@ pub struct Plan {
     /// What tokens cost; `None` where nobody names a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// The service that is started for the run; `None` where it is there already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
+}
+
+/// A service that is started for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// The program and its arguments; no shell.
+    pub command: Vec<String>,
+    /// What answers when it is ready; the client's own question where it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_url: Option<String>,
 }
 
 /// What is sent beside the prompt: only what somebody asked for.

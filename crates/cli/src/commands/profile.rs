@@ -113,7 +113,10 @@ impl Profile {
         let hardware = Hardware::start(&self.plan.telemetry, client, &self.clock)?;
         let directory = self.directory(&hardware);
         let left = self.left()?;
-        let client_info = client.describe().await;
+        let mut client_info = client.describe().await;
+        if let (Some(launched), Some(info)) = (&self.args.launched, client_info.as_object_mut()) {
+            info.insert("launch".to_owned(), launched.clone());
+        }
         let mut about = summary::new(self, &hardware, &directory, client_info, &left);
         about.total_queries = left.done.len() as u64;
         let part = left.next_part;

@@ -24,6 +24,8 @@ mod gpu;
 mod grading;
 mod hostile;
 mod kill;
+#[cfg(target_os = "linux")]
+mod launch;
 mod leaderboard;
 mod llama;
 mod load;

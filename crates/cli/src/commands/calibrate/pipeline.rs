@@ -182,6 +182,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
         model: MODEL.to_owned(),
         scorer: None,
         price: None,
+        launch: None,
         dataset: DatasetSpec {
             id: "calibrate".to_owned(),
             params: Params::default(),

@@ -20,7 +20,7 @@ pub(crate) use look::{
     ReportFormat, ShowArgs,
 };
 pub(crate) use score::ScoreArgs;
-pub(crate) use values::{IdlePower, KeyValue, Pause, Span, Sweep, json_or_text};
+pub(crate) use values::{IdlePower, KeyValue, ListenAddress, Pause, Span, Sweep, json_or_text};
 use values::{table_of_json, table_of_texts};
 
 const EXAMPLES: &str = "\
@@ -167,6 +167,9 @@ pub(crate) enum Listed {
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
+    /// Where readings come from, as for `ipw profile` [default: local]
+    #[arg(long, value_name = "SOURCE", env = "IPW_TELEMETRY")]
+    pub(crate) telemetry: Vec<String>,
     /// Print a JSON line each time instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -176,6 +179,13 @@ pub(crate) struct WatchArgs {
     /// Stop after so many looks [default: when interrupted]
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<NonZeroU64>,
+    /// Serve it all for Prometheus, too, at `PORT` or `HOST:PORT` (port 0 takes a free one); beyond
+    /// this machine only with `--token-file`
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) prometheus: Option<ListenAddress>,
+    /// The file with the token that whoever scrapes has to send
+    #[arg(long, value_name = "PATH", requires = "prometheus")]
+    pub(crate) token_file: Option<PathBuf>,
     /// Design power of this machine's CPUs in watts, for the estimate
     #[arg(long, value_name = "W", env = "IPW_CPU_TDP")]
     pub(crate) cpu_tdp: Option<f64>,

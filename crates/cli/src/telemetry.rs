@@ -7,6 +7,7 @@ use ipw_core::energy::Reason;
 use ipw_core::params::Params;
 use ipw_core::source::{Role, Source};
 use ipw_core::time::Clock;
+use ipw_monitor::http::{self, HttpSpec};
 use ipw_monitor::remote::{self, Address, RemoteError, RemoteSpec};
 use ipw_runner::plan::SourceSpec;
 use ipw_telemetry::collectors::replay::Replay;
@@ -118,13 +119,27 @@ fn check(spec: &SourceSpec) -> Result<(), CliError> {
         Kind::Monitor => RemoteSpec::parse(&spec.place, &spec.params)
             .map(|_| ())
             .map_err(|error| failed(error, Exit::Usage)),
+        Kind::Value => value(spec).map(|_| ()),
     }
+}
+
+/// A value over HTTP: whoever names one means the service's, unless told.
+fn value(spec: &SourceSpec) -> Result<HttpSpec, CliError> {
+    let mut params = spec.params.clone();
+    if !params.contains("role") {
+        params.insert("role", Role::Service.label());
+    }
+    HttpSpec::parse(&spec.place, &params).map_err(|error| {
+        CliError::new(Exit::Usage, error)
+            .help("`preset=NAME`, `field=PATH` or `metric=NAME` says what to read there; `ipw list collectors` shows the presets")
+    })
 }
 
 enum Kind<'a> {
     Local,
     None,
     Monitor,
+    Value,
     Replay(&'a str),
 }
 
@@ -134,6 +149,7 @@ fn kind(spec: &SourceSpec) -> Kind<'_> {
         NONE => Kind::None,
         place => match place.strip_prefix(REPLAY) {
             Some(run) => Kind::Replay(run),
+            None if place.starts_with("http:") || place.starts_with("https:") => Kind::Value,
             None => Kind::Monitor,
         },
     }
@@ -160,6 +176,7 @@ pub(crate) fn attach(
     for spec in specs {
         match kind(spec) {
             Kind::Monitor => is_twice |= attached.add_monitor(spec, clock)?,
+            Kind::Value => attached.add_value(spec, &**clock)?,
             Kind::Replay(run) => attached.add_replay(run)?,
             Kind::Local | Kind::None => {}
         }
@@ -213,6 +230,31 @@ impl Attached {
         let is_billed = is_here && counts && spec.role == Role::Service;
         self.collectors.push(Box::new(remote));
         Ok(is_billed)
+    }
+
+    fn add_value(&mut self, spec: &SourceSpec, clock: &dyn Clock) -> Result<(), CliError> {
+        let collector = http::connect(&value(spec)?, clock).map_err(|error| {
+            CliError::new(Exit::NoEnergy, error)
+                .help("ask it with `curl` first; the options of the source say what to read there")
+        })?;
+        let names: Vec<&str> = self.names().collect();
+        let twin = collector
+            .sources()
+            .iter()
+            .find(|source| names.contains(&&*source.name));
+        if let Some(twin) = twin {
+            return Err(
+                CliError::usage(format!("two sources are called `{}`", twin.name))
+                    .help("give each a name: `--telemetry http://…,name=NAME`"),
+            );
+        }
+        self.collectors.push(collector);
+        Ok(())
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let sources = self.collectors.iter().flat_map(|known| known.sources());
+        sources.map(|source| &*source.name)
     }
 
     fn add_replay(&mut self, run: &str) -> Result<(), CliError> {
@@ -322,6 +364,8 @@ mod tests {
             ("grpc://a:0", "no address of a monitor"),
             ("grpc://me:pass@a:1", "credentials in an address"),
             ("grpc://a:1,token=abc", "looks like a secret"),
+            ("http://plug.lan/x,preset=shely", "shely"),
+            ("http://plug.lan/x", "http"),
         ] {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

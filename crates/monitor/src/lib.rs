@@ -1,4 +1,8 @@
-//! Telemetry across machines: the monitor that serves readings over gRPC, and what reads it.
+//! Telemetry across machines: the monitor that serves readings over gRPC, what reads it, sources
+//! behind any URL, and the exporter for Prometheus.
 
+pub mod exporter;
+pub mod http;
 pub mod pb;
 pub mod remote;
+pub mod token;

@@ -1,5 +1,6 @@
 //! What flags hold: durations, pairs, loads.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
@@ -183,6 +184,24 @@ impl FromStr for IdlePower {
     }
 }
 
+/// Where to listen: a port of this machine, or an address with its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListenAddress(pub(crate) SocketAddr);
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let port = text.strip_prefix("localhost:").unwrap_or(text);
+        let own = port
+            .parse()
+            .map(|port: u16| (Ipv4Addr::LOCALHOST, port).into());
+        let address = own.or_else(|_| text.parse());
+        let wrong = |_| "a port, or an address with its port, like `127.0.0.1:9400`".to_owned();
+        address.map(Self).map_err(wrong)
+    }
+}
+
 /// An amount.
 pub(crate) fn at_least_zero(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok();
@@ -222,6 +241,22 @@ mod tests {
         assert_eq!((alone.source, alone.watts), (None, 50.0));
         for wrong in ["", "-1", "a=", "NaN", "inf", "a=b"] {
             assert!(wrong.parse::<IdlePower>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_port_alone_is_one_of_this_machine() {
+        for (text, expected) in [
+            ("9400", "127.0.0.1:9400"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            let address: ListenAddress = text.parse().unwrap();
+            assert_eq!(address.0.to_string(), expected);
+        }
+        for wrong in ["", "127.0.0.1", "99999", "host:1", ":80"] {
+            assert!(wrong.parse::<ListenAddress>().is_err(), "{wrong}");
         }
     }
 

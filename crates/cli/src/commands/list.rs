@@ -104,6 +104,23 @@ fn collectors() -> String {
         let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
         let _ = writeln!(text, "  {:<10} {}", "", known.checked);
     }
+    text.push_str("\nElsewhere (--telemetry SOURCE)\n");
+    for (source, what) in [
+        (
+            "grpc://…",
+            "a monitor on another machine: `ipw monitor`, or the original's",
+        ),
+        ("unix:PATH", "a monitor on this machine, by its socket"),
+        (
+            "http://…",
+            "a value over HTTP: `field=` of a JSON reply, `metric=` of a page, or `preset=`:",
+        ),
+    ] {
+        let _ = writeln!(text, "  {source:<10} {what}");
+    }
+    for preset in ipw_monitor::http::known() {
+        let _ = writeln!(text, "  {:<10} {:<16} {}", "", preset.name, preset.about);
+    }
     text
 }
 

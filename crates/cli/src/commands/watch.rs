@@ -1,4 +1,5 @@
-//! `ipw watch`: what every source says, live. It needs no rights beyond looking.
+//! `ipw watch`: what every source says, live, here and to Prometheus. It needs no rights beyond
+//! looking.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,12 +12,15 @@ use ipw_core::account::Account;
 use ipw_core::source::{Gauge, Method, Quantity, Source};
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Clock;
+use ipw_monitor::exporter::Exporter;
+use ipw_monitor::token::Token;
 use ipw_runner::SystemClock;
-use ipw_telemetry::{Detected, Role, Session, Setup, detect};
+use ipw_telemetry::{Role, Session, Setup};
 use serde_json::{Value, json};
 
-use crate::args::{Span, WatchArgs};
+use crate::args::{ListenAddress, Span, WatchArgs};
 use crate::error::{CliError, Exit};
+use crate::telemetry::{self, Attached};
 use crate::{hardware, screen};
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -24,12 +28,18 @@ const POLL: Duration = Duration::from_millis(10);
 
 pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     let options = hardware::options(true, args.cpu_tdp, &args.gpu);
-    let Detected {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let sources = telemetry::parse(&args.telemetry)?;
+    let Attached {
         collectors,
         reason,
         absent,
+        notes,
         ..
-    } = detect(&options);
+    } = telemetry::attach(&sources, &options, Role::Service, &clock)?;
+    for note in notes {
+        screen::talk(&format!("note: {note}"));
+    }
     if collectors.is_empty() {
         let why: Vec<_> = absent.iter().map(|absent| &*absent.reason).collect();
         return Err(CliError::new(
@@ -38,7 +48,6 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
         )
         .help("`ipw doctor` says what would help"));
     }
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let setup = Setup {
         collectors,
         interval: POLL,
@@ -46,6 +55,10 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
         absent: reason,
     };
     let session = Session::start(setup, Arc::clone(&clock)).context("starting the samplers")?;
+    let session = Arc::new(session);
+    let exporter = serve(args, &session, &clock)?;
+    // Without anybody who looks on, a page for Prometheus is all that is wanted.
+    let is_shown = exporter.is_none() || args.json || std::io::stdout().is_terminal();
     let pause = args.interval.map_or(INTERVAL, |Span(pause)| pause);
     let mut before = session.accounts();
     let mut drawn = 0;
@@ -63,14 +76,33 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
         };
         if args.json {
             screen::print(&format!("{}\n", shown.json()));
-        } else {
+        } else if is_shown {
             drawn = draw(&shown.table(screen::width()), drawn);
         }
         before = now;
         looks += 1;
     }
+    drop(exporter);
     session.stop();
     Ok(Exit::Done)
+}
+
+/// Serves the page for Prometheus, if that is wanted, and says where.
+fn serve(
+    args: &WatchArgs,
+    session: &Arc<Session>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Option<Exporter>, CliError> {
+    let Some(ListenAddress(address)) = args.prometheus else {
+        return Ok(None);
+    };
+    let refused = |error: anyhow::Error| CliError::new(Exit::Usage, error);
+    let token = args.token_file.as_deref().map(Token::read).transpose();
+    let token = token.map_err(|error| refused(error.into()))?;
+    let exporter = Exporter::start(Arc::clone(session), Arc::clone(clock), address, token)
+        .map_err(|error| refused(error.into()))?;
+    screen::talk(&format!("serving http://{}/metrics", exporter.address()));
+    Ok(Some(exporter))
 }
 
 /// Draws over the last table on a terminal, below it elsewhere.

@@ -44,3 +44,4 @@ mod settings;
 mod stop;
 mod surroundings;
 mod tls;
+mod watch;

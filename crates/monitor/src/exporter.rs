@@ -1,0 +1,237 @@
+//! What a session knows, as a page that Prometheus scrapes.
+//!
+//! `GET /metrics` and nothing else, over HTTP/1.1, a connection for each page. Beyond loopback only
+//! with a token: fine power readings tell what a machine is doing.
+
+mod page;
+mod request;
+
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ipw_core::time::Clock;
+use ipw_telemetry::Session;
+
+use self::page::{Format, History};
+use self::request::{Refused, Request};
+use crate::token::Token;
+
+/// Connections that are served at a time; more are turned away.
+const MOST_CONNECTIONS: usize = 32;
+/// Whoever has not asked by then is not going to.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After an error of the listener, which may be for want of files.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why there is no exporter.
+#[derive(Debug, thiserror::Error)]
+pub enum ExporterError {
+    /// Everybody who reaches the address could read.
+    #[error(
+        "`{0}` can be reached from other machines, and there is no token (help: `--token-file \
+         PATH`, or a loopback address and `ssh -L`)"
+    )]
+    Open(SocketAddr),
+    /// The address cannot be had.
+    #[error("cannot listen on `{address}`")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A page of metrics, served until this value goes.
+pub struct Exporter {
+    address: SocketAddr,
+    is_closing: Arc<AtomicBool>,
+    serving: Option<JoinHandle<()>>,
+}
+
+/// What every connection needs.
+struct Served {
+    session: Arc<Session>,
+    clock: Arc<dyn Clock>,
+    token: Option<Token>,
+    history: Mutex<History>,
+    open: AtomicUsize,
+}
+
+impl Exporter {
+    /// Serves the page of `session` at `address`; port 0 takes a free one.
+    pub fn start(
+        session: Arc<Session>,
+        clock: Arc<dyn Clock>,
+        address: SocketAddr,
+        token: Option<Token>,
+    ) -> Result<Self, ExporterError> {
+        if !address.ip().to_canonical().is_loopback() && token.is_none() {
+            return Err(ExporterError::Open(address));
+        }
+        let failed = |source| ExporterError::Listen { address, source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let closing = Arc::clone(&is_closing);
+        let history = Mutex::new(History::new(clock.now(), &session.accounts()));
+        let served = Arc::new(Served {
+            session,
+            clock,
+            token,
+            history,
+            open: AtomicUsize::new(0),
+        });
+        let serving = thread::Builder::new()
+            .name("exporter".to_owned())
+            .spawn(move || accept(&listener, &served, &closing))
+            .map_err(failed)?;
+        Ok(Self {
+            address,
+            is_closing,
+            serving: Some(serving),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+        // The thread waits for a connection; here is one.
+        let own = SocketAddr::new(reachable(self.address.ip()), self.address.port());
+        let is_woken = TcpStream::connect_timeout(&own, PATIENCE).is_ok();
+        if let Some(serving) = self.serving.take().filter(|_| is_woken) {
+            let _ = serving.join();
+        }
+    }
+}
+
+/// An address of this machine that leads to whoever listens on `address`.
+fn reachable(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        address => address,
+    }
+}
+
+fn accept(listener: &TcpListener, served: &Arc<Served>, is_closing: &AtomicBool) {
+    loop {
+        let accepted = listener.accept();
+        if is_closing.load(Ordering::SeqCst) {
+            return;
+        }
+        let Ok((stream, _)) = accepted else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        let place = Place::take(served);
+        let Some(place) = place else {
+            turn_away(&stream);
+            continue;
+        };
+        // A client that goes away early has nobody to tell.
+        let _ = thread::Builder::new()
+            .name("scrape".to_owned())
+            .spawn(move || place.0.answer(stream));
+    }
+}
+
+/// One of the connections that are served.
+struct Place(Arc<Served>);
+
+impl Place {
+    /// A place, if there is one left. Only the accepting thread takes places.
+    fn take(served: &Arc<Served>) -> Option<Self> {
+        if served.open.load(Ordering::SeqCst) >= MOST_CONNECTIONS {
+            return None;
+        }
+        served.open.fetch_add(1, Ordering::SeqCst);
+        Some(Self(Arc::clone(served)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Says that there is no place, as far as that goes without waiting.
+fn turn_away(mut stream: &TcpStream) {
+    let said = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\
+                Connection: close\r\n\r\n";
+    let _ = stream
+        .set_nonblocking(true)
+        .and_then(|()| stream.write_all(said.as_bytes()));
+}
+
+impl Served {
+    fn answer(&self, mut stream: TcpStream) {
+        let _ = stream.set_write_timeout(Some(PATIENCE));
+        let asked = Request::read(&mut stream, &*self.clock, PATIENCE);
+        let reply = match asked {
+            Ok(request) => self.reply(&request),
+            Err(Refused::Silent) => return,
+            Err(Refused::Wrong(status)) => plain(status, ""),
+        };
+        if stream.write_all(reply.as_bytes()).is_ok() {
+            let _ = stream.shutdown(Shutdown::Write);
+            // What is still unread would reset the connection, and the page with it.
+            request::drain(&mut stream, &*self.clock);
+        }
+    }
+
+    fn reply(&self, request: &Request) -> String {
+        match &self.token {
+            Some(token) if !token.allows(request.authorization.as_deref()) => {
+                return plain("401 Unauthorized", "WWW-Authenticate: Bearer\r\n");
+            }
+            // A page in a browser of this machine may have its own name lead here.
+            None if !request.is_for_loopback() => return plain("403 Forbidden", ""),
+            _ => {}
+        }
+        if request.path != "/metrics" {
+            return plain("404 Not Found", "");
+        }
+        if request.method != "GET" {
+            return plain("405 Method Not Allowed", "Allow: GET\r\n");
+        }
+        let format = if request.accepts_openmetrics() {
+            Format::OpenMetrics
+        } else {
+            Format::Text
+        };
+        let page = self.page(format);
+        let kind = format.content_type();
+        let length = page.len();
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
+             Cache-Control: no-store\r\nConnection: close\r\n\r\n{page}"
+        )
+    }
+
+    fn page(&self, format: Format) -> String {
+        let now = self.clock.now();
+        let accounts = self.session.accounts();
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let watts = history.watts(now, &accounts);
+        drop(history);
+        page::page(&self.session, now, &accounts, &watts, format)
+    }
+}
+
+/// A reply of a status and nothing else.
+fn plain(status: &str, headers: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n")
+}

@@ -1,0 +1,334 @@
+//! The collector: one request, all sources of its reply.
+
+use std::thread;
+use std::time::Duration;
+
+use ipw_core::alignment::Aligned;
+use ipw_core::hardware::Device;
+use ipw_core::source::{Quantity, Role, Source};
+use ipw_core::text::printable;
+use ipw_core::time::{Clock, Timestamp};
+use ipw_telemetry::{Collector, PollError};
+
+use super::place::{Found, Place, Reply, Which};
+use super::preset::{Board, Each};
+use super::probe::{self, Changes};
+use super::spec::{HttpSpec, Several, Want};
+use super::trips::Trips;
+use super::unit::Unit;
+use super::web::{Answer, Asker, Failed};
+use super::{HttpError, ID, Timing};
+
+/// Nobody is asked more often unless the user says so.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// A counter that moves so much more seldom than the power of its device tells queries apart worse.
+const COARSER: u32 = 5;
+
+/// Sources behind one URL.
+pub(super) struct Http {
+    asker: Asker,
+    sources: Vec<Source>,
+    watched: Vec<Watched>,
+    devices: Vec<Device>,
+    role: Option<Role>,
+    timing: Timing,
+    trips: Trips,
+}
+
+/// Where the value of one source stands.
+#[derive(Clone)]
+struct Watched {
+    place: Place,
+    which: Which,
+    unit: Unit,
+}
+
+/// A source as it is found, before anything is known of its period.
+struct Lead {
+    source: Source,
+    watched: Watched,
+    device: Option<Device>,
+}
+
+impl Http {
+    pub(super) fn connect(spec: &HttpSpec, clock: &dyn Clock) -> Result<Self, HttpError> {
+        let accept = match spec.wants.first().map(|want| &want.place) {
+            Some(Place::Metric(_)) => "application/openmetrics-text, text/plain;q=0.9, */*;q=0.1",
+            _ => "application/json, */*;q=0.1",
+        };
+        let asker = Asker::new(&spec.url, &spec.access, accept)?;
+        // It opens the connection: how long it took says nothing of the others.
+        let answer = asker
+            .ask(clock)
+            .map_err(|failed| HttpError::Answer(failed.words()))?;
+        let leads = leads(spec, answer.text)
+            .map_err(|why| HttpError::Answer(format!("{}: {why}", asker.shown())))?;
+        let mut http = Self {
+            asker,
+            sources: Vec::new(),
+            watched: Vec::new(),
+            devices: Vec::new(),
+            role: spec.role,
+            timing: spec.timing,
+            trips: Trips::default(),
+        };
+        for lead in leads {
+            http.sources.push(lead.source);
+            http.watched.push(lead.watched);
+            let is_new = |device: &Device| http.devices.iter().all(|known| known.id != device.id);
+            http.devices.extend(lead.device.filter(is_new));
+        }
+        http.find_periods(spec, clock);
+        http.drop_coarse_counters();
+        Ok(http)
+    }
+
+    /// How often each value changes: as the user says, as it is seen, or as it is documented.
+    fn find_periods(&mut self, spec: &HttpSpec, clock: &dyn Clock) {
+        let mut changes = vec![Changes::default(); self.sources.len()];
+        let began = clock.now();
+        for _ in 0..probe::QUESTIONS {
+            if let Ok((at, reply)) = self.look(clock) {
+                for (watched, changes) in self.watched.iter().zip(&mut changes) {
+                    if let Ok(value) = watched.value(&reply) {
+                        changes.take(at, value);
+                    }
+                }
+            }
+            let is_over = clock.now().since(began) >= probe::LONGEST
+                || changes.iter().all(Changes::is_enough);
+            // How long requests take is asked for in any case.
+            if is_over || spec.timing.period.is_some() {
+                break;
+            }
+            thread::sleep(probe::SPACING);
+        }
+        for (source, changes) in self.sources.iter_mut().zip(&changes) {
+            let seen = || changes.period().or(spec.documented);
+            source.period = spec.timing.period.or_else(seen);
+        }
+    }
+
+    /// Of a power and a counter of one thing the counter stands for it, unless it is seen to move
+    /// far more seldom: then the power alone is taken.
+    fn drop_coarse_counters(&mut self) {
+        let sources = self.sources.clone();
+        let is_coarse = |counter: &Source| {
+            let is_counter = matches!(counter.quantity, Quantity::Energy { .. });
+            let beside = sources.iter().find(|source| {
+                matches!(source.quantity, Quantity::Power { .. })
+                    && (&source.device, source.domain()) == (&counter.device, counter.domain())
+            });
+            let finer = beside.and_then(|power| power.period);
+            is_counter
+                && finer.is_some_and(|finer| {
+                    counter.period.is_none_or(|period| period > finer * COARSER)
+                })
+        };
+        let keep: Vec<bool> = sources.iter().map(|source| !is_coarse(source)).collect();
+        let mut kept = keep.iter();
+        self.sources
+            .retain(|_| kept.next().is_some_and(|keep| *keep));
+        let mut kept = keep.iter();
+        self.watched
+            .retain(|_| kept.next().is_some_and(|keep| *keep));
+    }
+
+    /// Asks once: when, and what came.
+    fn look(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Reply), PollError> {
+        let answer = self.asker.ask(clock).map_err(|failed| match failed {
+            Failed::Away(words) => PollError::Gone(words),
+            Failed::Useless(words) => PollError::Retry(words),
+        })?;
+        let Answer {
+            text,
+            asked,
+            answered,
+        } = answer;
+        let took = answered.since(asked);
+        if !self.trips.take(took) {
+            return Err(self.retry("the reply came too late to say when its values were taken"));
+        }
+        let Some(watched) = self.watched.first() else {
+            return Err(self.retry("nothing is wanted"));
+        };
+        let reply = Reply::new(text, &watched.place).map_err(|why| self.retry(&why))?;
+        Ok((asked.after(took / 2), reply))
+    }
+
+    fn retry(&self, why: &str) -> PollError {
+        PollError::Retry(format!("{}: {why}", self.asker.shown()))
+    }
+}
+
+impl Collector for Http {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    fn role(&self) -> Option<Role> {
+        self.role
+    }
+
+    fn aligned(&self) -> Option<Aligned> {
+        self.trips.aligned()
+    }
+
+    fn delay(&self) -> Duration {
+        self.trips.worst()
+    }
+
+    fn interval(&self, wanted: Duration) -> Duration {
+        let periods = self.sources.iter().filter_map(|source| source.period);
+        let half = periods.min().unwrap_or_default() / 2;
+        let own = self.timing.interval;
+        own.unwrap_or_else(|| wanted.max(half).max(SHORTEST_INTERVAL))
+    }
+
+    fn poll(
+        &mut self,
+        clock: &dyn Clock,
+        take: &mut dyn FnMut(usize, Timestamp, f64),
+    ) -> Result<(), PollError> {
+        let (at, reply) = self.look(clock)?;
+        let mut wrong = None;
+        for (place, watched) in self.watched.iter().enumerate() {
+            match watched.value(&reply) {
+                Ok(value) => take(place, at, value),
+                Err(why) => wrong = wrong.or(Some(why)),
+            }
+        }
+        wrong.map_or(Ok(()), |why| Err(self.retry(&why)))
+    }
+}
+
+impl Watched {
+    fn value(&self, reply: &Reply) -> Result<f64, String> {
+        let raw = self.place.value(reply, &self.which)?;
+        let value = self.unit.value(raw);
+        value.map_err(|why| format!("`{}` is {why}", self.place))
+    }
+}
+
+/// All sources that a first reply has. Of a preset, what a device does not have is left out, but
+/// not everything.
+fn leads(spec: &HttpSpec, text: String) -> Result<Vec<Lead>, String> {
+    let Some(first) = spec.wants.first() else {
+        return Err("nothing is wanted".to_owned());
+    };
+    let reply = Reply::new(text, &first.place)?;
+    let mut leads = Vec::new();
+    let mut missing = None;
+    for want in &spec.wants {
+        match found(spec, want, &reply) {
+            Ok(found) => leads.extend(found),
+            Err(why) => missing = missing.or(Some(why)),
+        }
+    }
+    match missing {
+        Some(why) if leads.is_empty() => Err(why),
+        _ => Ok(leads),
+    }
+}
+
+fn found(spec: &HttpSpec, want: &Want, reply: &Reply) -> Result<Vec<Lead>, String> {
+    let which = match want.several {
+        Several::Refused => Which::One,
+        Several::Summed => Which::Sum,
+        Several::Apart(each) => return apart(spec, want, each, reply),
+    };
+    let watched = Watched {
+        place: want.place.clone(),
+        which,
+        unit: want.unit,
+    };
+    watched.value(reply)?;
+    Ok(vec![Lead {
+        source: source(spec, want, base(spec)),
+        watched,
+        device: None,
+    }])
+}
+
+/// A source for each of the values at one place.
+fn apart(spec: &HttpSpec, want: &Want, each: Each, reply: &Reply) -> Result<Vec<Lead>, String> {
+    let mut leads: Vec<Lead> = Vec::new();
+    let mut keys = Vec::new();
+    let mut wrong = None;
+    for found in want.place.all(reply, each.by)? {
+        if keys.contains(&found.key) {
+            continue;
+        }
+        if let Err(why) = &found.value {
+            wrong = wrong.or_else(|| Some(format!("`{}` {why}", want.place)));
+            continue;
+        }
+        let device = format!("{}/{}{}", base(spec), each.prefix, last_part(&found.key));
+        leads.push(Lead {
+            device: board(spec.board, &device, &found),
+            source: source(spec, want, device),
+            watched: Watched {
+                place: want.place.clone(),
+                which: Which::Named(found.key.clone(), each.by),
+                unit: want.unit,
+            },
+        });
+        keys.push(found.key);
+    }
+    match wrong {
+        Some(why) if leads.is_empty() => Err(why),
+        _ => Ok(leads),
+    }
+}
+
+fn source(spec: &HttpSpec, want: &Want, device: String) -> Source {
+    Source {
+        name: format!("{device}/{}", want.name),
+        collector: ID.into(),
+        host: spec.host.clone(),
+        device: Some(device),
+        quantity: want.unit.quantity(want.domain, &spec.timing),
+        method: want.unit.method(),
+        period: None,
+        privilege: spec.access.privilege().into(),
+        relative_sigma: spec.sigma,
+    }
+}
+
+/// What the names of its sources begin with.
+fn base(spec: &HttpSpec) -> String {
+    match &spec.host {
+        Some(host) => format!("{host}/{ID}/{}", spec.label),
+        None => format!("{ID}/{}", spec.label),
+    }
+}
+
+/// The end of a path: keys may be whole paths of a file system.
+fn last_part(key: &str) -> String {
+    let part = key.rsplit('/').find(|part| !part.is_empty());
+    printable(part.unwrap_or_default())
+}
+
+fn board(board: Option<Board>, id: &str, found: &Found) -> Option<Device> {
+    let (board, sample) = board.zip(found.sample.as_ref())?;
+    let text = |label: &str| sample.label(label).map(printable);
+    Some(Device {
+        id: id.to_owned(),
+        name: text(board.name),
+        vendor: Some(board.vendor.to_owned()),
+        index: found.key.parse().ok(),
+        device_type: Some("GPU".to_owned()),
+        backend: Some(ID.to_owned()),
+        uuid: text(board.uuid),
+        pci: text(board.pci),
+        ..Device::default()
+    })
+}

@@ -1,0 +1,150 @@
+//! Where in a reply the value of a source stands.
+
+use std::fmt;
+
+use ipw_core::text::{excerpt, printable};
+use serde_json::Value;
+
+use super::json::{Path, number};
+use super::text::{Sample, Selector};
+
+/// How many of too many are named.
+const NAMED: usize = 4;
+
+/// A field of a JSON reply, or samples of a page of metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Field(Path),
+    Metric(Selector),
+}
+
+/// Which is meant when several values stand at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Which {
+    /// There must be one only.
+    One,
+    /// Their sum.
+    Sum,
+    /// The first of those that this names, by these labels of theirs.
+    Named(String, &'static [&'static str]),
+}
+
+/// A reply, taken apart as far as all its places need it.
+pub(super) enum Reply {
+    Json(Value),
+    Page(String),
+}
+
+/// A value at a place.
+pub(super) struct Found {
+    /// What tells it from the others.
+    pub(super) key: String,
+    pub(super) value: Result<f64, String>,
+    /// The sample, on a page of metrics.
+    pub(super) sample: Option<Sample>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(path) => path.fmt(formatter),
+            Self::Metric(selector) => selector.fmt(formatter),
+        }
+    }
+}
+
+impl Reply {
+    /// Takes a reply apart for places like `place`.
+    pub(super) fn new(text: String, place: &Place) -> Result<Self, String> {
+        if let Place::Metric(_) = place {
+            return Ok(Self::Page(text));
+        }
+        let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
+        json.map(Self::Json).map_err(|error| {
+            let head = excerpt(printable(&text).trim(), 40);
+            match head.as_str() {
+                "" => "the reply is empty".to_owned(),
+                head => format!("the reply is no JSON ({error}): it begins with `{head}`"),
+            }
+        })
+    }
+}
+
+impl Place {
+    /// All values here, told apart by the labels `by`, or by what `*` stood for.
+    pub(super) fn all(&self, reply: &Reply, by: &[&str]) -> Result<Vec<Found>, String> {
+        let found: Vec<Found> = match (self, reply) {
+            (Self::Field(path), Reply::Json(reply)) => path
+                .all(reply)
+                .into_iter()
+                .map(|(key, value)| Found {
+                    key,
+                    value: number(value),
+                    sample: None,
+                })
+                .collect(),
+            (Self::Metric(selector), Reply::Page(page)) => selector
+                .all(page)?
+                .into_iter()
+                .map(|sample| Found {
+                    key: key(&sample, by),
+                    value: Ok(sample.value),
+                    sample: Some(sample),
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        if found.is_empty() {
+            return Err(match (self, reply) {
+                (Self::Metric(selector), Reply::Page(page)) => selector.missing(page),
+                _ => format!("there is no field `{self}`"),
+            });
+        }
+        Ok(found)
+    }
+
+    /// The one value that is meant.
+    pub(super) fn value(&self, reply: &Reply, which: &Which) -> Result<f64, String> {
+        let by = match which {
+            Which::Named(_, by) => by,
+            Which::One | Which::Sum => &[][..],
+        };
+        let found = self.all(reply, by)?;
+        let told = |value: Result<f64, String>| value.map_err(|why| format!("`{self}` {why}"));
+        match which {
+            Which::Named(name, _) => {
+                let one = found.into_iter().find(|found| found.key == *name);
+                let one = one.ok_or_else(|| format!("`{self}` has no `{name}` any more"))?;
+                told(one.value)
+            }
+            Which::Sum => told(found.into_iter().map(|found| found.value).sum()),
+            Which::One if found.len() > 1 => Err(self.too_many(&found)),
+            Which::One => found.into_iter().next().map_or_else(
+                || Err(format!("there is no `{self}`")),
+                |one| told(one.value),
+            ),
+        }
+    }
+
+    fn too_many(&self, found: &[Found]) -> String {
+        let named: Vec<String> = found
+            .iter()
+            .take(NAMED)
+            .map(|found| match &found.sample {
+                Some(sample) => sample.shown(),
+                None => printable(&found.key),
+            })
+            .collect();
+        let more = if found.len() > NAMED { ", …" } else { "" };
+        format!(
+            "`{self}` is {} values, not one: {}{more} (help: name its labels, or `sum=true`)",
+            found.len(),
+            named.join(", "),
+        )
+    }
+}
+
+fn key(sample: &Sample, by: &[&str]) -> String {
+    let names = by.iter().filter_map(|label| sample.label(label));
+    names.collect::<Vec<_>>().join("/")
+}

@@ -15,6 +15,7 @@ use ipw_testkit::or_skip;
 use ipw_testkit::original::Original;
 use ipw_testkit::relay::Relay;
 use ipw_testkit::sensor::{Defects, PowerTrace};
+use ipw_testkit::web::{Reply, Served, Server};
 use serde_json::{Value, json};
 
 use crate::common::{Place, ipw, metrics, rows, said, summary, wait_until};
@@ -171,7 +172,6 @@ fn is_aligned(source: &Value, name: &str, truth: i64, way: Duration) {
     let shift = clock["shift_nanos"].as_i64().unwrap();
     let off = Duration::from_nanos((shift - truth).unsigned_abs());
     let bound = Duration::from_secs_f64(clock["bound_seconds"].as_f64().unwrap());
-    eprintln!("{name}: off by {off:?}, bound {bound:?}, way {way:?}");
     assert!(off <= bound, "{name}: off by {off:?}, bound {bound:?}");
     assert!(
         bound >= way / 2,
@@ -365,6 +365,43 @@ fn a_monitor_that_is_not_there_is_said_before_the_first_query() {
         said.err
     );
     assert_eq!(place.service.completed(), 0);
+}
+
+#[test]
+fn a_plug_that_speaks_http_is_the_whole_machines_joules() {
+    let place = paced(300);
+    let clock = Arc::clone(&place.clock);
+    // 60 W, and the joules of them in watt-hours, as such plugs say it.
+    let plug = Server::start(move |_, _| {
+        let total = 60.0 * clock.now().seconds() / 3600.0;
+        let said = json!({"id": 0, "output": true, "apower": 60.0, "aenergy": {"total": total}});
+        Reply::File(
+            Served::of(said.to_string().as_bytes()).header("Content-Type: application/json"),
+        )
+    });
+    let telemetry = format!(
+        "{},preset=shelly-gen2,period=100ms,interval=50ms",
+        plug.url()
+    );
+    let said = said(&mut place.profile(&[
+        "--max-queries",
+        "8",
+        "--require-energy",
+        "--telemetry",
+        &telemetry,
+    ]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let watts = rows(&place.run())
+        .iter()
+        .map(|row| {
+            assert_eq!(row["energy"]["basis"], "system", "{}", row["energy"]);
+            row["headline"]["joules"].as_f64().unwrap() / query_seconds(row)
+        })
+        .collect();
+    let watts = median(watts);
+    assert!((watts / 60.0 - 1.0).abs() < 0.1, "{watts} W");
+    let clock = &energies(&summary(&place.run()))[0]["clock"].clone();
+    assert_eq!(clock["how"], "round_trip", "{clock}");
 }
 
 #[test]

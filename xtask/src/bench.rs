@@ -15,6 +15,7 @@ mod engine;
 mod ipw;
 mod load;
 mod look;
+mod monitor;
 mod query;
 mod raw;
 mod sampling;
@@ -56,6 +57,8 @@ enum What {
     Look,
     /// The embedded engine beside llama.cpp
     Engine,
+    /// What the monitor costs, by how many listen
+    Monitor,
     /// What it takes to grade a reply
     Scoring,
     /// All of them
@@ -108,7 +111,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let benchmarks: [(What, Benchmark); 9] = [
+    let benchmarks: [(What, Benchmark); 10] = [
         (What::Query, query::run),
         (What::Stamps, stamps::run),
         (What::Store, store::run),
@@ -118,6 +121,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         (What::Look, look::run),
         (What::Engine, engine::run),
         (What::Scoring, scoring::run),
+        (What::Monitor, monitor::run),
     ];
     for (what, measure) in benchmarks {
         if args.what == what || args.what == What::All {

@@ -2,6 +2,7 @@
 
 mod compared;
 mod look;
+mod monitor;
 mod score;
 mod values;
 
@@ -19,6 +20,7 @@ pub(crate) use look::{
     AnalyzeArgs, AttributeArgs, ExportArgs, ExportFormat, PlotArgs, PlotFormat, ReportArgs,
     ReportFormat, ShowArgs,
 };
+pub(crate) use monitor::MonitorArgs;
 pub(crate) use score::ScoreArgs;
 pub(crate) use values::{IdlePower, KeyValue, ListenAddress, Pause, Span, Sweep, json_or_text};
 use values::{table_of_json, table_of_texts};
@@ -82,6 +84,8 @@ pub(crate) enum Command {
     Calibrate(CalibrateArgs),
     /// Show live what every source of energy and state says
     Watch(WatchArgs),
+    /// Serve what this machine's sources say to other processes and machines, over gRPC
+    Monitor(MonitorArgs),
     /// Fetch, find and remove the models that run in process
     #[cfg(feature = "engine")]
     #[command(subcommand)]

@@ -11,6 +11,7 @@ mod failures;
 mod grading;
 mod hardware;
 mod launch;
+mod listen;
 mod load;
 mod look;
 mod marginal;
@@ -19,6 +20,7 @@ mod observe;
 mod output;
 mod page;
 mod prices;
+mod prometheus;
 mod quality;
 mod screen;
 mod settings;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Leaderboard(leaderboard) => commands::leaderboard::run(&leaderboard),
         Command::Watch(watch) => commands::watch::run(&watch),
+        Command::Monitor(monitor) => commands::monitor::run(&monitor),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),
         #[cfg(feature = "engine")]

@@ -298,9 +298,7 @@ impl Attached {
 fn failed(error: RemoteError, exit: Exit) -> CliError {
     let help = error.help();
     let exit = match error {
-        RemoteError::Address { .. } | RemoteError::Params(_) | RemoteError::Token { .. } => {
-            Exit::Usage
-        }
+        RemoteError::Address { .. } | RemoteError::Params(_) | RemoteError::Token(_) => Exit::Usage,
         _ => exit,
     };
     let error = CliError::new(exit, error);

@@ -83,6 +83,11 @@ pub trait Clock: Send + Sync {
     fn asleep(&self) -> Duration {
         Duration::ZERO
     }
+    /// The wall clock: nanoseconds since the Unix epoch. It may be set at any time: to be shown to
+    /// others, never to be reckoned with.
+    fn unix_nanos(&self) -> u64 {
+        self.anchor().unix_nanos.saturating_add(self.now().nanos())
+    }
 }
 
 #[cfg(test)]

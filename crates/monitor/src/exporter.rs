@@ -18,7 +18,7 @@ use ipw_telemetry::Session;
 
 use self::page::{Format, History};
 use self::request::{Refused, Request};
-use crate::token::Token;
+use crate::Token;
 
 /// Connections that are served at a time; more are turned away.
 const MOST_CONNECTIONS: usize = 32;
@@ -194,7 +194,15 @@ impl Served {
 
     fn reply(&self, request: &Request) -> String {
         match &self.token {
-            Some(token) if !token.allows(request.authorization.as_deref()) => {
+            Some(token)
+                if !token.allows(
+                    request
+                        .authorization
+                        .as_deref()
+                        .unwrap_or_default()
+                        .as_bytes(),
+                ) =>
+            {
                 return plain("401 Unauthorized", "WWW-Authenticate: Bearer\r\n");
             }
             // A page in a browser of this machine may have its own name lead here.

@@ -5,4 +5,7 @@ pub mod exporter;
 pub mod http;
 pub mod pb;
 pub mod remote;
-pub mod token;
+pub mod server;
+mod token;
+
+pub use token::{Token, TokenError};

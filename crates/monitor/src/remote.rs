@@ -26,6 +26,8 @@ use tokio::sync::watch;
 
 pub use address::{Address, DEFAULT_PORT};
 
+use crate::{Token, TokenError};
+
 use self::inbox::Inbox;
 use self::line::{Found, Line};
 
@@ -61,14 +63,9 @@ pub enum RemoteError {
     /// A parameter of it is wrong.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// The token cannot be read.
-    #[error("the token file `{}`: {reason}", path.display())]
-    Token {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
+    /// The token cannot be used.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// Nobody answers.
     #[error("no monitor at `{address}`: {reason}")]
     Unreachable {
@@ -113,7 +110,7 @@ impl RemoteError {
                  or `--telemetry unix:PATH`"
                     .to_owned()
             }
-            Self::Token { .. } => {
+            Self::Token(_) => {
                 "its first line is the token that the monitor was started with".to_owned()
             }
             Self::Unreachable { .. } => format!(
@@ -159,7 +156,7 @@ pub struct Remote {
 /// Connects, aligns the clocks, learns what there is, and begins to listen.
 pub fn connect(spec: &RemoteSpec, clock: &Arc<dyn Clock>) -> Result<Remote, RemoteError> {
     let address = spec.address.to_string();
-    let token = spec.token_file.as_ref().map(token).transpose()?;
+    let token = spec.token_file.as_deref().map(Token::read).transpose()?;
     let inbox = Arc::new(Mutex::new(Inbox::default()));
     let (stop, stopped) = watch::channel(false);
     let (told, tell) = sync_channel(1);
@@ -286,18 +283,4 @@ impl Drop for Remote {
 
 fn lock(inbox: &Mutex<Inbox>) -> std::sync::MutexGuard<'_, Inbox> {
     inbox.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The first line of the file.
-fn token(path: &PathBuf) -> Result<String, RemoteError> {
-    let wrong = |reason: String| RemoteError::Token {
-        path: path.clone(),
-        reason,
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let first = text.lines().next().unwrap_or_default().trim().to_owned();
-    if first.is_empty() {
-        return Err(wrong("its first line is empty".to_owned()));
-    }
-    Ok(first)
 }

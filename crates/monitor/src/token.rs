@@ -1,84 +1,92 @@
-//! The token that whoever asks from another machine has to know.
+//! The secret that readers beyond this machine show.
 
 use std::fmt;
-use std::fs;
-use std::hint::black_box;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// A shorter one is guessed too soon.
-const SHORTEST: usize = 16;
+use subtle::ConstantTimeEq as _;
 
-/// A token in memory; it cannot be printed.
+/// Shorter ones can be guessed.
+const SHORTEST: usize = 16;
+/// A file that is longer is no token.
+const LONGEST: u64 = 4096;
+
+/// A token, never printed.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct Token(Box<str>);
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
-    #[error("cannot read the token in `{path}`")]
+    #[error("cannot read the token file `{path}`")]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// Why.
-        #[source]
         source: io::Error,
     },
-    /// What is in the file is no token.
-    #[error(
-        "`{path}` has no token in it: one line of {SHORTEST} or more letters, digits or signs \
-         (help: `openssl rand -hex 32 > {path}`)"
-    )]
-    NoToken {
+    /// Its first line is no token.
+    #[error("the first line of `{path}` is no token: {reason}")]
+    Unusable {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it; never the line itself.
+        reason: &'static str,
     },
 }
 
 impl Token {
-    /// A token; `None` if `text` has none, or one that is soon guessed.
-    pub fn new(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let is_one =
-            text.len() >= SHORTEST && text.chars().all(|character| character.is_ascii_graphic());
-        is_one.then(|| Self(text.to_owned()))
-    }
-
-    /// The token in a file.
+    /// The first line of a file.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
-        let text = fs::read_to_string(path).map_err(|source| TokenError::Unreadable {
+        let unreadable = |source| TokenError::Unreadable {
             path: path.to_owned(),
             source,
-        })?;
-        Self::new(&text).ok_or_else(|| TokenError::NoToken {
+        };
+        let unusable = |reason| TokenError::Unusable {
             path: path.to_owned(),
-        })
+            reason,
+        };
+        let length = std::fs::metadata(path).map_err(unreadable)?.len();
+        if length > LONGEST {
+            return Err(unusable("the file is longer than any token"));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let token = text.lines().next().unwrap_or_default().trim();
+        if token.len() < SHORTEST {
+            return Err(unusable("it has fewer than 16 characters"));
+        }
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(unusable(
+                "only visible ASCII characters travel in a header, and no spaces",
+            ));
+        }
+        Ok(Self(token.into()))
     }
 
-    /// Whether the header `Authorization` has it (`Bearer …`). How long that takes says nothing of
-    /// how much of it was right.
-    pub fn allows(&self, authorization: Option<&str>) -> bool {
-        let given = authorization.and_then(|header| {
-            let (scheme, token) = header.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        let given = given.unwrap_or_default().as_bytes();
-        let differs = self.0.bytes().enumerate().fold(0, |differs, (place, own)| {
-            black_box(differs | (own ^ given.get(place).copied().unwrap_or_default()))
-        });
-        given.len() == self.0.len() && differs == 0
-    }
-
-    /// As a header has it.
-    pub fn bearer(&self) -> String {
+    /// The value of an `authorization` header that shows it.
+    pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
+    }
+
+    /// Whether others than its owner may read or change the file.
+    pub fn is_open_to_others(path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o077 != 0)
+    }
+
+    /// Whether the value of an `authorization` header shows this token.
+    pub fn allows(&self, header: &[u8]) -> bool {
+        let Some((scheme, shown)) = header.split_at_checked("Bearer ".len()) else {
+            return false;
+        };
+        scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(shown.ct_eq(self.0.as_bytes()))
     }
 }
 
 impl fmt::Debug for Token {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Token(…)")
+        formatter.write_str("Token")
     }
 }
 
@@ -86,47 +94,46 @@ impl fmt::Debug for Token {
 mod tests {
     use super::*;
 
-    const TOKEN: &str = "0123456789abcdef";
-
-    #[test]
-    fn only_the_whole_token_opens() {
-        let token = Token::new(&format!("{TOKEN}\n")).unwrap();
-        assert!(token.allows(Some(&token.bearer())));
-        assert!(token.allows(Some(&format!("bearer  {TOKEN}"))));
-        for wrong in [
-            "",
-            "Bearer",
-            "Bearer ",
-            TOKEN,
-            "Bearer 0123456789abcdeF",
-            "Bearer 0123456789abcde",
-            "Bearer 0123456789abcdef0",
-            "Basic 0123456789abcdef",
-        ] {
-            assert!(!token.allows(Some(wrong)), "{wrong}");
-        }
-        assert!(!token.allows(None));
+    fn read(text: &str) -> Result<Token, TokenError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Token::read(file.path())
     }
 
     #[test]
-    fn a_token_is_long_and_is_not_printed() {
-        assert!(Token::new("short").is_none() && Token::new("two words of some length").is_none());
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("token");
-        assert!(
-            Token::read(&path)
-                .unwrap_err()
-                .to_string()
-                .contains("cannot read")
-        );
-        fs::write(&path, "secret\n").unwrap();
-        let error = Token::read(&path).unwrap_err().to_string();
-        assert!(
-            !error.contains("secret") && error.contains("openssl"),
-            "{error}"
-        );
-        fs::write(&path, TOKEN).unwrap();
-        let shown = format!("{:?}", Token::read(&path).unwrap());
-        assert!(!shown.contains(TOKEN), "{shown}");
+    fn only_the_token_itself_is_let_in() {
+        let token = read("0123456789abcdef\nsomething else\n").unwrap();
+        for (header, is_allowed) in [
+            ("Bearer 0123456789abcdef", true),
+            ("bearer 0123456789abcdef", true),
+            ("Bearer 0123456789abcdeg", false),
+            ("Bearer 0123456789abcdef ", false),
+            ("Bearer 0123456789abcde", false),
+            ("Bearer  0123456789abcdef", false),
+            ("Basic 0123456789abcdef", false),
+            ("0123456789abcdef", false),
+            ("Bearer ", false),
+            ("", false),
+        ] {
+            assert_eq!(token.allows(header.as_bytes()), is_allowed, "{header}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused_without_being_shown() {
+        for text in ["", "\n0123456789abcdef", "tooshort", "0123456789 abcdef"] {
+            let error = read(text).unwrap_err().to_string();
+            let shown = text.lines().next().unwrap_or_default();
+            assert!(shown.is_empty() || !error.contains(shown), "{error}");
+        }
+        assert!(read(&"x".repeat(5000)).is_err());
+        let error = Token::read(Path::new("/no/such/file")).unwrap_err();
+        assert!(error.to_string().contains("/no/such/file"), "{error}");
+    }
+
+    #[test]
+    fn a_token_is_never_printed() {
+        let token = read("0123456789abcdef").unwrap();
+        assert_eq!(format!("{token:?}"), "Token");
     }
 }

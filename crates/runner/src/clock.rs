@@ -43,6 +43,10 @@ impl Clock for SystemClock {
         let since_boot = nanos(clock_gettime(ClockId::Boottime));
         Duration::from_nanos(since_boot.saturating_sub(awake))
     }
+
+    fn unix_nanos(&self) -> u64 {
+        nanos(clock_gettime(ClockId::Realtime))
+    }
 }
 
 /// A clock that stands before its own epoch is taken to stand at it.

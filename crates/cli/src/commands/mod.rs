@@ -11,6 +11,7 @@ pub(crate) mod leaderboard;
 pub(crate) mod list;
 #[cfg(feature = "engine")]
 pub(crate) mod models;
+pub(crate) mod monitor;
 pub(crate) mod plot;
 pub(crate) mod profile;
 pub(crate) mod report;

@@ -1,7 +1,6 @@
 //! `ipw serve`: the embedded engine behind an OpenAI-compatible API.
 
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,12 +11,12 @@ use ipw_core::time::Clock;
 use ipw_engine::server::Server;
 use ipw_engine::{Engine, Options};
 use ipw_runner::SystemClock;
-use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::args::ServeArgs;
 use crate::error::{CliError, Exit};
+use crate::listen::{Place, Signals};
 use crate::{clients, screen};
 
 const PORT: u16 = 8080;
@@ -31,7 +30,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
         .enable_all()
         .build()
         .context("starting the runtime")?;
-    let place = Place::find(args)?;
+    let host = args.host.as_ref().map_or(HOST, |host| host.as_str());
+    let place = Place::find("--host", host, args.port.unwrap_or(PORT))?;
     // A port that is taken is said now and not after a download. Nobody can connect yet: whoever
     // tries is refused, as by a server that has not started, instead of waiting for a model.
     let socket = place.bind()?;
@@ -108,90 +108,6 @@ fn hints(address: SocketAddr) -> String {
     format!(
         "warning: there is no authentication: everybody who reaches {address} may ask\n{measure}"
     )
-}
-
-/// Where to listen.
-struct Place {
-    host: String,
-    address: SocketAddr,
-}
-
-impl Place {
-    fn find(args: &ServeArgs) -> Result<Self, CliError> {
-        let host = args.host.as_ref().map_or(HOST, |host| host.as_str());
-        let port = args.port.unwrap_or(PORT);
-        let unknown = |cause: anyhow::Error| {
-            let error = cause.context(format!("the host `{host}` has no address"));
-            CliError::new(Exit::Usage, error).help("leave `--host` out to listen on this machine")
-        };
-        let mut found = (host, port)
-            .to_socket_addrs()
-            .map_err(|error| unknown(error.into()))?;
-        let address = found
-            .next()
-            .ok_or_else(|| unknown(anyhow::anyhow!("its name leads nowhere")))?;
-        Ok(Self {
-            host: host.to_owned(),
-            address,
-        })
-    }
-
-    fn bind(&self) -> Result<TcpSocket, CliError> {
-        let bound = || {
-            let socket = match self.address {
-                SocketAddr::V4(_) => TcpSocket::new_v4()?,
-                SocketAddr::V6(_) => TcpSocket::new_v6()?,
-            };
-            // A port whose last user has just gone is free.
-            socket.set_reuseaddr(true)?;
-            socket.bind(self.address)?;
-            Ok(socket)
-        };
-        bound().map_err(|error| self.refused(error))
-    }
-
-    fn refused(&self, error: io::Error) -> CliError {
-        let Self { host, address } = self;
-        let port = address.port();
-        match error.kind() {
-            ErrorKind::AddrInUse => {
-                let message = anyhow::anyhow!("port {port} is in use at {}", address.ip());
-                CliError::new(Exit::Unexpected, message).help("`--port 0` takes a free one")
-            }
-            ErrorKind::AddrNotAvailable => {
-                let message = format!("`{host}` is not an address of this machine");
-                let error = anyhow::Error::from(error).context(message);
-                CliError::new(Exit::Usage, error).help("leave `--host` out to listen on loopback")
-            }
-            _ => {
-                let message = format!("cannot listen on {address}");
-                let error = anyhow::Error::from(error).context(message);
-                CliError::new(Exit::Unexpected, error).help("`--port 0` takes a free port")
-            }
-        }
-    }
-}
-
-/// SIGINT and SIGTERM.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -12,16 +12,15 @@ use ipw_core::account::Account;
 use ipw_core::source::{Gauge, Method, Quantity, Source};
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Clock;
-use ipw_monitor::exporter::Exporter;
-use ipw_monitor::token::Token;
+use ipw_monitor::Token;
 use ipw_runner::SystemClock;
 use ipw_telemetry::{Role, Session, Setup};
 use serde_json::{Value, json};
 
-use crate::args::{ListenAddress, Span, WatchArgs};
+use crate::args::{Span, WatchArgs};
 use crate::error::{CliError, Exit};
 use crate::telemetry::{self, Attached};
-use crate::{hardware, screen};
+use crate::{hardware, prometheus, screen};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
@@ -56,7 +55,9 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     };
     let session = Session::start(setup, Arc::clone(&clock)).context("starting the samplers")?;
     let session = Arc::new(session);
-    let exporter = serve(args, &session, &clock)?;
+    let token = args.token_file.as_deref().map(Token::read).transpose();
+    let token = token.map_err(|error| CliError::new(Exit::Usage, error))?;
+    let exporter = prometheus::serve(args.prometheus, token, &session, &clock)?;
     // Without anybody who looks on, a page for Prometheus is all that is wanted.
     let is_shown = exporter.is_none() || args.json || std::io::stdout().is_terminal();
     let pause = args.interval.map_or(INTERVAL, |Span(pause)| pause);
@@ -85,24 +86,6 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     drop(exporter);
     session.stop();
     Ok(Exit::Done)
-}
-
-/// Serves the page for Prometheus, if that is wanted, and says where.
-fn serve(
-    args: &WatchArgs,
-    session: &Arc<Session>,
-    clock: &Arc<dyn Clock>,
-) -> Result<Option<Exporter>, CliError> {
-    let Some(ListenAddress(address)) = args.prometheus else {
-        return Ok(None);
-    };
-    let refused = |error: anyhow::Error| CliError::new(Exit::Usage, error);
-    let token = args.token_file.as_deref().map(Token::read).transpose();
-    let token = token.map_err(|error| refused(error.into()))?;
-    let exporter = Exporter::start(Arc::clone(session), Arc::clone(clock), address, token)
-        .map_err(|error| refused(error.into()))?;
-    screen::talk(&format!("serving http://{}/metrics", exporter.address()));
-    Ok(Some(exporter))
 }
 
 /// Draws over the last table on a terminal, below it elsewhere.

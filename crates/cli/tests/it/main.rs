@@ -32,6 +32,7 @@ mod load;
 mod look;
 #[cfg(feature = "engine")]
 mod models;
+mod monitor;
 mod night;
 mod pages;
 mod report;

@@ -113,3 +113,37 @@ fn beyond_this_machine_without_a_token_is_refused() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(!refused.err.contains("hunter22"), "{refused:?}");
 }
+
+#[test]
+fn a_monitor_has_the_page_too_and_reads_for_it_while_nobody_else_listens() {
+    let place = crate::energy::paced(10);
+    let trace = PowerTrace::new(&[(1.0, 30.0)]);
+    let _sensor = crate::energy::Living::start(&place, &trace, Defects::default());
+    let mut child = ipw()
+        .args(["monitor", "--port", "0", "--prometheus", "0"])
+        .env("IPW_SYSFS_ROOT", place.sysfs())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut talk = BufReader::new(child.stderr.take().unwrap()).lines();
+    let address = talk.find_map(|line| {
+        let line = line.unwrap();
+        let address = line.strip_prefix("serving http://")?;
+        Some(address.strip_suffix("/metrics")?.to_owned())
+    });
+    let address = address.unwrap();
+    let joules = || -> f64 {
+        let page = page(&address, "Connection: close\r\n");
+        let line = page.lines().find(|line| {
+            line.starts_with("ipw_energy_joules_total{") && line.contains("package-0")
+        });
+        let value = line.and_then(|line| line.rsplit(' ').next());
+        value.map_or(0.0, |value| value.parse().unwrap())
+    };
+    crate::common::wait_until("joules are counted", || joules() > 5.0);
+    let before = joules();
+    crate::common::wait_until("more are", || joules() > before + 5.0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -55,7 +55,8 @@ pub struct TelemetryReading {
     pub gpu_tensor_core_utilization_pct: f64,
     #[prost(double, tag = "17")]
     pub gpu_memory_total_mb: f64,
-    /// What was read since the message before, in the order of its instants. Only for who asked.
+    /// What was read since the message before, in the order of its instants; in the first message the
+    /// last reading of every source that speaks. Only for who asked.
     #[prost(message, optional, tag = "100")]
     pub batch: ::core::option::Option<Batch>,
 }

@@ -18,8 +18,8 @@ use tonic::{Code, Request, Status};
 
 use super::inbox::Inbox;
 use super::{Address, RemoteError, lock, original, ours};
-use crate::pb;
 use crate::pb::energy_monitor_client::EnergyMonitorClient;
+use crate::{Token, pb};
 
 /// How long a connection or a single question may take.
 const ANSWER: Duration = Duration::from_secs(4);
@@ -51,7 +51,7 @@ pub(super) struct Found {
 pub(super) struct Line {
     pub(super) address: Address,
     pub(super) name: Option<String>,
-    pub(super) token: Option<String>,
+    pub(super) token: Option<Token>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) inbox: Arc<Mutex<Inbox>>,
 }
@@ -203,7 +203,7 @@ impl Line {
         let Some(token) = &self.token else {
             return Ok(None);
         };
-        let mut value = MetadataValue::try_from(format!("Bearer {token}"))
+        let mut value = MetadataValue::try_from(token.bearer())
             .map_err(|_| self.denied("the token has characters that no header takes"))?;
         value.set_sensitive(true);
         Ok(Some(value))

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipw_monitor::Token;
 use ipw_monitor::exporter::{Exporter, ExporterError};
-use ipw_monitor::token::Token;
 use ipw_runner::SystemClock;
 use ipw_telemetry::Session;
 
@@ -53,7 +53,10 @@ fn beyond_loopback_there_is_a_token_or_nothing() {
             "{error}"
         );
     }
-    let exporter = start("0.0.0.0:0", Token::new(TOKEN)).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), TOKEN).unwrap();
+    let token = Token::read(file.path()).unwrap();
+    let exporter = start("0.0.0.0:0", Some(token)).unwrap();
     let loopback = SocketAddr::new([127, 0, 0, 1].into(), exporter.address().port());
     let asked = |headers| {
         let asked = Asked {

@@ -1,0 +1,237 @@
+//! The original's fields 1 to 17: what the sources said last, added up as the original does.
+//!
+//! Its readers cannot tell an estimate from a measurement, so that an estimate is "not available"
+//! to them; so are a sum that lacks a part, and a source that has fallen silent. What contains
+//! another is never added to it ([`ipw_core::rollup`]).
+
+use std::time::Duration;
+
+use ipw_core::account::Account;
+use ipw_core::counter::STUCK;
+use ipw_core::rollup::{Use, uses};
+use ipw_core::source::{Domain, Gauge, Quantity, Source};
+use ipw_core::time::Timestamp;
+use ipw_core::units::Joules;
+use ipw_telemetry::Session;
+
+use crate::pb;
+
+/// The original's word for what is not known.
+const ABSENT: f64 = -1.0;
+
+/// What the fields are made from.
+pub(super) struct Fields {
+    followed: Vec<Followed>,
+    parts: Parts,
+    /// All memory of all boards, in MiB.
+    memory_total: Option<f64>,
+}
+
+/// One source, and what it said last.
+struct Followed {
+    longest_silence: Duration,
+    /// The first poll that was heard of, and the last.
+    began: Option<Timestamp>,
+    polled: Option<Timestamp>,
+    /// What it had counted when its mean power was last worked out.
+    counted: (Joules, Duration),
+    /// Mean power between its last two changes.
+    watts: Option<f64>,
+    is_stuck: bool,
+    /// What it shows, where that is recent.
+    value: Option<f64>,
+    /// Joules since the monitor's first reading, where it still speaks.
+    energy: Option<f64>,
+}
+
+/// Places of the sources that make up each sum.
+#[derive(Default)]
+struct Parts {
+    gpu: Vec<Part>,
+    cpu: Vec<Part>,
+    ane: Vec<Part>,
+}
+
+struct Part {
+    energy: usize,
+    /// Who tells the power at an instant; without one it is worked out from the energy.
+    power: Option<usize>,
+}
+
+impl Fields {
+    pub(super) fn new(session: &Session) -> Self {
+        let followed = session.meters().map(|metered| Followed {
+            longest_silence: metered.meter.longest_silence,
+            began: None,
+            polled: None,
+            counted: (Joules::default(), Duration::ZERO),
+            watts: None,
+            is_stuck: false,
+            value: None,
+            energy: None,
+        });
+        let followed: Vec<Followed> = followed.collect();
+        let sources: Vec<&Source> = session.sources().collect();
+        let memories = session
+            .devices()
+            .iter()
+            .map(|device| device.memory_total_mib);
+        Self {
+            parts: Parts::of(&sources, &followed),
+            followed,
+            memory_total: sum(memories),
+        }
+    }
+
+    /// The fields as of now.
+    pub(super) fn message(
+        &mut self,
+        accounts: &[(Source, Account)],
+        polled: &[Option<Timestamp>],
+        now: Timestamp,
+    ) -> pb::TelemetryReading {
+        let mut is_changed = false;
+        let each = self.followed.iter_mut().zip(accounts).zip(polled);
+        for ((followed, (_, account)), polled) in each {
+            is_changed |= followed.take(account, *polled, now);
+        }
+        let sources: Vec<&Source> = accounts.iter().map(|(source, _)| source).collect();
+        if is_changed {
+            self.parts = Parts::of(&sources, &self.followed);
+        }
+        let gauges = |gauge: Gauge| self.gauges(&sources, gauge);
+        pb::TelemetryReading {
+            power_watts: known(self.power(&self.parts.gpu)),
+            energy_joules: known(self.energy(&self.parts.gpu)),
+            temperature_celsius: known(mean(gauges(Gauge::GpuTemperature))),
+            gpu_memory_usage_mb: known(sum(gauges(Gauge::GpuMemoryUsed))),
+            cpu_memory_usage_mb: known(sum(gauges(Gauge::MemoryUsed))),
+            cpu_power_watts: known(self.power(&self.parts.cpu)),
+            cpu_energy_joules: known(self.energy(&self.parts.cpu)),
+            ane_power_watts: known(self.power(&self.parts.ane)),
+            ane_energy_joules: known(self.energy(&self.parts.ane)),
+            gpu_compute_utilization_pct: known(mean(gauges(Gauge::GpuUse))),
+            gpu_memory_bandwidth_utilization_pct: known(mean(gauges(Gauge::GpuMemoryUse))),
+            gpu_tensor_core_utilization_pct: known(mean(gauges(Gauge::GpuTensorUse))),
+            gpu_memory_total_mb: known(self.memory_total),
+            ..pb::TelemetryReading::default()
+        }
+    }
+
+    /// What all gauges of a kind show; `None` for one that has fallen silent.
+    fn gauges(&self, sources: &[&Source], gauge: Gauge) -> impl Iterator<Item = Option<f64>> {
+        let wanted = Quantity::Gauge { gauge };
+        let each = sources.iter().zip(&self.followed);
+        each.filter(move |(source, _)| source.quantity == wanted)
+            .map(|(_, followed)| followed.value)
+    }
+
+    fn power(&self, parts: &[Part]) -> Option<f64> {
+        sum(parts.iter().map(|part| match part.power {
+            Some(place) => self.followed[place].value,
+            None => self.followed[part.energy].watts,
+        }))
+    }
+
+    fn energy(&self, parts: &[Part]) -> Option<f64> {
+        sum(parts.iter().map(|part| self.followed[part.energy].energy))
+    }
+}
+
+impl Followed {
+    /// Takes what the source said; what comes back is whether it turned out to stand still, or to
+    /// move after all.
+    fn take(&mut self, account: &Account, polled: Option<Timestamp>, now: Timestamp) -> bool {
+        self.began = self.began.or(polled);
+        let before = std::mem::replace(&mut self.polled, polled);
+        let is_recent = polled.is_some_and(|polled| now.since(polled) <= self.longest_silence);
+        let rested = before.zip(polled).map(|(before, at)| at.since(before));
+        if !is_recent || rested.is_some_and(|rested| rested > self.longest_silence) {
+            self.watts = None;
+        }
+        let (energy, covered) = self.counted;
+        if account.covered > covered {
+            let watts = (account.energy - energy) / account.covered.saturating_sub(covered);
+            self.watts = Some(watts.watts());
+            self.counted = (account.energy, account.covered);
+        }
+        let last = account.values.map(|values| values.last);
+        self.value = last.filter(|_| is_recent);
+        self.energy = self.value.map(|_| account.energy.joules());
+        let lasted = self.began.zip(polled).map(|(began, at)| at.since(began));
+        let is_stuck = account.readings == 1 && lasted.is_some_and(|lasted| lasted >= STUCK);
+        std::mem::replace(&mut self.is_stuck, is_stuck) != is_stuck
+    }
+}
+
+impl Parts {
+    fn of(sources: &[&Source], followed: &[Followed]) -> Self {
+        let is_counter = |place: usize| matches!(sources[place].quantity, Quantity::Energy { .. });
+        let is_stuck = |place: usize| is_counter(place) && followed[place].is_stuck;
+        let uses = uses(sources, is_stuck);
+        let of = |domain: Domain| -> Vec<Part> {
+            let places = (0..sources.len()).filter(|place| {
+                let source = sources[*place];
+                source.domain() == Some(domain)
+                    && source.is_measured_energy()
+                    && uses[*place] != Use::Shown
+                    && !is_stuck(*place)
+            });
+            let part = |place| Part {
+                energy: place,
+                power: power_beside(sources, place),
+            };
+            places.map(part).collect()
+        };
+        // The original's fields of a board that is one chip are its input: everything on it.
+        let whole = of(Domain::Soc);
+        if !whole.is_empty() {
+            return Self {
+                gpu: whole,
+                ..Self::default()
+            };
+        }
+        Self {
+            gpu: of(Domain::Gpu),
+            cpu: of(Domain::CpuPackage),
+            ane: of(Domain::Ane),
+        }
+    }
+}
+
+/// The source that tells the power of what the one at `place` tells the energy of: itself, or
+/// another of the same board.
+fn power_beside(sources: &[&Source], place: usize) -> Option<usize> {
+    let own = sources[place];
+    let is_power = |place: &usize| matches!(sources[*place].quantity, Quantity::Power { .. });
+    let is_beside = |other: &usize| {
+        let other = sources[*other];
+        own.device.is_some()
+            && other.device == own.device
+            && other.domain() == own.domain()
+            && other.collector == own.collector
+    };
+    let others = (0..sources.len()).filter(is_beside);
+    std::iter::once(place).chain(others).find(is_power)
+}
+
+/// A sum is known if it has parts and all of them are.
+fn sum(parts: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let parts = parts.collect::<Option<Vec<f64>>>()?;
+    (!parts.is_empty()).then(|| parts.iter().sum())
+}
+
+fn mean(parts: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let parts = parts.collect::<Option<Vec<f64>>>()?;
+    let count = u32::try_from(parts.len()).ok().filter(|count| *count > 0)?;
+    Some(parts.iter().sum::<f64>() / f64::from(count))
+}
+
+/// The original's readers take any number below zero for "not available".
+fn known(value: Option<f64>) -> f64 {
+    let usable = value.filter(|value| value.is_finite() && *value >= 0.0);
+    usable.unwrap_or(ABSENT)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,385 @@
+//! One who asks the session, many who listen.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use ipw_core::account::Account;
+use ipw_core::reading::Reading;
+use ipw_core::source::Source;
+use ipw_core::time::{Clock, Timestamp};
+use ipw_telemetry::Session;
+use prost::Message as _;
+use prost::bytes::{Bytes, BytesMut};
+use tokio::sync::{Notify, broadcast};
+use tokio::time::MissedTickBehavior;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tonic::Status;
+
+use super::about::Portrait;
+use super::fields::Fields;
+use crate::pb;
+
+/// Messages that a slow subscriber may be behind: some 13 s at 50 ms.
+const RING: usize = 256;
+/// Subscribers, over all connections.
+const MOST_SUBSCRIBERS: usize = 256;
+/// Readings in a message; more are several messages.
+const MOST_READINGS: usize = 4096;
+
+/// What was read in one interval, for everybody.
+#[derive(Clone)]
+pub(super) struct Tick {
+    message: Bytes,
+    /// How much of it the original's readers get: what comes after is for those who asked.
+    plain: usize,
+}
+
+/// The session and its listeners.
+pub(super) struct Hub {
+    session: Arc<Session>,
+    clock: Arc<dyn Clock>,
+    interval: Duration,
+    instance: u64,
+    /// What every message begins with.
+    head: Bytes,
+    state: Mutex<State>,
+    /// Rings when somebody wants to be told.
+    bell: Notify,
+}
+
+struct State {
+    /// `None` once the monitor ends.
+    ring: Option<broadcast::Sender<Tick>>,
+    listeners: usize,
+    is_kept_awake: bool,
+    fields: Fields,
+    /// The last reading of each source.
+    latest: Vec<Option<Reading>>,
+    /// Faults that were told.
+    faults: usize,
+}
+
+impl Hub {
+    /// The session rests until somebody listens.
+    pub(super) fn new(
+        session: Arc<Session>,
+        clock: Arc<dyn Clock>,
+        portrait: &Portrait,
+        interval: Duration,
+    ) -> Self {
+        session.pause();
+        let (ring, _) = broadcast::channel(RING);
+        let state = State {
+            ring: Some(ring),
+            listeners: 0,
+            is_kept_awake: false,
+            fields: Fields::new(&session),
+            latest: vec![None; session.sources().count()],
+            faults: 0,
+        };
+        Self {
+            session,
+            clock,
+            interval,
+            instance: portrait.instance,
+            head: portrait.head.clone().into(),
+            state: Mutex::new(state),
+            bell: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    /// Polls whether somebody listens or not.
+    pub(super) fn keep_awake(&self) {
+        self.lock().is_kept_awake = true;
+        self.session.resume();
+        self.bell.notify_one();
+    }
+
+    /// Nobody is told anything any more.
+    pub(super) fn close(&self) {
+        self.lock().ring = None;
+    }
+
+    /// Asks the session every interval, for as long as anybody wants to know; never ends.
+    pub(super) async fn run(&self) {
+        loop {
+            self.bell.notified().await;
+            let mut ticks = tokio::time::interval(self.interval);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            // The first is at once, before anything was polled.
+            ticks.tick().await;
+            while self.lock().is_wanted() {
+                ticks.tick().await;
+                self.tick();
+            }
+        }
+    }
+
+    /// Tells everybody what is new.
+    fn tick(&self) {
+        let mut state = self.lock();
+        let mut readings = self.session.take_unsaved();
+        let now = self.clock.now();
+        self.session.saved(now);
+        readings.sort_by_key(|reading| reading.at);
+        let polled = self.session.polled();
+        let faults = self.session.faults();
+        for reading in &readings {
+            state.latest[usize::from(reading.source.0)] = Some(*reading);
+        }
+        let fields = self.fields(&mut state.fields, &polled, now);
+        let fresh = faults.get(state.faults..).unwrap_or_default();
+        let mut batch = self.batch(&readings, &polled, fresh);
+        state.faults = faults.len();
+        let Some(ring) = &state.ring else { return };
+        let mut rest = std::mem::take(&mut batch.readings);
+        loop {
+            let left = rest.split_off(rest.len().min(MOST_READINGS));
+            batch.readings = rest;
+            // Nobody there is no fault.
+            let _ = ring.send(self.encode(&fields, batch));
+            if left.is_empty() {
+                return;
+            }
+            rest = left;
+            batch = self.batch(&[], &polled, &[]);
+        }
+    }
+
+    /// What the original's readers are told.
+    fn fields(
+        &self,
+        fields: &mut Fields,
+        polled: &[Option<Timestamp>],
+        now: Timestamp,
+    ) -> pb::TelemetryReading {
+        let accounts = self.session.accounts();
+        pb::TelemetryReading {
+            timestamp_nanos: self.unix(taken(&accounts, polled, now), now),
+            ..fields.message(&accounts, polled, now)
+        }
+    }
+
+    /// A message, encoded once for all. Fields of a message may stand in any order and in pieces,
+    /// so what never changes, what the original has and what we add are put one after the other.
+    fn encode(&self, fields: &pb::TelemetryReading, batch: pb::Batch) -> Tick {
+        let mut message = BytesMut::from(&self.head[..]);
+        // Writing to memory does not fail.
+        let _ = fields.encode(&mut message);
+        let plain = message.len();
+        message.extend_from_slice(&only(batch));
+        Tick {
+            message: message.freeze(),
+            plain,
+        }
+    }
+
+    fn batch(
+        &self,
+        readings: &[Reading],
+        polled: &[Option<Timestamp>],
+        faults: &[String],
+    ) -> pb::Batch {
+        pb::Batch {
+            readings: readings
+                .iter()
+                .map(|reading| self.reading(reading))
+                .collect(),
+            polled_nanos: polled
+                .iter()
+                .map(|polled| polled.map_or(0, |polled| self.monotonic(polled)))
+                .collect(),
+            skipped: 0,
+            faults: faults.to_vec(),
+            instance: self.instance,
+        }
+    }
+
+    fn reading(&self, reading: &Reading) -> pb::Reading {
+        pb::Reading {
+            source: u32::from(reading.source.0),
+            nanos: self.monotonic(reading.at),
+            previous_nanos: reading.previous.map(|previous| self.monotonic(previous)),
+            value: reading.value,
+        }
+    }
+
+    /// An instant on the machine's monotonic clock.
+    fn monotonic(&self, at: Timestamp) -> i64 {
+        monotonic(&*self.clock, at)
+    }
+
+    /// An instant on the wall clock, as that stands now.
+    fn unix(&self, at: Timestamp, now: Timestamp) -> i64 {
+        let ago = u64::try_from(now.since(at).as_nanos()).unwrap_or(u64::MAX);
+        i64::try_from(self.clock.unix_nanos().saturating_sub(ago)).unwrap_or(i64::MAX)
+    }
+
+    /// What a new listener is to know: the last reading of every source that still speaks, and
+    /// what went wrong so far.
+    fn greeting(&self, state: &mut State) -> Tick {
+        let polled = self.session.polled();
+        let now = self.clock.now();
+        let recent = self
+            .session
+            .meters()
+            .zip(&polled)
+            .zip(&state.latest)
+            .filter_map(|((metered, polled), latest)| {
+                let silence = now.since((*polled)?);
+                latest.filter(|_| silence <= metered.meter.longest_silence)
+            });
+        let mut recent: Vec<Reading> = recent.collect();
+        recent.sort_by_key(|reading| reading.at);
+        let faults = self.session.faults();
+        let batch = self.batch(&recent, &polled, &faults[..state.faults.min(faults.len())]);
+        let fields = self.fields(&mut state.fields, &polled, now);
+        self.encode(&fields, batch)
+    }
+
+    /// A new listener; the first wakes the session.
+    pub(super) fn subscribe(self: &Arc<Self>, with_readings: bool) -> Result<Subscription, Status> {
+        let mut state = self.lock();
+        let Some(ring) = &state.ring else {
+            return Err(stopping());
+        };
+        if state.listeners >= MOST_SUBSCRIBERS {
+            let words = format!("{MOST_SUBSCRIBERS} listen already: end one of them, or try later");
+            return Err(Status::resource_exhausted(words));
+        }
+        let ticks = BroadcastStream::new(ring.subscribe());
+        let first = with_readings.then(|| self.greeting(&mut state));
+        state.listeners += 1;
+        if state.listeners == 1 && !state.is_kept_awake {
+            self.session.resume();
+        }
+        self.bell.notify_one();
+        drop(state);
+        Ok(Subscription {
+            hub: Arc::clone(self),
+            ticks,
+            with_readings,
+            first,
+            skipped: 0,
+            is_over: false,
+        })
+    }
+
+    /// A listener has gone; the last lets the session rest.
+    fn leave(&self) {
+        let mut state = self.lock();
+        state.listeners = state.listeners.saturating_sub(1);
+        if !state.is_wanted() {
+            self.session.pause();
+        }
+    }
+}
+
+impl State {
+    fn is_wanted(&self) -> bool {
+        self.listeners > 0 || self.is_kept_awake
+    }
+}
+
+/// What one listener gets, encoded; it leaves when this is dropped.
+pub(super) struct Subscription {
+    hub: Arc<Hub>,
+    ticks: BroadcastStream<Tick>,
+    with_readings: bool,
+    first: Option<Tick>,
+    /// Messages that it was too slow for since the last one that it got.
+    skipped: u64,
+    is_over: bool,
+}
+
+impl Subscription {
+    fn message(&mut self, tick: &Tick) -> Bytes {
+        let skipped = std::mem::take(&mut self.skipped);
+        if !self.with_readings {
+            return tick.message.slice(..tick.plain);
+        }
+        if skipped == 0 {
+            return tick.message.clone();
+        }
+        // A message inside a message may come in pieces, too.
+        let more = only(pb::Batch {
+            skipped,
+            ..pb::Batch::default()
+        });
+        let mut message = BytesMut::from(&tick.message[..]);
+        message.extend_from_slice(&more);
+        message.freeze()
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first.message)));
+        }
+        loop {
+            match ready!(Pin::new(&mut self.ticks).poll_next(context)) {
+                Some(Ok(tick)) => return Poll::Ready(Some(Ok(self.message(&tick)))),
+                Some(Err(BroadcastStreamRecvError::Lagged(count))) => self.skipped += count,
+                None if self.is_over => return Poll::Ready(None),
+                None => {
+                    self.is_over = true;
+                    return Poll::Ready(Some(Err(stopping())));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.hub.leave();
+    }
+}
+
+/// A message of nothing but this.
+fn only(batch: pb::Batch) -> Vec<u8> {
+    let message = pb::TelemetryReading {
+        batch: Some(batch),
+        ..pb::TelemetryReading::default()
+    };
+    message.encode_to_vec()
+}
+
+/// When the newest of the energy values was taken; of the others, without any.
+fn taken(
+    accounts: &[(Source, Account)],
+    polled: &[Option<Timestamp>],
+    now: Timestamp,
+) -> Timestamp {
+    let each = || accounts.iter().zip(polled);
+    let energy = each().filter(|((source, _), _)| source.domain().is_some());
+    let newest = energy.filter_map(|(_, polled)| *polled).max();
+    newest
+        .or_else(|| each().filter_map(|(_, polled)| *polled).max())
+        .unwrap_or(now)
+}
+
+/// An instant on the machine's monotonic clock, in nanoseconds.
+pub(super) fn monotonic(clock: &dyn Clock, at: Timestamp) -> i64 {
+    let nanos = clock.anchor().monotonic_nanos.saturating_add(at.nanos());
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+fn stopping() -> Status {
+    Status::unavailable("the monitor is stopping")
+}

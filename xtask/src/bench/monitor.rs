@@ -8,10 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use ipw_core::params::Params;
 use ipw_core::time::Clock;
 use ipw_monitor::pb::StreamRequest;
 use ipw_monitor::pb::energy_monitor_client::EnergyMonitorClient;
+use ipw_monitor::remote::{self, RemoteSpec};
 use ipw_runner::SystemClock;
+use ipw_telemetry::Collector as _;
+use ipw_testkit::relay::Relay;
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
 use tokio_stream::StreamExt as _;
 use tonic::transport::Endpoint;
@@ -50,6 +54,58 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
             subscribers.to_string(),
             format!("{:.2}", Spread::over(&measured, |one| one.share * 100.0)),
             messages,
+        ]);
+    }
+    Ok(format!("{table}\n{}", alignment(&ipw, effort)?))
+}
+
+/// Ways there and back, in milliseconds.
+const WAYS: [(u64, u64); 6] = [(0, 0), (1, 1), (1, 9), (9, 1), (20, 4), (50, 50)];
+
+/// How far off the clock of a monitor is taken to be: the truth is known, as both have the same.
+fn alignment(ipw: &Path, effort: Effort) -> anyhow::Result<String> {
+    let length = Duration::from_secs(effort.choose(2, 20));
+    let mut table = Table::new(
+        "The monitor's clock, as a reader has it after listening for a while (truth: the same clock)",
+        [
+            "way there and back, ms",
+            "off, ms",
+            "bound, ms",
+            "off ÷ bound",
+            "drift ± bound, ppm",
+        ],
+    );
+    for (there, back) in WAYS {
+        let ms = Duration::from_millis;
+        let root = tempfile::tempdir()?;
+        let trace = PowerTrace::new(&[(1.0, 20.0)]);
+        SimulatedRapl::create(root.path(), 0, trace, Defects::default())?;
+        let monitoring = Monitoring::start(ipw, root.path())?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let address = monitoring.url.trim_start_matches("http://").parse()?;
+        let relay = Relay::start(address, ms(there), ms(back), &clock)?;
+        let spec = RemoteSpec::parse(&format!("grpc://{}", relay.address()), &Params::default())?;
+        let mut remote = remote::connect(&spec, &clock)?;
+        std::thread::sleep(length);
+        remote.poll(&*clock, &mut |_, _, _| {})?;
+        let aligned = remote.aligned().context("it has no clock")?;
+        let truth = -i64::try_from(clock.anchor().monotonic_nanos)?;
+        let off = Duration::from_nanos((aligned.shift_nanos - truth).unsigned_abs());
+        let share = off.as_secs_f64() / aligned.bound.as_secs_f64();
+        ensure!(
+            share <= 1.0,
+            "off by {off:?}, more than {:?}",
+            aligned.bound
+        );
+        let drift = aligned.drift_ppm.zip(aligned.drift_bound_ppm);
+        table.row([
+            format!("{there} + {back}"),
+            format!("{:.3}", off.as_secs_f64() * 1e3),
+            format!("{:.3}", aligned.bound.as_secs_f64() * 1e3),
+            format!("{share:.2}"),
+            drift.map_or(String::new(), |(drift, bound)| {
+                format!("{drift:.1} ± {bound:.1}")
+            }),
         ]);
     }
     Ok(table.to_string())

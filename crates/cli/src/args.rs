@@ -281,6 +281,15 @@ pub(crate) struct ProfileArgs {
     /// Allow the key to travel over plain http beyond this machine
     #[arg(long, help_heading = "Service")]
     pub(crate) insecure_key: bool,
+    /// What the service says of itself (a page for Prometheus) is stored beside the rows: its address,
+    /// or `off` [default: /metrics of a service on this machine]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "IPW_SERVER_METRICS",
+        help_heading = "Service"
+    )]
+    pub(crate) server_metrics: Option<String>,
     /// Start the service for this run: the command stands behind `--`, runs without a shell, and ends
     /// with the run
     #[arg(long, help_heading = "Service")]

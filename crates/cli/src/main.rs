@@ -23,6 +23,7 @@ mod prices;
 mod prometheus;
 mod quality;
 mod screen;
+mod service_metrics;
 mod settings;
 mod signals;
 mod summary;

@@ -111,6 +111,7 @@ pub(crate) fn resolve(
             max_error_rate: args.max_error_rate,
         },
         telemetry: energy(args)?,
+        server_metrics: args.server_metrics.clone(),
         launch: args.launch.then(|| Launch {
             command: args.command.clone(),
             ready_url: args.ready_url.clone(),
@@ -215,7 +216,8 @@ impl ProfileArgs {
             scorer,
             prices,
             system,
-            warmup
+            warmup,
+            server_metrics
         );
         or!(
             output_dir,

@@ -403,7 +403,7 @@ mod tests {
                 let off = ours.since(at(now)).max(at(now).since(ours));
                 let aligned = alignment.aligned(at(now)).unwrap();
                 prop_assert!(
-                    off <= aligned.bound + Duration::from_nanos(2_000),
+                    off <= aligned.bound + Duration::from_micros(2),
                     "{off:?} {aligned:?}"
                 );
             }

@@ -22,6 +22,7 @@ pub mod reply;
 pub mod rollup;
 pub mod seconds;
 pub mod secret;
+pub mod server_metric;
 pub mod shape;
 pub mod sink;
 pub mod slug;

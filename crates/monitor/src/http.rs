@@ -12,10 +12,10 @@ mod place;
 mod preset;
 mod probe;
 mod spec;
-mod text;
+pub(crate) mod text;
 mod trips;
 mod unit;
-mod web;
+pub(crate) mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;

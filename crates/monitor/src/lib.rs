@@ -5,6 +5,7 @@ pub mod exporter;
 pub mod http;
 pub mod pb;
 pub mod remote;
+pub mod scrape;
 pub mod server;
 mod token;
 

@@ -43,6 +43,9 @@ pub struct Plan {
     /// What tokens cost; `None` where nobody names a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Where the service says what it does, or `off`; `None`: where such services usually do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_metrics: Option<String>,
     /// The service that is started for the run; `None` where it is there already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,

@@ -21,6 +21,8 @@ pub mod reader;
 pub mod readings;
 pub mod resume;
 pub mod schema;
+pub mod server_metrics;
+mod side;
 mod splice;
 mod state;
 pub mod stream;
@@ -34,6 +36,7 @@ pub use overview::Overview;
 pub use queries::QueryRow;
 pub use reader::Run;
 pub use readings::ReadingWriter;
+pub use server_metrics::ServerMetricWriter;
 pub use summary::{Status, Summary};
 pub use writer::{CommitPolicy, RunWriter};
 

@@ -22,15 +22,13 @@ use serde_json::json;
 use crate::column::{Column, Entry};
 use crate::features::schema_with_features;
 use crate::ipc::Stream;
-use crate::output::write_dataset_info;
 use crate::reader::column;
-use crate::state::{State, fresh_fingerprint};
+use crate::state::State;
 use crate::stream::StreamFile;
-use crate::{StoreError, file};
+use crate::{StoreError, file, side};
 
 pub(crate) const DIRECTORY: &str = "readings";
 const SOURCES: &str = "sources.json";
-const LIVE_FILE: &str = "data-part-00000.arrow";
 
 /// Writes readings as they come.
 pub struct ReadingWriter {
@@ -245,7 +243,6 @@ impl ReadingWriter {
         let columns = columns();
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
-        write_dataset_info(&directory, &schema, durable)?;
         about.extend((first..).zip(sources).map(|(index, source)| {
             let meter = DescribedMeter {
                 longest_silence: source.meter.longest_silence,
@@ -264,17 +261,7 @@ impl ReadingWriter {
         let first = u16::try_from(first).map_err(too_many)?;
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
         file::replace(&directory.join(SOURCES), &about, durable)?;
-        let fingerprint = fresh_fingerprint();
-        let earlier = State::read(&directory).ok();
-        let live = if earlier.is_none() {
-            LIVE_FILE.to_owned()
-        } else {
-            format!("data-part-{part:05}-{}.arrow", &fingerprint[..8])
-        };
-        let stream = StreamFile::create(&directory.join(&live), &schema, durable)?;
-        let files = earlier.iter().flat_map(State::files).map(str::to_owned);
-        let files: Vec<_> = files.chain([live]).collect();
-        State::new(fingerprint, files).write(&directory, durable)?;
+        let stream = side::open(&directory, &schema, part, durable)?;
         Ok(Self {
             columns,
             stream,

@@ -87,6 +87,9 @@ pub struct Summary {
     /// What one more token and one more second cost, by source of the basis; `None` while it runs,
     /// and where nothing measures.
     pub marginal: Option<Value>,
+    /// What the service said of itself; left out where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_metrics: Option<Value>,
 }
 
 /// Versions of what made a run.
@@ -146,6 +149,7 @@ impl Summary {
             quality: None,
             attribution: None,
             marginal: None,
+            server_metrics: None,
         }
     }
 

@@ -11,7 +11,7 @@ use ipw_core::shape::Shape;
 use ipw_store::column::Entry;
 use ipw_store::schema::RunSchema;
 
-const TABLES: [(&str, &str); 2] = [
+const TABLES: [(&str, &str); 3] = [
     (
         "<!-- columns: generated, do not edit -->\n",
         "<!-- end of columns -->",
@@ -19,6 +19,10 @@ const TABLES: [(&str, &str); 2] = [
     (
         "<!-- readings: generated, do not edit -->\n",
         "<!-- end of readings -->",
+    ),
+    (
+        "<!-- server_metrics: generated, do not edit -->\n",
+        "<!-- end of server_metrics -->",
     ),
 ];
 
@@ -45,10 +49,11 @@ fn generated(entries: &[Entry]) -> String {
 #[test]
 fn the_documented_columns_are_the_schemas() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
-    for ((first, last), entries) in TABLES
-        .into_iter()
-        .zip([schema().entries(), ipw_store::readings::entries()])
-    {
+    for ((first, last), entries) in TABLES.into_iter().zip([
+        schema().entries(),
+        ipw_store::readings::entries(),
+        ipw_store::server_metrics::entries(),
+    ]) {
         let text = std::fs::read_to_string(&path).unwrap();
         let begin = text.find(first).expect("the table's first mark") + first.len();
         let end = text.find(last).expect("the table's last mark");
@@ -77,6 +82,7 @@ fn every_column_says_what_it_means_and_what_null_means() {
         .entries()
         .into_iter()
         .chain(ipw_store::readings::entries())
+        .chain(ipw_store::server_metrics::entries())
     {
         assert!(!entry.meaning.is_empty(), "{} has no meaning", entry.path);
         assert!(

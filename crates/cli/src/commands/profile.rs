@@ -12,7 +12,6 @@ use ipw_core::slug::{model_label, run_directory};
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::{Dataset, DatasetSpec, Fetching};
-use ipw_runner::idle::Idled;
 use ipw_runner::{
     Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
 };
@@ -22,7 +21,6 @@ use ipw_store::resume::{self, Left};
 use ipw_store::schema::RunSchema;
 use ipw_store::writer::Finished;
 use ipw_store::{CommitPolicy, NewRun, ReadingWriter, Run, RunWriter, Status, StoreError};
-use ipw_telemetry::SelfTest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
@@ -31,9 +29,10 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress, Transfer};
+use crate::service_metrics::Watched;
 use crate::{
-    attribution, calibration, clients, grading, load, next, quality, screen, settings, signals,
-    summary,
+    attribution, calibration, clients, grading, load, next, quality, screen, service_metrics,
+    settings, signals, summary,
 };
 
 pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
@@ -113,6 +112,8 @@ impl Profile {
         let hardware = Hardware::start(&self.plan.telemetry, client, &self.clock)?;
         let directory = self.directory(&hardware);
         let left = self.left()?;
+        let page =
+            service_metrics::find(self.plan.server_metrics.as_deref(), client, &*self.clock)?;
         let mut client_info = client.describe().await;
         if let (Some(launched), Some(info)) = (&self.args.launched, client_info.as_object_mut()) {
             info.insert("launch".to_owned(), launched.clone());
@@ -125,16 +126,18 @@ impl Profile {
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, done.count()));
-        for message in warnings {
-            notices.send(Event::Warning { message });
-        }
-        for message in self.dataset.notes() {
+        for message in warnings.into_iter().chain(self.dataset.notes()) {
             notices.send(Event::Warning { message });
         }
         for message in hardware.notes() {
             notices.send(Event::Note { message });
         }
         let recorder = self.record(&directory, part, &hardware)?;
+        let durable = self.plan.output.durable;
+        let watched = page
+            .map(|page| Watched::start(page, &directory, part, durable, &self.clock))
+            .transpose()
+            .context("preparing the output")?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
         let writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
@@ -148,7 +151,7 @@ impl Profile {
             part,
             done,
             self_tests: OnceLock::new(),
-            idled: Idled::default(),
+            idled: ipw_runner::idle::Idled::default(),
         };
         let (writer, went) = ipw_runner::run(&self.plan, &parts, writer, &notices, &interrupt)
             .await
@@ -163,8 +166,8 @@ impl Profile {
             );
             notices.send(Event::Warning { message });
         }
-        let warm = parts.self_tests.get().map_or(&[][..], Vec::as_slice);
-        let finished = self.finish(writer, &went, &hardware, warm, &parts.idled);
+        let told = watched.map(Watched::finish);
+        let finished = self.finish(writer, &went, &hardware, &parts, told);
         let done = self
             .conclude(&directory, aside.as_deref(), went, finished, notices)
             .and_then(|exit| self.still_measured(exit, &lost));
@@ -305,11 +308,14 @@ impl Profile {
         writer: RunWriter,
         went: &Went,
         hardware: &Hardware,
-        warm: &[SelfTest],
-        idled: &Idled,
+        parts: &Parts<'_>,
+        told: Option<Value>,
     ) -> Result<Finished, StoreError> {
+        let (warm, idled) = (&parts.self_tests, &parts.idled);
+        let warm = warm.get().map_or(&[][..], Vec::as_slice);
         writer.finish(status_of(went), |summary, overview, run| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
+            summary.server_metrics = told;
             summary.telemetry = Some(hardware.summary(elapsed, warm, idled));
             // A run that cannot be read again says so elsewhere.
             let load = load::findings(run, &self.plan.load).ok();

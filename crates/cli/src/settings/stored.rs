@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use ipw_runner::plan::Telemetry;
 use ipw_runner::{Plan, Stop};
 use toml::Value;
 
@@ -99,8 +100,14 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     let failures = &mut plan.failures;
     failures.max_failed = args.max_failed.unwrap_or(failures.max_failed);
     failures.max_error_rate = args.max_error_rate.or(failures.max_error_rate);
+    plan.server_metrics = args.server_metrics.clone().or(plan.server_metrics);
+    energy_over(&mut plan.telemetry, args)?;
+    Ok(plan)
+}
+
+/// What is said of energy goes over what the plan has.
+fn energy_over(own: &mut Telemetry, args: &ProfileArgs) -> Result<(), CliError> {
     let given = energy(args)?;
-    let own = &mut plan.telemetry;
     if args.sample_interval.is_some() {
         own.sample_interval = given.sample_interval;
     }
@@ -119,7 +126,7 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     if args.service_host.is_some() {
         own.service_host = given.service_host;
     }
-    Ok(plan)
+    Ok(())
 }
 
 /// Every value of the plan under its dotted name.

@@ -97,6 +97,38 @@ fn datasets_sees_the_six_columns_of_the_original_and_then_ours() {
     assert_eq!(lab.seen["rows"], QUERIES);
 }
 
+/// llama.cpp counts what it generated; so do we.
+#[test]
+fn what_the_server_says_of_itself_is_beside_the_rows_and_agrees_with_them() {
+    let Some(lab) = lab() else { return };
+    let told = &crate::common::summary(&lab.run)["server_metrics"];
+    assert!(
+        told["pages"].as_u64().unwrap() >= 2 && told["failed"] == 0,
+        "{told:#}"
+    );
+    let grown = told["metrics"]["output_tokens"]["grown"].as_f64().unwrap();
+    let output = |row: &Value| {
+        let metrics = &row["model_metrics"][MODEL_NAME]["token_metrics"];
+        metrics["output"].as_f64().unwrap()
+    };
+    let counted: f64 = lab.rows().iter().map(output).sum();
+    // The warm-up is in the server's count, and perhaps not the last reply, which it books late.
+    assert!(
+        grown > 0.5 * counted && grown < counted + 400.0,
+        "{grown} of {counted}"
+    );
+    let datasets = or_skip(hugging_face::newest()).unwrap();
+    let seen = hugging_face::load(&datasets, &lab.run.join("server_metrics"), Rows::Included);
+    let seen = seen.unwrap();
+    let rows = seen["data"].as_array().unwrap();
+    let named = rows.iter().filter(|row| row["name"] == "output_tokens");
+    assert!(named.count() >= 2, "{rows:#?}");
+    assert!(
+        rows.iter()
+            .any(|row| row["metric"] == "llamacpp:tokens_predicted_total")
+    );
+}
+
 #[test]
 fn datasets_sees_the_types_that_we_promise() {
     let Some(lab) = lab() else { return };

@@ -24,9 +24,9 @@ struct Matcher {
 
 /// One sample.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sample {
-    pub(super) labels: Vec<(String, String)>,
-    pub(super) value: f64,
+pub(crate) struct Sample {
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) value: f64,
 }
 
 impl fmt::Display for Selector {
@@ -113,6 +113,15 @@ impl Sample {
             .collect();
         format!("{{{}}}", excerpt(&printable(&labels.join(",")), 120))
     }
+}
+
+/// All samples of a page with their names; what is none is passed over.
+pub(crate) fn samples(page: &str) -> impl Iterator<Item = (&str, Sample)> {
+    page.lines().filter_map(|line| {
+        let (name, rest) = name(line);
+        (!name.is_empty()).then_some(())?;
+        Some((name, sample(rest)?))
+    })
 }
 
 /// The name that a line begins with, and the rest.

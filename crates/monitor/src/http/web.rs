@@ -23,7 +23,7 @@ const CONNECTING: Duration = Duration::from_secs(3);
 const MOST_REDIRECTS: u32 = 3;
 
 /// Asks one URL again and again, over one connection where the other side keeps it.
-pub(super) struct Asker {
+pub(crate) struct Asker {
     agent: Agent,
     url: Url,
     /// A secret: never shown.
@@ -32,17 +32,17 @@ pub(super) struct Asker {
 }
 
 /// A reply.
-pub(super) struct Answer {
-    pub(super) text: String,
+pub(crate) struct Answer {
+    pub(crate) text: String,
     /// When the request went out.
-    pub(super) asked: Timestamp,
+    pub(crate) asked: Timestamp,
     /// When the head of the reply was here.
-    pub(super) answered: Timestamp,
+    pub(crate) answered: Timestamp,
 }
 
 /// Why there is no reply.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(crate) enum Failed {
     /// Nobody is there, or nobody lets us in.
     Away(String),
     /// Something came that is of no use.
@@ -50,7 +50,7 @@ pub(super) enum Failed {
 }
 
 impl Failed {
-    pub(super) fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         match self {
             Self::Away(words) | Self::Useless(words) => words,
         }
@@ -67,8 +67,13 @@ impl Asker {
         })
     }
 
+    /// Asks without any secret.
+    pub(crate) fn plain(url: &Url, accept: &'static str) -> Result<Self, HttpError> {
+        Self::new(url, &Access::default(), accept)
+    }
+
     /// Asks once, and follows to other places of the same host only: a secret goes nowhere else.
-    pub(super) fn ask(&self, clock: &dyn Clock) -> Result<Answer, Failed> {
+    pub(crate) fn ask(&self, clock: &dyn Clock) -> Result<Answer, Failed> {
         let mut url = self.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let asked = clock.now();

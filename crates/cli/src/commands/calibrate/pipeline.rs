@@ -183,6 +183,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
         scorer: None,
         price: None,
         launch: None,
+        server_metrics: None,
         dataset: DatasetSpec {
             id: "calibrate".to_owned(),
             params: Params::default(),

@@ -1,0 +1,134 @@
+//! What the service says of itself while it is measured: its page for Prometheus.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ipw_clients::Client;
+use ipw_core::time::Clock;
+use ipw_monitor::scrape::{Page, Scraper};
+use ipw_store::ServerMetricWriter;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::error::{CliError, Exit};
+
+/// Nobody looks.
+const OFF: &str = "off";
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A page that is looked at while the run goes on.
+pub(crate) struct Watched {
+    scraper: Scraper,
+    url: String,
+    /// Whether a sample could not be stored.
+    is_lost: Arc<AtomicBool>,
+}
+
+/// The page that is meant, if there is one. Without a word it is the service's own, of a service on
+/// this machine: others are not asked for what nobody wants to know.
+pub(crate) fn find(
+    asked: Option<&str>,
+    client: &dyn Client,
+    clock: &dyn Clock,
+) -> Result<Option<Page>, CliError> {
+    if asked == Some(OFF) || client.in_process() {
+        return Ok(None);
+    }
+    let Some(url) = asked else {
+        let own = own_page(client.base_url());
+        return Ok(own.and_then(|url| Page::find(&url, clock).ok()));
+    };
+    let usage = |error: anyhow::Error| {
+        CliError::new(Exit::Usage, error)
+            .help("`--server-metrics URL` takes the address of a page for Prometheus, or `off`")
+    };
+    let parsed = Url::parse(url)
+        .with_context(|| format!("`--server-metrics {url}` is no URL"))
+        .map_err(usage)?;
+    let page = Page::find(&parsed, clock)
+        .map_err(|why| usage(anyhow::anyhow!("`--server-metrics {url}`: {why}")))?;
+    Ok(Some(page))
+}
+
+/// Where services have it: at the root.
+fn own_page(base_url: &str) -> Option<Url> {
+    let mut url = Url::parse(base_url).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']);
+    let is_here = host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback());
+    let path = url.path().trim_end_matches('/');
+    let root = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+    url.set_path(&format!("{root}/metrics"));
+    is_here.then_some(url)
+}
+
+impl Watched {
+    /// Begins to look.
+    pub(crate) fn start(
+        page: Page,
+        run: &Path,
+        part: u32,
+        durable: bool,
+        clock: &Arc<dyn Clock>,
+    ) -> anyhow::Result<Self> {
+        let mut writer = ServerMetricWriter::create(run, part, durable)?;
+        let url = page.url().to_string();
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let lost = Arc::clone(&is_lost);
+        let take = Box::new(move |samples: &[_]| {
+            let is_stored = writer.append(samples).is_ok();
+            lost.store(!is_stored, Ordering::Relaxed);
+            is_stored
+        });
+        let scraper = Scraper::start(page, EVERY, Arc::clone(clock), take)?;
+        Ok(Self {
+            scraper,
+            url,
+            is_lost,
+        })
+    }
+
+    /// Stops looking; what `summary.json` says of it.
+    pub(crate) fn finish(self) -> Value {
+        let scraped = self.scraper.finish();
+        json!({
+            "url": self.url,
+            "pages": scraped.pages,
+            "failed": scraped.failed,
+            "fault": scraped.fault,
+            "is_complete": !self.is_lost.load(Ordering::Relaxed),
+            "metrics": scraped.metrics,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_service_on_this_machine_is_asked_without_a_word() {
+        for (base, page) in [
+            (
+                "http://127.0.0.1:8080/v1",
+                Some("http://127.0.0.1:8080/metrics"),
+            ),
+            (
+                "http://localhost:1/front/v1/",
+                Some("http://localhost:1/front/metrics"),
+            ),
+            ("http://[::1]:1", Some("http://[::1]:1/metrics")),
+            ("https://api.example.com/v1", None),
+            ("http://10.0.0.1:8000/v1", None),
+        ] {
+            let found = own_page(base).map(|url| url.to_string());
+            assert_eq!(found.as_deref(), page, "{base}");
+        }
+    }
+}

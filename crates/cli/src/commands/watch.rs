@@ -229,7 +229,10 @@ fn line_of(source: &Source) -> (String, bool) {
         ),
         (Some(device), _) => (device.clone(), false),
         (None, Some(_)) => (source.name.clone(), true),
-        (None, None) => (source.collector.to_string(), false),
+        (None, None) => match &source.host {
+            Some(host) => (format!("{host}/{}", source.collector), false),
+            None => (source.collector.to_string(), false),
+        },
     }
 }
 

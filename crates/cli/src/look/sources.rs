@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ipw_analysis::energy::Share;
 use ipw_core::rollup::{Use, uses};
-use ipw_core::source::{Method, Source};
+use ipw_core::source::{Method, Role, Source};
 use ipw_store::queries::RowShare;
 use ipw_store::{Run, readings};
 use serde::Deserialize as _;
@@ -43,15 +43,17 @@ fn recorded(run: &Run) -> Vec<(Source, bool)> {
     let first = recorded.first().map(|source| source.part);
     let own = recorded
         .into_iter()
-        .filter(|source| Some(source.part) == first);
+        .filter(|source| Some(source.part) == first && source.role == Role::Service);
     own.map(|source| (source.about, false)).collect()
 }
 
-/// The sources of `summary.json`, each with whether it never moved; `None` without any.
+/// The service's sources in `summary.json`, each with whether it never moved; `None` without any.
 fn told_of(telemetry: &Value) -> Option<Vec<(Source, bool)>> {
     let sources = telemetry.get("sources")?.as_array()?;
     let told = sources.iter().filter_map(|source| {
         let about = Source::deserialize(source.get("about")?).ok()?;
+        let role = source.get("role").and_then(Value::as_str);
+        (role != Some(Role::Client.label())).then_some(())?;
         let is_stuck = source.get("joules").is_none_or(Value::is_null);
         Some((about, is_stuck))
     });

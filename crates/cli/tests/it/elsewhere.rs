@@ -405,6 +405,33 @@ fn a_plug_that_speaks_http_is_the_whole_machines_joules() {
 }
 
 #[test]
+fn a_recorded_run_can_be_played_to_another() {
+    let place = paced(300);
+    let (tree, sensor) = package(&place, "near", &PowerTrace::new(&[(1.0, 45.0)]));
+    let mut command = place.profile(&["--max-queries", "10"]);
+    let done = said(command.env("IPW_SYSFS_ROOT", &tree));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    drop(sensor);
+    let recorded = place.path().join("recorded");
+    std::fs::rename(place.run(), &recorded).unwrap();
+    let telemetry = format!("replay:{}", recorded.display());
+    let done = said(&mut place.profile(&["--max-queries", "5", "--telemetry", &telemetry]));
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(
+        done.err.contains("readings are played from"),
+        "{}",
+        done.err
+    );
+    let watts: Vec<f64> = rows(&place.run())
+        .iter()
+        .filter_map(|row| Some(row["headline"]["joules"].as_f64()? / query_seconds(row)))
+        .collect();
+    assert!(watts.len() >= 3, "{watts:?}");
+    let watts = median(watts);
+    assert!((watts / 45.0 - 1.0).abs() < 0.05, "{watts} W");
+}
+
+#[test]
 fn nothing_is_looked_at_where_nobody_wants_to_know() {
     let place = paced(50);
     let said = said(&mut place.profile(&["--max-queries", "3", "--telemetry", "none"]));

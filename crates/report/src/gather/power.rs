@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ipw_core::counter::{Counter, Step};
 use ipw_core::reading::Reading;
-use ipw_core::source::{Method, Quantity, Source};
+use ipw_core::source::{Method, Quantity, Role, Source};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Joules;
 use ipw_store::{Run, StoreError, readings};
@@ -63,7 +63,14 @@ pub(crate) fn of(run: &Run) -> Result<Vec<Power>, StoreError> {
     let most = (MOST_IN_ALL / count.count().max(1)).clamp(2, MOST);
     let mut powers: Vec<Power> = sources
         .into_iter()
-        .map(|described| Power::new(described.part, described.about, most))
+        .map(|described| {
+            let mut about = described.about;
+            if described.role == Role::Client {
+                // Whoever looks at the picture should not take it for the service's.
+                about.name.push_str(" (client)");
+            }
+            Power::new(described.part, about, most)
+        })
         .collect();
     readings::for_each(run.directory(), |reading| {
         if let Some(power) = powers.get_mut(usize::from(reading.source.0)) {

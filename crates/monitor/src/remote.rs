@@ -33,6 +33,8 @@ use self::line::{Found, Line};
 
 /// How long the first connection may take, all in all.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a monitor collects readings for one message.
+const TOGETHER: Duration = Duration::from_millis(100);
 /// How long the thread may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -236,8 +238,8 @@ impl Collector for Remote {
     }
 
     fn delay(&self) -> Duration {
-        // In a message, on the way, and in the box until the next poll.
-        self.found.interval * 2 + self.found.round_trip
+        // Until its message goes, on the way, and in the box until the next poll.
+        self.found.interval * 2 + TOGETHER + self.found.round_trip
     }
 
     fn interval(&self, _wanted: Duration) -> Duration {

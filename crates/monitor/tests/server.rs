@@ -323,18 +323,18 @@ fn a_slow_reader_is_told_what_it_missed_and_holds_nobody_up() {
         let mut slow = narrow.stream_telemetry(asked).await.unwrap().into_inner();
         let mut quick = serving.stream(true).await;
         let (mut seen, mut skipped) = (0, 0);
-        for _ in 0..700 {
+        for _ in 0..110 {
             let batch = next(&mut quick).await.batch.unwrap();
             seen += batch.readings.len();
             skipped += batch.skipped;
         }
         assert_eq!(skipped, 0, "the quick one has lost nothing");
-        assert!(seen > 40 * 300, "{seen}");
+        assert!(seen > 40 * 100, "{seen}");
         let mut missed = 0;
-        for _ in 0..200 {
+        for _ in 0..70 {
             missed += next(&mut slow).await.batch.unwrap().skipped;
         }
-        assert!(missed > 100, "{missed}");
+        assert!(missed > 20, "{missed}");
         // It is back among the others.
         let last = next(&mut slow).await.batch.unwrap();
         assert_eq!(last.readings.len() % 40, 0);

@@ -25,18 +25,18 @@ use crate::pb;
 
 /// Messages that a slow subscriber may be behind: some 13 s at 50 ms.
 const RING: usize = 256;
+/// The same of messages with all readings: some 6 s.
+const WHOLE_RING: usize = 64;
 /// Subscribers, over all connections.
 const MOST_SUBSCRIBERS: usize = 256;
 /// Readings in a message; more are several messages.
 const MOST_READINGS: usize = 4096;
+/// Whoever wants every reading gets those of so long in one message: half as many messages at the
+/// usual interval, and each costs a system call for each listener.
+const TOGETHER: Duration = Duration::from_millis(100);
 
-/// What was read in one interval, for everybody.
-#[derive(Clone)]
-pub(super) struct Tick {
-    message: Bytes,
-    /// How much of it the original's readers get: what comes after is for those who asked.
-    plain: usize,
-}
+/// A message for everybody, encoded once.
+type Told = broadcast::Sender<Bytes>;
 
 /// The session and its listeners.
 pub(super) struct Hub {
@@ -53,7 +53,7 @@ pub(super) struct Hub {
 
 struct State {
     /// `None` once the monitor ends.
-    ring: Option<broadcast::Sender<Tick>>,
+    rings: Option<Rings>,
     listeners: usize,
     is_kept_awake: bool,
     fields: Fields,
@@ -61,6 +61,18 @@ struct State {
     latest: Vec<Option<Reading>>,
     /// Faults that were told.
     faults: usize,
+    /// What was read since the last message that holds readings.
+    fresh: Vec<Reading>,
+    /// Intervals until the next one.
+    left: u32,
+}
+
+/// Where messages go.
+struct Rings {
+    /// What the original's readers get, every interval.
+    plain: Told,
+    /// The same with all readings, less often.
+    whole: Told,
 }
 
 impl Hub {
@@ -72,9 +84,14 @@ impl Hub {
         interval: Duration,
     ) -> Self {
         session.pause();
-        let (ring, _) = broadcast::channel(RING);
+        let rings = Rings {
+            plain: broadcast::channel(RING).0,
+            whole: broadcast::channel(WHOLE_RING).0,
+        };
         let state = State {
-            ring: Some(ring),
+            rings: Some(rings),
+            fresh: Vec::new(),
+            left: 0,
             listeners: 0,
             is_kept_awake: false,
             fields: Fields::new(&session),
@@ -109,7 +126,7 @@ impl Hub {
 
     /// Nobody is told anything any more.
     pub(super) fn close(&self) {
-        self.lock().ring = None;
+        self.lock().rings = None;
     }
 
     /// Asks the session every interval, for as long as anybody wants to know; never ends.
@@ -134,27 +151,47 @@ impl Hub {
         let now = self.clock.now();
         self.session.saved(now);
         readings.sort_by_key(|reading| reading.at);
-        let polled = self.session.polled();
-        let faults = self.session.faults();
         for reading in &readings {
             state.latest[usize::from(reading.source.0)] = Some(*reading);
         }
+        state.fresh.append(&mut readings);
+        state.left = state.left.saturating_sub(1);
+        let polled = self.session.polled();
         let fields = self.fields(&mut state.fields, &polled, now);
-        let fresh = faults.get(state.faults..).unwrap_or_default();
-        let mut batch = self.batch(&readings, &polled, fresh);
+        let head = self.encode(&fields);
+        if state.left == 0 {
+            state.left = self.intervals_together();
+            self.tell_whole(&mut state, &head, &polled);
+        }
+        if let Some(rings) = &state.rings {
+            // Nobody there is no fault.
+            let _ = rings.plain.send(head.freeze());
+        }
+    }
+
+    /// How many intervals go into one message with all readings.
+    fn intervals_together(&self) -> u32 {
+        let count = TOGETHER.as_nanos() / self.interval.as_nanos().max(1);
+        u32::try_from(count).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Sends what was read since the last time to those who asked for it.
+    fn tell_whole(&self, state: &mut State, head: &BytesMut, polled: &[Option<Timestamp>]) {
+        let faults = self.session.faults();
+        let told = faults.get(state.faults..).unwrap_or_default();
+        let mut rest = std::mem::take(&mut state.fresh);
+        let mut batch = self.batch(&[], polled, told);
         state.faults = faults.len();
-        let Some(ring) = &state.ring else { return };
-        let mut rest = std::mem::take(&mut batch.readings);
+        let Some(rings) = &state.rings else { return };
         loop {
             let left = rest.split_off(rest.len().min(MOST_READINGS));
-            batch.readings = rest;
-            // Nobody there is no fault.
-            let _ = ring.send(self.encode(&fields, batch));
+            batch.readings = rest.iter().map(|reading| self.reading(reading)).collect();
+            let _ = rings.whole.send(with(head.clone(), batch));
             if left.is_empty() {
                 return;
             }
             rest = left;
-            batch = self.batch(&[], &polled, &[]);
+            batch = self.batch(&[], polled, &[]);
         }
     }
 
@@ -172,18 +209,14 @@ impl Hub {
         }
     }
 
-    /// A message, encoded once for all. Fields of a message may stand in any order and in pieces,
-    /// so what never changes, what the original has and what we add are put one after the other.
-    fn encode(&self, fields: &pb::TelemetryReading, batch: pb::Batch) -> Tick {
+    /// What every message begins with, encoded once for all. Fields of a message may stand in any
+    /// order and in pieces, so what never changes, what the original has and what we add are put one
+    /// after the other.
+    fn encode(&self, fields: &pb::TelemetryReading) -> BytesMut {
         let mut message = BytesMut::from(&self.head[..]);
         // Writing to memory does not fail.
         let _ = fields.encode(&mut message);
-        let plain = message.len();
-        message.extend_from_slice(&only(batch));
-        Tick {
-            message: message.freeze(),
-            plain,
-        }
+        message
     }
 
     fn batch(
@@ -229,7 +262,7 @@ impl Hub {
 
     /// What a new listener is to know: the last reading of every source that still speaks, and
     /// what went wrong so far.
-    fn greeting(&self, state: &mut State) -> Tick {
+    fn greeting(&self, state: &mut State) -> Bytes {
         let polled = self.session.polled();
         let now = self.clock.now();
         let recent = self
@@ -246,21 +279,36 @@ impl Hub {
         let faults = self.session.faults();
         let batch = self.batch(&recent, &polled, &faults[..state.faults.min(faults.len())]);
         let fields = self.fields(&mut state.fields, &polled, now);
-        self.encode(&fields, batch)
+        with(self.encode(&fields), batch)
     }
 
     /// A new listener; the first wakes the session.
     pub(super) fn subscribe(self: &Arc<Self>, with_readings: bool) -> Result<Subscription, Status> {
         let mut state = self.lock();
-        let Some(ring) = &state.ring else {
+        if state.rings.is_none() {
             return Err(stopping());
-        };
+        }
         if state.listeners >= MOST_SUBSCRIBERS {
             let words = format!("{MOST_SUBSCRIBERS} listen already: end one of them, or try later");
             return Err(Status::resource_exhausted(words));
         }
+        let first = with_readings.then(|| {
+            // What is still to be told is in the greeting: the others get it now.
+            let polled = self.session.polled();
+            let now = self.clock.now();
+            let fields = self.fields(&mut state.fields, &polled, now);
+            self.tell_whole(&mut state, &self.encode(&fields), &polled);
+            self.greeting(&mut state)
+        });
+        let Some(rings) = &state.rings else {
+            return Err(stopping());
+        };
+        let ring = if with_readings {
+            &rings.whole
+        } else {
+            &rings.plain
+        };
         let ticks = BroadcastStream::new(ring.subscribe());
-        let first = with_readings.then(|| self.greeting(&mut state));
         state.listeners += 1;
         if state.listeners == 1 && !state.is_kept_awake {
             self.session.resume();
@@ -296,31 +344,26 @@ impl State {
 /// What one listener gets, encoded; it leaves when this is dropped.
 pub(super) struct Subscription {
     hub: Arc<Hub>,
-    ticks: BroadcastStream<Tick>,
+    ticks: BroadcastStream<Bytes>,
     with_readings: bool,
-    first: Option<Tick>,
+    first: Option<Bytes>,
     /// Messages that it was too slow for since the last one that it got.
     skipped: u64,
     is_over: bool,
 }
 
 impl Subscription {
-    fn message(&mut self, tick: &Tick) -> Bytes {
+    fn message(&mut self, told: Bytes) -> Bytes {
         let skipped = std::mem::take(&mut self.skipped);
-        if !self.with_readings {
-            return tick.message.slice(..tick.plain);
-        }
-        if skipped == 0 {
-            return tick.message.clone();
+        if !self.with_readings || skipped == 0 {
+            return told;
         }
         // A message inside a message may come in pieces, too.
-        let more = only(pb::Batch {
+        let more = pb::Batch {
             skipped,
             ..pb::Batch::default()
-        });
-        let mut message = BytesMut::from(&tick.message[..]);
-        message.extend_from_slice(&more);
-        message.freeze()
+        };
+        with(BytesMut::from(&told[..]), more)
     }
 }
 
@@ -329,11 +372,11 @@ impl Stream for Subscription {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(Ok(first.message)));
+            return Poll::Ready(Some(Ok(first)));
         }
         loop {
             match ready!(Pin::new(&mut self.ticks).poll_next(context)) {
-                Some(Ok(tick)) => return Poll::Ready(Some(Ok(self.message(&tick)))),
+                Some(Ok(told)) => return Poll::Ready(Some(Ok(self.message(told)))),
                 Some(Err(BroadcastStreamRecvError::Lagged(count))) => self.skipped += count,
                 None if self.is_over => return Poll::Ready(None),
                 None => {
@@ -351,13 +394,15 @@ impl Drop for Subscription {
     }
 }
 
-/// A message of nothing but this.
-fn only(batch: pb::Batch) -> Vec<u8> {
-    let message = pb::TelemetryReading {
+/// The message with this behind it.
+fn with(mut message: BytesMut, batch: pb::Batch) -> Bytes {
+    let more = pb::TelemetryReading {
         batch: Some(batch),
         ..pb::TelemetryReading::default()
     };
-    message.encode_to_vec()
+    // Writing to memory does not fail.
+    let _ = more.encode(&mut message);
+    message.freeze()
 }
 
 /// When the newest of the energy values was taken; of the others, without any.

@@ -3,6 +3,7 @@
 mod compared;
 mod look;
 mod monitor;
+mod ping;
 mod score;
 mod values;
 
@@ -21,6 +22,7 @@ pub(crate) use look::{
     ReportFormat, ShowArgs,
 };
 pub(crate) use monitor::MonitorArgs;
+pub(crate) use ping::PingArgs;
 pub(crate) use score::ScoreArgs;
 pub(crate) use values::{IdlePower, KeyValue, ListenAddress, Pause, Span, Sweep, json_or_text};
 use values::{table_of_json, table_of_texts};
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     /// Send a dataset's prompts to a service and store one row per query
     #[command(after_help = EXAMPLES)]
     Profile(Box<ProfileArgs>),
+    /// Ask a service one question and show everything that was seen
+    Ping(Box<PingArgs>),
     /// Show which clients, datasets and collectors there are
     List {
         /// What to list
@@ -249,7 +253,7 @@ pub(crate) struct ProfileArgs {
     /// only one]
     #[arg(long, value_name = "NAME", env = "IPW_MODEL", help_heading = "Service")]
     pub(crate) model: Option<String>,
-    /// Where the service is, with or without `/v1`
+    /// Where the service is, with or without `/v1`; `unix:PATH` for a socket
     #[arg(
         long,
         value_name = "URL",
@@ -290,6 +294,31 @@ pub(crate) struct ProfileArgs {
         help_heading = "Service"
     )]
     pub(crate) server_metrics: Option<String>,
+    /// PEM file of authorities to trust beside the system's
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "IPW_CA_FILE",
+        help_heading = "Service"
+    )]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// File of `Name: value` lines that go with every request; they are neither stored nor shown
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "IPW_HEADER_FILE",
+        help_heading = "Service"
+    )]
+    pub(crate) header_file: Option<PathBuf>,
+    /// Environment variable that holds one such line; repeat for more
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "IPW_HEADER_ENV",
+        value_delimiter = ',',
+        help_heading = "Service"
+    )]
+    pub(crate) header_env: Vec<String>,
     /// Start the service for this run: the command stands behind `--`, runs without a shell, and ends
     /// with the run
     #[arg(long, help_heading = "Service")]

@@ -39,7 +39,7 @@ pub(crate) fn advice(outcome: &str) -> Option<&'static str> {
         "failed:dns" => "check the name in `--client-base-url`",
         "failed:connect" => "the service went away or is overloaded: look whether it still runs",
         "failed:tls" => {
-            "check that the URL's scheme and name fit the certificate, and that this machine trusts its issuer"
+            "check that the URL's scheme and name fit the certificate, and that its issuer is trusted here (`--ca-file`)"
         }
         "failed:reset" | "failed:closed" => {
             "the service broke off: look into its log, often it ran out of memory"

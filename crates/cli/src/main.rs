@@ -43,6 +43,7 @@ fn main() -> ExitCode {
             Some(sweep) => launch::around(*profile, |args| commands::sweep::run(&args, &sweep)),
             None => launch::around(*profile, commands::profile::run),
         },
+        Command::Ping(ping) => commands::ping::run(&ping),
         Command::List { what } => commands::list::run(what),
         Command::Show(show) => commands::show::run(&show),
         Command::Analyze(analyze) => commands::analyze::run(&analyze),

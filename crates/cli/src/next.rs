@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipw_clients::{ClientSpec, KeySource};
+use ipw_clients::{ClientSpec, KeySource, Network};
 use ipw_core::params::Params;
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
@@ -44,6 +44,7 @@ async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<Found> {
             // Something that listens on a port is not to be trusted with a key.
             key: KeySource::Default,
             insecure_key: false,
+            network: Network::default(),
             connect_timeout: PATIENCE,
         };
         let Ok(client) = ipw_clients::connect(&spec, Arc::clone(clock)) else {

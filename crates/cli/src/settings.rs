@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use ipw_analysis::latency::Origin;
 use ipw_analysis::slo::Slo;
-use ipw_clients::{ClientSpec, KeySource};
+use ipw_clients::{ClientSpec, KeySource, Network};
 use ipw_core::params::Params;
 use ipw_core::secret::looks_secret;
 use ipw_datasets::DatasetSpec;
@@ -196,6 +196,8 @@ impl ProfileArgs {
             client,
             model,
             client_base_url,
+            ca_file,
+            header_file,
             request_timeout,
             first_token_timeout,
             idle_timeout,
@@ -238,6 +240,9 @@ impl ProfileArgs {
             (&mut self.param, weaker.param),
         ] {
             own.splice(0..0, weaker);
+        }
+        if self.header_env.is_empty() {
+            self.header_env = weaker.header_env;
         }
         if self.gpu.is_empty() {
             self.gpu = weaker.gpu;
@@ -376,7 +381,54 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
         params: params("--client-param", &args.client_param)?,
         key,
         insecure_key: args.insecure_key,
+        network: network(args)?,
         connect_timeout: CONNECT_TIMEOUT,
+    })
+}
+
+/// What lies between us and the service.
+fn network(args: &ProfileArgs) -> Result<Network, CliError> {
+    let is_name = |name: &&String| {
+        let is_odd = |c: char| c == ':' || c == '=' || c.is_whitespace();
+        !name.is_empty() && !name.contains(is_odd) && !looks_secret("", name)
+    };
+    if args.header_env.iter().filter(is_name).count() < args.header_env.len() {
+        return Err(
+            CliError::usage("`--header-env` takes a variable's name, not a header")
+                .help("`export MY_HEADER='Name: value'`, then `--header-env MY_HEADER`"),
+        );
+    }
+    Ok(Network {
+        ca_file: args.ca_file.clone(),
+        header_file: args.header_file.clone(),
+        header_env: args.header_env.clone(),
+    })
+}
+
+/// One question, and whom to ask.
+pub(crate) struct Ask {
+    pub(crate) client: ClientSpec,
+    pub(crate) model: String,
+    pub(crate) generation: Generation,
+    pub(crate) timeout: Duration,
+}
+
+/// What `ipw ping` asks, by the same flags, variables and file as a run.
+pub(crate) fn ask(
+    args: &mut ProfileArgs,
+    pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
+) -> Result<Ask, CliError> {
+    if let Some(file) = config_file(args.config.as_deref())? {
+        args.add(file.profile);
+    }
+    let client = client(args)?;
+    Ok(Ask {
+        generation: generation(args, &client.id)?,
+        model: model(args, &client, pick)?,
+        client,
+        timeout: args
+            .request_timeout
+            .map_or(REQUEST_TIMEOUT, |Span(limit)| limit),
     })
 }
 
@@ -397,6 +449,7 @@ pub(crate) fn judge(args: &ScoreArgs) -> Result<ClientSpec, CliError> {
             args.judge_api_key_file.as_deref(),
         )?,
         insecure_key: args.judge_insecure_key,
+        network: Network::default(),
         connect_timeout: CONNECT_TIMEOUT,
     })
 }

@@ -8,6 +8,8 @@ use ipw_core::reply::Reply;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use crate::witness::Witness;
+
 /// A future that a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -78,6 +80,8 @@ pub struct Request<'a> {
     pub idle_timeout: Option<Duration>,
     /// Ends the query at once, keeping what came so far.
     pub cancel: Cancel,
+    /// Who looks on; nobody where something is measured.
+    pub witness: Option<&'a dyn Witness>,
 }
 
 /// The service is not there, not ready, or refuses our credentials.

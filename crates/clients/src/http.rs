@@ -1,24 +1,31 @@
 //! The timed HTTP path (design D2): HTTP/1.1 as far as an inference service needs it, with stamps.
 //!
-//! No redirect, no proxy, no decompression, no retry, with one exception: a *reused* connection
-//! that turns out dead before any byte of the reply came is replaced by a fresh one, once, and
-//! the exchange says so.
+//! No proxy but the one that the environment names; no redirect, no decompression, no retry, with
+//! one exception: a *reused* connection that turns out dead before any byte of the reply came is
+//! replaced by a fresh one, once, and the exchange says so.
 
 mod connect;
 mod connection;
 mod framing;
 mod head;
+mod proxy;
+mod race;
+pub(crate) mod shown;
+pub(crate) mod tls;
 mod url;
 
 pub(crate) use connect::Connector;
 pub(crate) use connection::{Body, Connection};
 pub(crate) use head::{Head, Status};
+pub(crate) use proxy::Proxy;
 pub use url::BaseUrl;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::time::Clock;
+
+use crate::witness::{Sight, Witness};
 
 /// What the transport says when it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,11 +73,12 @@ impl Pool {
         request: &[u8],
         timing: &mut Timing,
         exchange: &mut Exchange,
+        witness: Option<&dyn Witness>,
     ) -> Result<Answered, HttpError> {
         exchange.connections_replaced = Some(0);
         if let Some(connection) = self.reusable().await {
             exchange.connection_reused = Some(true);
-            match on(connection, request, timing, exchange).await {
+            match on(connection, request, timing, exchange, witness).await {
                 Err(error) if error.failure == Failure::Reset => {
                     exchange.connections_replaced = Some(1);
                     timing.sent = None;
@@ -79,20 +87,27 @@ impl Pool {
             }
         }
         exchange.connection_reused = None;
-        let connection = self.connector.connect(&self.clock).await?;
+        let connection = self.connector.connect(&self.clock, timing, witness).await?;
         timing.connected = Some(self.clock.now());
         exchange.connection_reused = Some(false);
-        on(connection, request, timing, exchange).await
+        on(connection, request, timing, exchange, witness).await
     }
 
     /// Opens connections until so many are idle; gives up at the first that cannot be had.
     pub(crate) async fn warm(&self, connections: usize) {
         while self.lock().len() < connections {
-            match self.connector.connect(&self.clock).await {
+            // How long these take is no query's time.
+            let mut own = Timing::begun(self.clock.now());
+            match self.connector.connect(&self.clock, &mut own, None).await {
                 Ok(connection) => self.lock().push(connection),
                 Err(_) => return,
             }
         }
+    }
+
+    /// The proxy that is asked in the service's place, if there is one.
+    pub(crate) fn forwarder(&self) -> Option<&Proxy> {
+        self.connector.forwarder()
     }
 
     /// Takes a connection back for the next query, if it can carry one.
@@ -132,7 +147,14 @@ async fn on(
     request: &[u8],
     timing: &mut Timing,
     exchange: &mut Exchange,
+    witness: Option<&dyn Witness>,
 ) -> Result<Answered, HttpError> {
+    if let Some(witness) = witness {
+        let end = memchr::memmem::find(request, b"\r\n\r\n").map_or(request.len(), |end| end + 4);
+        let (head, body) = request.split_at(end);
+        let head = &shown::request(head);
+        witness.saw(Sight::Asked { head, body });
+    }
     let mut head = connection.exchange(request, timing).await?;
     exchange.status = Some(head.status.code);
     let body = Body::new(&mut head, connection);

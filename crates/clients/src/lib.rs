@@ -4,21 +4,26 @@
 //! from the transport (`http`), which stamps every read before anybody looks at the bytes.
 
 mod client;
+mod header;
 mod http;
 pub mod key;
 mod message;
 pub mod ndjson;
+mod network;
 mod ollama;
 mod openai;
 mod probe;
 mod service;
 pub mod sse;
 mod stream;
+mod witness;
 
 pub use client::{BoxFuture, Cancel, Canceller, Client, CloseError, NotReady, Request};
 pub use http::BaseUrl;
 pub use key::KeySource;
+pub use network::{Network, NetworkError, proxy};
 pub use probe::probe;
+pub use witness::{Meaning, Sight, Witness};
 
 use std::sync::Arc;
 
@@ -47,6 +52,9 @@ pub struct ClientSpec {
     /// Whether a key may travel unencrypted beyond this machine.
     #[serde(default)]
     pub insecure_key: bool,
+    /// What lies between us and the service.
+    #[serde(default, skip_serializing_if = "Network::is_plain")]
+    pub network: Network,
     /// How long a connection may take.
     #[serde(rename = "connect_timeout_seconds", with = "ipw_core::seconds")]
     pub connect_timeout: Duration,
@@ -99,6 +107,9 @@ pub enum ClientError {
     /// The key cannot be used.
     #[error(transparent)]
     Key(#[from] key::KeyError),
+    /// The way to the service cannot be used.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

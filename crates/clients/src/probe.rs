@@ -8,7 +8,7 @@ use ipw_core::time::Clock;
 
 use crate::http::BaseUrl;
 use crate::service::Service;
-use crate::{ClientError, ClientSpec, KeySource};
+use crate::{ClientError, ClientSpec, KeySource, Network};
 
 /// The status that a GET of `url` gets, or what happened instead.
 pub async fn probe(
@@ -22,6 +22,7 @@ pub async fn probe(
         params: Params::default(),
         key: KeySource::Default,
         insecure_key: false,
+        network: Network::default(),
         connect_timeout: limit,
     };
     let service = Service::new(&spec, BaseUrl::parse(url)?, clock)?;

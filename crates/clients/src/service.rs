@@ -10,8 +10,10 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::client::NotReady;
-use crate::http::{BaseUrl, Connector, HttpError, Pool, Status};
-use crate::key::{self, Key};
+use crate::header::Headers;
+use crate::http::{BaseUrl, Connector, HttpError, Pool, Proxy, Status, tls};
+use crate::key::{self, Key, KeySource};
+use crate::network::{NetworkError, environment};
 use crate::{ClientError, ClientSpec};
 
 /// How long an untimed question (health, models) may take.
@@ -25,6 +27,7 @@ pub(crate) struct Service {
     pub(crate) pool: Pool,
     pub(crate) clock: Arc<dyn Clock>,
     key: Option<Key>,
+    headers: Headers,
 }
 
 impl Service {
@@ -33,14 +36,34 @@ impl Service {
         url: BaseUrl,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ClientError> {
-        let key = key::resolve(&spec.key, &url, spec.insecure_key)?;
-        let limit = spec.connect_timeout;
-        let pool = Pool::new(Connector::new(url.clone(), limit), Arc::clone(&clock));
+        Self::within(spec, url, clock, &environment)
+    }
+
+    /// A service as it is reached in an environment of these variables.
+    fn within(
+        spec: &ClientSpec,
+        url: BaseUrl,
+        clock: Arc<dyn Clock>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ClientError> {
+        let network = &spec.network;
+        let headers = Headers::resolve(network, &url, spec.insecure_key, variable)?;
+        let key = match (&spec.key, headers.has("authorization")) {
+            (KeySource::Default, true) => None,
+            (_, true) => return Err(two_keys().into()),
+            (source, false) => key::resolve(source, &url, spec.insecure_key)?,
+        };
+        let authorities = network.ca_file.as_deref().map(tls::authorities);
+        let connector = Connector::new(url.clone(), spec.connect_timeout)
+            .trusting(authorities.transpose()?.unwrap_or_default())
+            .through(Proxy::find(&url, variable)?)
+            .prepared();
         Ok(Self {
             url,
-            pool,
+            pool: Pool::new(connector, Arc::clone(&clock)),
             clock,
             key,
+            headers,
         })
     }
 
@@ -60,12 +83,25 @@ impl Service {
 
     /// The head of every request, its end still to come. A checked URL and key break no line.
     fn head(&self, method: &str, endpoint: &str) -> String {
-        let mut head = format!(
-            "{method} {} HTTP/1.1\r\nhost: {}\r\nuser-agent: ipw/{}\r\n",
-            self.url.path_of(endpoint),
-            self.url.authority(),
-            env!("CARGO_PKG_VERSION"),
-        );
+        let authority = self.url.authority();
+        let mut head = format!("{method} ");
+        // A proxy that is asked in the service's place must know whose place that is.
+        if self.pool.forwarder().is_some() {
+            head.extend(["http://", authority]);
+        }
+        head.push_str(&self.url.path_of(endpoint));
+        head.extend([" HTTP/1.1\r\nhost: ", authority, "\r\n"]);
+        if !self.headers.has("user-agent") {
+            head.push_str(concat!(
+                "user-agent: ipw/",
+                env!("CARGO_PKG_VERSION"),
+                "\r\n"
+            ));
+        }
+        if let Some(proxy) = self.pool.forwarder() {
+            head.push_str(&proxy.authorization_line());
+        }
+        head.push_str(self.headers.lines());
         if let Some(key) = &self.key {
             head.push_str("authorization: ");
             head.push_str(&key.bearer());
@@ -81,7 +117,10 @@ impl Service {
         let request = self.head("GET", endpoint) + "\r\n";
         let ask = async {
             let request = request.as_bytes();
-            let mut answered = self.pool.send(request, &mut timing, &mut exchange).await?;
+            let mut answered = self
+                .pool
+                .send(request, &mut timing, &mut exchange, None)
+                .await?;
             let body = answered.body.collect(ANSWER_BODY).await?;
             self.pool.give_back(answered.body);
             Ok((answered.head.status, body))
@@ -103,17 +142,38 @@ impl Service {
             )),
         })?;
         match status.code {
+            407 => Err(NotReady {
+                cause: format!("{status}{}", self.way()),
+                help: Some("give the proxy's user and password in its URL".to_owned()),
+            }),
             401 | 403 => Err(self.refused(&status)),
             503 => Err(NotReady {
-                cause: format!("the service is not ready ({status}){}", said(&body)),
+                cause: format!(
+                    "the service is not ready ({status}){}{}",
+                    self.way(),
+                    said(&body)
+                ),
                 help: Some("wait until the model is loaded, then try again".to_owned()),
             }),
             500.. => Err(NotReady {
-                cause: format!("the service is broken ({status}){}", said(&body)),
+                cause: format!(
+                    "the service is broken ({status}){}{}",
+                    self.way(),
+                    said(&body)
+                ),
                 help: Some("look into the service's own log".to_owned()),
             }),
             _ => Ok(status),
         }
+    }
+
+    /// Which proxy is asked in the service's place, ready to stand behind a status: it may be the
+    /// one who says it.
+    pub(crate) fn way(&self) -> String {
+        let proxy = self.pool.forwarder();
+        proxy.map_or_else(String::new, |proxy| {
+            format!(" through the proxy `{}`", proxy.place())
+        })
     }
 
     fn refused(&self, status: &Status) -> NotReady {
@@ -129,7 +189,7 @@ impl Service {
             )
         };
         NotReady {
-            cause: format!("the service {cause} ({status})"),
+            cause: format!("the service {cause} ({status}){}", self.way()),
             help: Some(help.to_owned()),
         }
     }
@@ -151,6 +211,13 @@ impl Service {
         }
         serde_json::from_slice(&body)
             .map_err(|error| not_listed(format!("the service's model list is odd: {error}")))
+    }
+}
+
+fn two_keys() -> NetworkError {
+    NetworkError::Header {
+        from: "`authorization`".to_owned(),
+        problem: "is there, and a key as well\nhelp: leave one of them out".to_owned(),
     }
 }
 
@@ -181,3 +248,6 @@ pub(crate) fn error_text(body: &Value) -> Option<String> {
         other => Some(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;

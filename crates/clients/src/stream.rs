@@ -5,6 +5,7 @@
 
 mod progress;
 mod transcript;
+mod watch;
 
 pub(crate) use transcript::{Piece, Transcript, some_text};
 
@@ -16,11 +17,13 @@ use ipw_core::time::Timestamp;
 use tokio::time::timeout;
 
 use crate::client::Request;
-use crate::http::{Answered, HttpError};
+use crate::http::{Answered, HttpError, shown};
 use crate::service::{Service, said};
 use crate::sse::TooLarge;
+use crate::witness::{Sight, Witness};
 use crate::{ndjson, sse};
 use progress::{Ended, Patience, Progress};
+use watch::{Seen, Unseen, Watch};
 
 /// How long the end of the body may take after the last event before the connection is given up.
 const AFTERMATH: Duration = Duration::from_millis(100);
@@ -108,9 +111,10 @@ impl Service {
             first_token: request.first_token_timeout,
             idle: request.idle_timeout,
         };
+        let witness = request.witness;
         let ended = tokio::select! {
             biased;
-            ended = self.exchange(endpoint, body, &patience, &mut progress) => {
+            ended = self.exchange(endpoint, body, &patience, &mut progress, witness) => {
                 ended.err().unwrap_or(Ended::ByItself)
             }
             () = request.cancel.cancelled() => Ended::Cancelled,
@@ -127,6 +131,7 @@ impl Service {
         body: Vec<u8>,
         patience: &Patience<'_>,
         progress: &mut Progress<C>,
+        witness: Option<&dyn Witness>,
     ) -> Result<(), Ended> {
         let Progress {
             chat,
@@ -135,12 +140,19 @@ impl Service {
         } = progress;
         let request = self.post(endpoint, C::ACCEPT, &body);
         let mut answered = patience
-            .wait(None, self.pool.send(&request, timing, exchange))
+            .wait(None, self.pool.send(&request, timing, exchange, witness))
             .await?;
         timing.end = timing.first_byte.unwrap_or(timing.end);
+        if let Some(witness) = witness {
+            witness.saw(Sight::Answered {
+                at: timing.end,
+                status: &answered.head.status.to_string(),
+                headers: &shown::headers(answered.body.head()),
+            });
+        }
         if !answered.head.status.is_success() {
             exchange.retry_after = retry_after(&answered);
-            return Err(http_failure(&mut answered, timing).await.into());
+            return Err(self.failure(&mut answered, timing).await.into());
         }
         if let Some(kind) = not_a_stream(&answered) {
             let body = answered.body.collect(ERROR_BODY).await?;
@@ -148,7 +160,10 @@ impl Service {
             let text = format!("the reply is `{kind}`, not {}: {shown}", C::STREAM);
             return Err(HttpError::new(Failure::NotAStream, text).into());
         }
-        read(&mut answered, chat, patience, timing).await?;
+        match witness {
+            None => read(&mut answered, chat, patience, timing, &Unseen).await?,
+            Some(witness) => read(&mut answered, chat, patience, timing, &Seen(witness)).await?,
+        }
         if !chat.is_broken() {
             // The connection is free for the next query once the body has ended.
             while !answered.body.is_over() {
@@ -160,6 +175,23 @@ impl Service {
         }
         Ok(())
     }
+
+    /// A status that is not success, and what the body says of it.
+    async fn failure(&self, answered: &mut Answered, timing: &mut Timing) -> HttpError {
+        let mut body = Vec::new();
+        while body.len() < ERROR_BODY {
+            let Ok(Some((bytes, at))) = answered.body.next().await else {
+                break;
+            };
+            timing.end = at;
+            body.extend_from_slice(bytes);
+        }
+        let status = &answered.head.status;
+        HttpError::new(
+            Failure::Http(status.code),
+            format!("{status}{}{}", self.way(), said(&body)),
+        )
+    }
 }
 
 /// Reads the stream into `chat`; an error is the splitter's or transport's fault, or a limit.
@@ -168,6 +200,7 @@ async fn read<C: Chat>(
     chat: &mut C,
     patience: &Patience<'_>,
     timing: &mut Timing,
+    watch: &impl Watch,
 ) -> Result<(), Ended> {
     let mut splitter = C::Splitter::default();
     let mut last_event = None;
@@ -175,12 +208,13 @@ async fn read<C: Chat>(
         let quiet_since = chat.transcript().first_token.and(last_event);
         let next = patience.wait(quiet_since, answered.body.next()).await?;
         let Some((bytes, at)) = next else {
-            splitter.finish(|data| chat.event(data, timing.end));
+            splitter.finish(|data| watch.event(chat, data, timing.end));
             return Ok(());
         };
         timing.end = at;
+        watch.read(bytes.len(), at);
         let each = |data: &[u8]| {
-            chat.event(data, at);
+            watch.event(chat, data, at);
             last_event = Some(at);
         };
         splitter
@@ -204,20 +238,4 @@ fn not_a_stream(answered: &Answered) -> Option<String> {
         .iter()
         .any(|other| kind.starts_with(other));
     is_other.then(|| kind.to_owned())
-}
-
-async fn http_failure(answered: &mut Answered, timing: &mut Timing) -> HttpError {
-    let mut body = Vec::new();
-    while body.len() < ERROR_BODY {
-        let Ok(Some((bytes, at))) = answered.body.next().await else {
-            break;
-        };
-        timing.end = at;
-        body.extend_from_slice(bytes);
-    }
-    let status = &answered.head.status;
-    HttpError::new(
-        Failure::Http(status.code),
-        format!("{status}{}", said(&body)),
-    )
 }

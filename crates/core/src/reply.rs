@@ -105,6 +105,15 @@ impl fmt::Display for Failure {
 pub struct Timing {
     /// The attempt began.
     pub start: Timestamp,
+    /// The host's name had its addresses, or the proxy's; `None` on a reused connection, as all
+    /// that follows up to `connected`, and where no name had to be looked up.
+    pub dns: Option<Timestamp>,
+    /// The socket was connected: to the service, or to the proxy.
+    pub tcp: Option<Timestamp>,
+    /// The proxy had opened its tunnel; `None` without one.
+    pub proxy: Option<Timestamp>,
+    /// The TLS handshake was over; `None` in plain text.
+    pub tls: Option<Timestamp>,
     /// A new connection was ready for use, TLS included; `None` on a reused one.
     pub connected: Option<Timestamp>,
     /// First byte of the request on a connected socket.
@@ -126,6 +135,10 @@ impl Timing {
     pub fn begun(start: Timestamp) -> Self {
         Self {
             start,
+            dns: None,
+            tcp: None,
+            proxy: None,
+            tls: None,
             connected: None,
             sent: None,
             first_byte: None,

@@ -139,6 +139,7 @@ fn secrets(run: &Run, plan: Option<&str>) -> Vec<String> {
         "/profiler_config/output_dir",
         "/client_info/base_url",
         "/client_info/file",
+        "/client_info/proxy",
     ]
     .iter()
     .filter_map(|pointer| text(pointer))

@@ -55,6 +55,7 @@ impl Dispatch<'_> {
             first_token_timeout: self.plan.load.first_token_timeout,
             idle_timeout: self.plan.load.idle_timeout,
             cancel: self.interrupt.cancel(),
+            witness: None,
         };
         self.client.send(request).await
     }

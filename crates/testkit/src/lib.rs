@@ -21,6 +21,7 @@ pub mod network;
 pub mod original;
 mod parquet;
 mod place;
+pub mod proxy;
 mod python;
 pub mod relay;
 pub mod sensor;

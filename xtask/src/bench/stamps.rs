@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use ipw_clients::{Canceller, Client, ClientSpec, KeySource, Request, connect};
+use ipw_clients::{Canceller, Client, ClientSpec, KeySource, Network, Request, connect};
 use ipw_core::params::Params;
 use ipw_core::query::Query;
 use ipw_core::time::{Clock, Timestamp};
@@ -208,6 +208,7 @@ fn ask_client(service: &Service, clock: &Arc<dyn Clock>, load: Load) -> anyhow::
         params: Params::default(),
         key: KeySource::Default,
         insecure_key: false,
+        network: Network::default(),
         connect_timeout: Duration::from_secs(5),
     };
     let client: Arc<dyn Client> = connect(&spec, Arc::clone(clock))?.into();
@@ -246,6 +247,7 @@ async fn ask_once(client: &dyn Client, prompt: String) -> anyhow::Result<Seen> {
         first_token_timeout: None,
         idle_timeout: None,
         cancel,
+        witness: None,
     };
     let timing = client.send(request).await.timing;
     Ok(Seen {

@@ -12,6 +12,7 @@ pub(crate) mod list;
 #[cfg(feature = "engine")]
 pub(crate) mod models;
 pub(crate) mod monitor;
+pub(crate) mod ping;
 pub(crate) mod plot;
 pub(crate) mod profile;
 pub(crate) mod report;

@@ -118,6 +118,10 @@ impl Profile {
         if let (Some(launched), Some(info)) = (&self.args.launched, client_info.as_object_mut()) {
             info.insert("launch".to_owned(), launched.clone());
         }
+        let proxy = ipw_clients::proxy(client.base_url());
+        if let (Some(proxy), Some(info)) = (proxy, client_info.as_object_mut()) {
+            info.insert("proxy".to_owned(), json!(proxy));
+        }
         let mut about = summary::new(self, &hardware, &directory, client_info, &left);
         about.total_queries = left.done.len() as u64;
         let part = left.next_part;
@@ -159,13 +163,7 @@ impl Profile {
         let lost = hardware.session.lost();
         // Nothing is read after the last look, so that what was counted is what is on disk.
         hardware.session.stop();
-        if let Err(error) = recorder.finish() {
-            let message = format!(
-                "raw readings are incomplete: {:#}",
-                anyhow::Error::from(error)
-            );
-            notices.send(Event::Warning { message });
-        }
+        finish_readings(recorder, &notices);
         let told = watched.map(Watched::finish);
         let finished = self.finish(writer, &went, &hardware, &parts, told);
         let done = self
@@ -458,6 +456,15 @@ impl Profile {
     }
 }
 
+/// Takes the last readings to disk; that it could not is told.
+fn finish_readings(recorder: Recorder, notices: &Notices) {
+    if let Err(error) = recorder.finish() {
+        let error = anyhow::Error::from(error);
+        let message = format!("raw readings are incomplete: {error:#}");
+        notices.send(Event::Warning { message });
+    }
+}
+
 /// Every stream is an open file: as many as the system allows may be open.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
@@ -470,7 +477,10 @@ fn raise_file_limit() {
 }
 
 /// The model of a service that has exactly one.
-async fn only_model(spec: &ClientSpec, clock: &Arc<dyn Clock>) -> Result<String, CliError> {
+pub(crate) async fn only_model(
+    spec: &ClientSpec,
+    clock: &Arc<dyn Clock>,
+) -> Result<String, CliError> {
     let client = ipw_clients::connect(spec, Arc::clone(clock))
         .map_err(|error| CliError::new(Exit::Usage, error))?;
     let client = client.as_ref();
@@ -531,7 +541,7 @@ fn verdict(status: Status, finished: &Finished, failures: &Failures) -> Result<E
     Ok(Exit::Done)
 }
 
-fn not_ready(client: &dyn Client, error: NotReady) -> CliError {
+pub(crate) fn not_ready(client: &dyn Client, error: NotReady) -> CliError {
     let NotReady { cause, help } = error;
     let message = format!(
         "the {} (client `{}`) at {} is unavailable",

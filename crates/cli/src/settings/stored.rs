@@ -45,18 +45,7 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     if let Some(model) = &args.model {
         plan.model.clone_from(model);
     }
-    let given = client(args)?;
-    if args.client.is_some() {
-        plan.client.id = given.id;
-    }
-    if args.client_base_url.is_some() {
-        plan.client.base_url = given.base_url;
-    }
-    if args.api_key_env.is_some() || args.api_key_file.is_some() {
-        plan.client.key = given.key;
-    }
-    plan.client.insecure_key |= args.insecure_key;
-    plan.client.params.extend(given.params);
+    with_client(&mut plan, args)?;
     if args.dataset.is_some() {
         let mut over = super::dataset(args)?;
         let mut params = plan.dataset.params;
@@ -125,6 +114,29 @@ fn energy_over(own: &mut Telemetry, args: &ProfileArgs) -> Result<(), CliError> 
     }
     if args.service_host.is_some() {
         own.service_host = given.service_host;
+    }
+    Ok(())
+}
+
+/// The client as it would be.
+fn with_client(plan: &mut Plan, args: &ProfileArgs) -> Result<(), CliError> {
+    let (own, given) = (&mut plan.client, client(args)?);
+    if args.client.is_some() {
+        own.id = given.id;
+    }
+    if args.client_base_url.is_some() {
+        own.base_url = given.base_url;
+    }
+    if args.api_key_env.is_some() || args.api_key_file.is_some() {
+        own.key = given.key;
+    }
+    own.insecure_key |= args.insecure_key;
+    own.params.extend(given.params);
+    let (network, given) = (&mut own.network, given.network);
+    network.ca_file = given.ca_file.or(network.ca_file.take());
+    network.header_file = given.header_file.or(network.header_file.take());
+    if !given.header_env.is_empty() {
+        network.header_env = given.header_env;
     }
     Ok(())
 }

@@ -13,6 +13,10 @@ connect_timeout_seconds = 5.0
 
 [client.params]
 
+[client.network]
+ca_file = "ca.pem"
+header_env = ["TEAM_HEADER"]
+
 [dataset]
 id = "starter"
 

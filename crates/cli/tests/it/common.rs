@@ -126,6 +126,14 @@ pub(crate) fn ipw() -> Command {
     command
 }
 
+/// The command without this machine's own proxies.
+pub(crate) fn without_proxies(command: &mut Command) -> &mut Command {
+    for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+        command.env_remove(name).env_remove(name.to_uppercase());
+    }
+    command
+}
+
 /// What a command said.
 #[derive(Debug)]
 pub(crate) struct Said {

@@ -14,7 +14,7 @@ use ipw_reference::{Fault, Options, Received, Script, Service, words};
 use ipw_runner::SystemClock;
 use serde_json::Value;
 
-use crate::common::{Said, ipw, questions, rows, said, spawn};
+use crate::common::{Said, ipw, questions, rows, said, spawn, without_proxies};
 use table::{Cause, HOSTILE, Line, Seen, TABLE};
 
 const QUESTIONS: usize = 5;
@@ -86,13 +86,14 @@ impl Run {
                 command.env_remove("SSL_CERT_DIR");
                 front.url
             }
+            Cause::ProxyElsewhere => "http://service.example:8080".to_owned(),
             Cause::OtherPath => format!("{}/elsewhere", service.url()),
             _ => service.url(),
         };
         command.args(["--client-base-url", &url]);
         match line.cause {
             Cause::Slow(_, args) => drop(command.args(args)),
-            Cause::Proxy => {
+            Cause::Proxy | Cause::ProxyElsewhere => {
                 let dead = format!("http://{}", nowhere());
                 for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
                     command.env(name, &dead);
@@ -119,7 +120,7 @@ fn command(client: &str, directory: &Path) -> Command {
     let lines: Vec<_> = questions(QUESTIONS).iter().map(Value::to_string).collect();
     std::fs::write(&dataset, lines.join("\n")).unwrap();
     let mut command = ipw();
-    command
+    without_proxies(&mut command)
         .args(["profile", "--client", client, "--model", "reference"])
         .arg("--dataset")
         .arg(dataset)

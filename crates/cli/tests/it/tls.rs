@@ -13,12 +13,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 /// A TLS front before the reference service, and the file with its certificate.
-struct Front {
-    port: u16,
-    roots: PathBuf,
+pub(crate) struct Front {
+    pub(crate) port: u16,
+    pub(crate) roots: PathBuf,
 }
 
-fn front(place: &Place, names: &[&str]) -> Front {
+pub(crate) fn front(place: &Place, names: &[&str]) -> Front {
     let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
     let made = rcgen::generate_simple_self_signed(names).unwrap();
     let roots = place.path().join("roots.pem");

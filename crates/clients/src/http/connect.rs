@@ -1,26 +1,47 @@
-//! Getting a connection: name, address, socket, TLS.
+//! Getting a connection: name, address, socket, proxy, TLS; each stamped when it is there.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ipw_core::reply::Failure;
+use ipw_core::reply::{Failure, Timing};
 use ipw_core::time::Clock;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
-use tokio::net::{TcpStream, lookup_host};
+use rustls::ClientConfig;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
-use super::{BaseUrl, HttpError};
+use super::{BaseUrl, HttpError, Proxy, proxy, race, tls};
+use crate::witness::{Sight, Witness};
 
 /// Makes connections to one service.
 pub(crate) struct Connector {
     url: BaseUrl,
     limit: Duration,
-    /// Made at the first https connection: reading the system's roots takes a while.
+    proxy: Option<Proxy>,
+    /// Trusted beside the system's.
+    authorities: Vec<CertificateDer<'static>>,
+    /// Made with the first need of it, where there may be one: reading the system's roots takes a
+    /// while, and that is no connection's time.
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+}
+
+/// One connection on its way.
+struct Opening<'a> {
+    clock: &'a dyn Clock,
+    timing: &'a mut Timing,
+    witness: Option<&'a dyn Witness>,
+}
+
+impl Opening<'_> {
+    fn tell(&self, sight: Sight<'_>) {
+        if let Some(witness) = self.witness {
+            witness.saw(sight);
+        }
+    }
 }
 
 impl Connector {
@@ -28,19 +49,70 @@ impl Connector {
         Self {
             url,
             limit,
+            proxy: None,
+            authorities: Vec::new(),
             tls: OnceLock::new(),
         }
     }
 
-    /// A new connection, TLS included.
-    pub(crate) async fn connect(&self, clock: &Arc<dyn Clock>) -> Result<Connection, HttpError> {
+    /// Goes through `proxy`, if there is one.
+    pub(crate) fn through(mut self, proxy: Option<Proxy>) -> Self {
+        self.proxy = proxy;
+        self
+    }
+
+    /// Trusts these authorities beside the system's.
+    pub(crate) fn trusting(mut self, authorities: Vec<CertificateDer<'static>>) -> Self {
+        self.authorities = authorities;
+        self
+    }
+
+    /// Does what takes a while and need be done only once.
+    pub(crate) fn prepared(self) -> Self {
+        if self.url.is_encrypted() {
+            // What is wrong is told by the connection that needs it.
+            let _ = self.config();
+        }
+        self
+    }
+
+    fn config(&self) -> &Result<Arc<ClientConfig>, String> {
+        self.tls.get_or_init(|| tls::config(&self.authorities))
+    }
+
+    /// The proxy that is asked in the service's place: plain requests go to it as they are.
+    pub(crate) fn forwarder(&self) -> Option<&Proxy> {
+        let proxy = self.proxy.as_ref();
+        proxy.filter(|_| !self.url.is_encrypted())
+    }
+
+    /// A new connection, proxy and TLS included; `timing` is filled in as things happen.
+    pub(crate) async fn connect(
+        &self,
+        clock: &Arc<dyn Clock>,
+        timing: &mut Timing,
+        witness: Option<&dyn Witness>,
+    ) -> Result<Connection, HttpError> {
+        let mut opening = Opening {
+            clock: clock.as_ref(),
+            timing,
+            witness,
+        };
         let open = async {
-            let socket = self.socket().await?;
-            let stream: Box<dyn Stream> = if self.url.is_encrypted() {
-                self.secure(socket).await?
-            } else {
-                Box::new(socket)
+            let mut stream = match self.url.socket() {
+                Some(path) => self.local(path, &mut opening).await?,
+                None => self.socket(&mut opening).await?,
             };
+            if self.url.is_encrypted() {
+                if let Some(proxy) = &self.proxy {
+                    let target = proxy::place(self.url.host(), self.url.port());
+                    proxy.tunnel(&mut stream, &target).await?;
+                    let at = opening.clock.now();
+                    opening.timing.proxy = Some(at);
+                    opening.tell(Sight::Tunnelled { at });
+                }
+                stream = self.secure(stream, &mut opening).await?;
+            }
             Ok(Connection::new(stream, Arc::clone(clock)))
         };
         timeout(self.limit, open).await.unwrap_or_else(|_| {
@@ -49,69 +121,120 @@ impl Connector {
         })
     }
 
-    async fn socket(&self) -> Result<TcpStream, HttpError> {
+    async fn local(
+        &self,
+        path: &Path,
+        opening: &mut Opening<'_>,
+    ) -> Result<Box<dyn Stream>, HttpError> {
+        let socket = UnixStream::connect(path).await.map_err(|error| {
+            let text = format!("cannot connect to {}: {error}", self.place());
+            HttpError::new(Failure::Connect, text)
+        })?;
+        connected(opening, &path.display().to_string(), None);
+        Ok(Box::new(socket))
+    }
+
+    async fn socket(&self, opening: &mut Opening<'_>) -> Result<Box<dyn Stream>, HttpError> {
+        let (host, port) = match &self.proxy {
+            Some(proxy) => (proxy.host(), proxy.port()),
+            None => (self.url.host(), self.url.port()),
+        };
+        let of = match &self.proxy {
+            Some(proxy) => format!(" of {}", proxy.named()),
+            None => String::new(),
+        };
         let unknown = |cause: String| {
-            let text = format!("cannot resolve the host `{}`: {cause}", self.url.host());
+            let text = format!("cannot resolve the host `{host}`{of}: {cause}");
             HttpError::new(Failure::Dns, text)
         };
-        let addresses: Vec<SocketAddr> = lookup_host((self.url.host(), self.url.port()))
+        let addresses: Vec<SocketAddr> = lookup_host((host, port))
             .await
             .map_err(|error| unknown(error.to_string()))?
             .collect();
-        let mut last = unknown("it has no address".to_owned());
-        for address in addresses {
-            match TcpStream::connect(address).await {
-                Ok(socket) => {
-                    // A request waits for no acknowledgement.
-                    let _ = socket.set_nodelay(true);
-                    return Ok(socket);
-                }
-                Err(error) => {
-                    let text = format!("cannot connect to {}: {error}", self.place());
-                    last = HttpError::new(Failure::Connect, text);
-                }
-            }
+        if host.parse::<IpAddr>().is_err() {
+            let at = opening.clock.now();
+            opening.timing.dns = Some(at);
+            let addresses = &addresses;
+            opening.tell(Sight::Resolved { at, addresses });
         }
-        Err(last)
+        if addresses.is_empty() {
+            return Err(unknown("it has no address".to_owned()));
+        }
+        let socket = race::first(addresses).await.map_err(|error| {
+            let to = match &self.proxy {
+                Some(proxy) => proxy.named(),
+                None => self.place(),
+            };
+            HttpError::new(Failure::Connect, format!("cannot connect to {to}: {error}"))
+        })?;
+        // A request waits for no acknowledgement.
+        let _ = socket.set_nodelay(true);
+        let peer = peer(&socket, opening.witness);
+        connected(opening, &peer, self.proxy.as_ref().map(Proxy::place));
+        Ok(Box::new(socket))
     }
 
-    async fn secure(&self, socket: TcpStream) -> Result<Box<dyn Stream>, HttpError> {
+    async fn secure(
+        &self,
+        stream: Box<dyn Stream>,
+        opening: &mut Opening<'_>,
+    ) -> Result<Box<dyn Stream>, HttpError> {
         let failed = |cause: String| {
             let text = format!("no TLS with {}: {cause}", self.place());
             HttpError::new(Failure::Tls, text)
         };
-        let config = self.tls.get_or_init(tls_config).clone().map_err(failed)?;
+        let config = self.config().clone().map_err(failed)?;
         let name = ServerName::try_from(self.url.host().to_owned())
             .map_err(|error| failed(error.to_string()))?;
         let stream = TlsConnector::from(config)
-            .connect(name, socket)
+            .connect(name, stream)
             .await
             .map_err(|error| failed(error.to_string()))?;
+        let at = opening.clock.now();
+        opening.timing.tls = Some(at);
+        if opening.witness.is_some() {
+            let with = agreed(stream.get_ref().1);
+            opening.tell(Sight::Secured { at, with: &with });
+        }
         Ok(Box::new(stream))
     }
 
+    /// The service, and the way to it, in messages.
     fn place(&self) -> String {
-        format!("{}:{}", self.url.host(), self.url.port())
+        let service = match self.url.socket() {
+            Some(path) => return format!("the socket `{}`", path.display()),
+            None => format!("{}:{}", self.url.host(), self.url.port()),
+        };
+        match &self.proxy {
+            Some(proxy) => format!("{service} through {}", proxy.named()),
+            None => service,
+        }
     }
 }
 
-fn tls_config() -> Result<Arc<ClientConfig>, String> {
-    let found = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    let (usable, _) = roots.add_parsable_certificates(found.certs);
-    if usable == 0 {
-        let causes: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
-        return Err(format!(
-            "no root certificates on this system{}{}",
-            if causes.is_empty() { "" } else { ": " },
-            causes.join("; ")
-        ));
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+/// The socket is there.
+fn connected(opening: &mut Opening<'_>, peer: &str, proxy: Option<&str>) {
+    let at = opening.clock.now();
+    opening.timing.tcp = Some(at);
+    opening.tell(Sight::Connected { at, peer, proxy });
+}
+
+/// The address at the other end, if anybody wants to know.
+fn peer(socket: &TcpStream, witness: Option<&dyn Witness>) -> String {
+    let address = witness.and_then(|_| socket.peer_addr().ok());
+    address.map_or_else(String::new, |address| address.to_string())
+}
+
+/// What both sides agreed on.
+fn agreed(session: &rustls::ClientConnection) -> String {
+    let version = session
+        .protocol_version()
+        .and_then(|version| version.as_str());
+    let suite = session.negotiated_cipher_suite();
+    let suite = suite.and_then(|suite| suite.suite().as_str());
+    [version, suite]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ")
 }

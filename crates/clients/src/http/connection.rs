@@ -38,6 +38,8 @@ pub(crate) struct Connection {
     buffer: Vec<u8>,
     /// Where in the buffer lies what was read and not used.
     unused: Range<usize>,
+    /// Where in the buffer the last head lies, until the next read.
+    head: Range<usize>,
     /// When it was read.
     read_at: Timestamp,
 }
@@ -49,6 +51,7 @@ impl Connection {
             clock,
             buffer: vec![0; LEAST_READ],
             unused: 0..0,
+            head: 0..0,
             read_at: Timestamp::ZERO,
         }
     }
@@ -105,6 +108,7 @@ impl Connection {
         let parsed = Head::parse(&self.buffer[self.unused.clone()]);
         match parsed.map_err(|error| no_http(&error.to_string()))? {
             Some((head, length)) => {
+                self.head = self.unused.start..self.unused.start + length;
                 self.unused.start += length;
                 Ok(Some(head))
             }
@@ -235,6 +239,12 @@ impl Body {
         let start = unused.start;
         unused.start += stripped.used;
         Ok(start..start + stripped.content)
+    }
+
+    /// The head as it came; only before the first piece is taken.
+    pub(crate) fn head(&self) -> &[u8] {
+        let Connection { buffer, head, .. } = &self.connection;
+        buffer.get(head.clone()).unwrap_or_default()
     }
 
     /// Whether the last piece has come.

@@ -1,6 +1,10 @@
-//! The base URL of a service, with or without `/v1` and trailing slash.
+//! The base URL of a service, with or without `/v1` and trailing slash; or a socket of this machine.
 
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 use url::{Host, Url};
 
@@ -12,6 +16,10 @@ pub struct BaseUrl {
     /// Scheme, authority and path, the path without a trailing slash.
     url: Url,
     host: String,
+    /// The socket that stands for host and port.
+    socket: Option<PathBuf>,
+    /// The URL as it is shown, and understood again.
+    shown: String,
 }
 
 impl BaseUrl {
@@ -22,7 +30,18 @@ impl BaseUrl {
             problem: problem.to_owned(),
         };
         let trimmed = text.trim();
-        let mut url = Url::parse(trimmed)
+        if let Some((socket, path)) = socket_and_path(trimmed) {
+            let url = path
+                .filter(|_| !socket.as_os_str().is_empty())
+                .and_then(|path| Url::parse(&format!("http://localhost/{path}")).ok())
+                .filter(|url| url.query().is_none() && url.fragment().is_none())
+                .ok_or_else(|| {
+                    let problem = "names no socket\nhelp: write it like `unix:/run/service.sock` or `http+unix://%2Frun%2Fservice.sock/v1`";
+                    wrong(trimmed, problem)
+                })?;
+            return Ok(Self::at(url, "localhost".to_owned(), Some(socket)));
+        }
+        let url = Url::parse(trimmed)
             .ok()
             .filter(|url| url.has_host() || matches!(url.scheme(), "http" | "https"))
             .ok_or_else(|| {
@@ -57,9 +76,34 @@ impl BaseUrl {
             Some(Host::Ipv6(address)) => address.to_string(),
             None => return Err(wrong(trimmed, "names no host")),
         };
+        Ok(Self::at(url, host, None))
+    }
+
+    fn at(url: Url, host: String, socket: Option<PathBuf>) -> Self {
         let path = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&path);
-        Ok(Self { url, host })
+        let shown = String::new();
+        let mut base = Self {
+            url,
+            host,
+            socket,
+            shown,
+        };
+        base.set_path(&path);
+        base
+    }
+
+    fn set_path(&mut self, path: &str) {
+        self.url.set_path(path);
+        self.shown = match (&self.socket, path) {
+            (None, _) => self.url.as_str().trim_end_matches('/').to_owned(),
+            (Some(socket), "" | "/v1") if socket.to_str().is_some() => {
+                format!("unix:{}", socket.display())
+            }
+            (Some(socket), path) => {
+                let socket = percent_encode(socket.as_os_str().as_bytes(), NON_ALPHANUMERIC);
+                format!("http+unix://{socket}{path}")
+            }
+        };
     }
 
     /// This URL with `/v1` at the end of its path, whether it was written or not.
@@ -68,7 +112,7 @@ impl BaseUrl {
         let path = self.url.path().trim_end_matches('/');
         let path = path.strip_suffix("/chat/completions").unwrap_or(path);
         let path = format!("{}/v1", path.strip_suffix("/v1").unwrap_or(path));
-        self.url.set_path(&path);
+        self.set_path(&path);
         self
     }
 
@@ -78,7 +122,7 @@ impl BaseUrl {
         let path = self.url.path().trim_end_matches('/');
         let path = endings.iter().find_map(|ending| path.strip_suffix(ending));
         if let Some(path) = path.map(str::to_owned) {
-            self.url.set_path(&path);
+            self.set_path(&path);
         }
         self
     }
@@ -86,6 +130,11 @@ impl BaseUrl {
     /// The host: a name or an address, without brackets.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The socket that stands for host and port, if it is one.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
     }
 
     /// The port, the scheme's own if none was written.
@@ -120,8 +169,24 @@ impl BaseUrl {
 
     /// The URL as text.
     pub fn as_str(&self) -> &str {
-        self.url.as_str().trim_end_matches('/')
+        &self.shown
     }
+}
+
+/// What `unix:/path` and `http+unix://%2Fpath/v1` name: the socket, and the path of the URL, which
+/// is `None` where there is no making sense of it.
+fn socket_and_path(text: &str) -> Option<(PathBuf, Option<&str>)> {
+    let of = |bytes: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+    if let Some(rest) = text.strip_prefix("http+unix://") {
+        let (socket, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let socket: Vec<u8> = percent_decode_str(socket).collect();
+        let path = (!socket.contains(&0)).then_some(path);
+        return Some((of(&socket), path));
+    }
+    let rest = text.strip_prefix("unix:")?;
+    let socket = rest.strip_prefix("//").unwrap_or(rest);
+    let path = (!socket.contains('\0')).then_some("");
+    Some((of(socket.as_bytes()), path))
 }
 
 #[cfg(test)]
@@ -186,6 +251,49 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_stands_for_host_and_port() {
+        for (text, socket, path, shown) in [
+            (
+                "unix:/run/a b.sock",
+                "/run/a b.sock",
+                "/v1/models",
+                "unix:/run/a b.sock",
+            ),
+            ("unix:///run/x", "/run/x", "/v1/models", "unix:/run/x"),
+            (
+                "http+unix://%2Frun%2Fx",
+                "/run/x",
+                "/v1/models",
+                "unix:/run/x",
+            ),
+            (
+                "http+unix://%2Frun%2Fx/front/v1/",
+                "/run/x",
+                "/front/v1/models",
+                "http+unix://%2Frun%2Fx/front/v1",
+            ),
+        ] {
+            let url = BaseUrl::parse(text).unwrap().with_v1();
+            assert_eq!(url.socket(), Some(Path::new(socket)), "{text}");
+            assert_eq!(url.path_of("/models"), path, "{text}");
+            assert_eq!(url.as_str(), shown, "{text}");
+            assert!(url.is_loopback() && !url.is_encrypted());
+            assert_eq!(url.authority(), "localhost");
+            assert_eq!(BaseUrl::parse(shown).unwrap().with_v1(), url);
+        }
+    }
+
+    #[test]
+    fn paths_and_ipv6_are_kept() {
+        let url = BaseUrl::parse("https://[2001:db8::1]:8443/a%20b/v1").unwrap();
+        let url = url.with_v1();
+        assert_eq!((url.host(), url.port()), ("2001:db8::1", 8443));
+        assert_eq!(url.authority(), "[2001:db8::1]:8443");
+        assert_eq!(url.path_of("/models"), "/a%20b/v1/models");
+        assert!(!url.is_loopback());
+    }
+
+    #[test]
     fn what_cannot_be_a_base_url_says_why() {
         for (text, says) in [
             ("localhost:8080", "is not a URL"),
@@ -194,6 +302,10 @@ mod tests {
             ("http://x/?a=b", "query"),
             ("http://user:secret@x", "user name or password"),
             ("user:secret@x", "is not a URL"),
+            ("unix:", "names no socket"),
+            ("http+unix:///v1", "names no socket"),
+            ("http+unix://%00/v1", "names no socket"),
+            ("http+unix://%2Fx/v1?a=b", "names no socket"),
         ] {
             let error = BaseUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");

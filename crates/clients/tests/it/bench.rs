@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipw_clients::{Canceller, Client, ClientSpec, KeySource, Request, connect};
+use ipw_clients::{Canceller, Client, ClientSpec, KeySource, Network, Request, connect};
 use ipw_core::params::Params;
 use ipw_core::query::Query;
 use ipw_core::reply::Reply;
@@ -111,6 +111,7 @@ pub(crate) async fn send(client: &dyn Client, ask: Ask) -> Reply {
         first_token_timeout: ask.first_token_timeout,
         idle_timeout: ask.idle_timeout,
         cancel,
+        witness: None,
     };
     let send = client.send(request);
     let Some(after) = ask.cancel_after else {
@@ -141,6 +142,7 @@ pub(crate) fn spec(id: &str, url: &str) -> ClientSpec {
         params: Params::default(),
         key: KeySource::Default,
         insecure_key: false,
+        network: Network::default(),
         connect_timeout: Duration::from_secs(5),
     }
 }

@@ -151,7 +151,12 @@ fn a_service_that_is_not_there_says_so() {
 fn a_name_without_an_address_says_so() {
     for id in CLIENTS {
         // RFC 2606: this domain never exists.
-        let reply = ask_at(id, "http://nowhere.invalid:8080");
+        let url = "http://nowhere.invalid:8080";
+        if ipw_clients::proxy(url).is_some() {
+            // On a machine behind a proxy it is the proxy that has no address.
+            return;
+        }
+        let reply = ask_at(id, url);
         assert_eq!(reply.outcome, Outcome::Failed(Failure::Dns), "{id}");
         assert!(reply.error.unwrap().contains("`nowhere.invalid`"), "{id}");
     }

@@ -7,3 +7,4 @@ mod faults;
 mod limits;
 mod ollama;
 mod openai;
+mod witness;

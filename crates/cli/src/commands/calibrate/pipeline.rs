@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ipw_clients::{Client, ClientSpec, KeySource, connect};
+use ipw_clients::{Client, ClientSpec, KeySource, Network, connect};
 use ipw_core::event::Event;
 use ipw_core::hardware::SystemInfo;
 use ipw_core::params::Params;
@@ -194,6 +194,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
             params: Params::default(),
             key: KeySource::Default,
             insecure_key: false,
+            network: Network::default(),
             connect_timeout: LIMIT,
         },
         generation: Generation::default(),

@@ -237,6 +237,7 @@ impl Judge {
             first_token_timeout: None,
             idle_timeout: None,
             cancel,
+            witness: None,
         };
         let reply = self.client.send(request).await;
         let tokens = (reply.tokens.input, reply.tokens.output);

@@ -45,8 +45,10 @@ pub(super) enum Cause {
     OtherPath,
     /// The service has an IPv6 address only.
     Ipv6,
-    /// The environment names a proxy that is dead.
+    /// The environment names a proxy that is dead, and the service is on this machine.
     Proxy,
+    /// The same, and the service is elsewhere.
+    ProxyElsewhere,
 }
 
 /// What is seen of a fault.
@@ -312,10 +314,16 @@ pub(super) const TABLE: &[Line] = &[
         "Nothing. Write it in brackets: `http://[::1]:8080`.",
     ),
     line(
-        "`HTTP_PROXY` or `HTTPS_PROXY` names a dead proxy",
+        "`HTTP_PROXY` or `HTTPS_PROXY` names a dead proxy, and the service is on this machine",
         Cause::Proxy,
         Seen::Reply,
         "Nothing. Queries go to the service directly.",
+    ),
+    line(
+        "`HTTP_PROXY` or `HTTPS_PROXY` names a dead proxy, and the service is elsewhere",
+        Cause::ProxyElsewhere,
+        Seen::NoRun("cannot connect to the proxy"),
+        "Mend the variable, or exempt the service with `NO_PROXY`.",
     ),
 ];
 

@@ -1,0 +1,242 @@
+//! A ping for people: the connection, the request, the reply, the stream, and the row.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
+use ipw_core::text::{excerpt, printable};
+use ipw_core::time::Timestamp;
+
+use super::Ping;
+use super::seen::{Piece, Said, Seen};
+
+/// Most characters of the request's body, and of a text or an event in the stream.
+const BODY: usize = 600;
+const TEXT: usize = 100;
+
+/// Everything, section by section.
+pub(super) fn text(ping: &Ping<'_>) -> String {
+    let mut out = format!(
+        "{}, model `{}`\n",
+        printable(&ping.client.place()),
+        printable(&ping.ask.model)
+    );
+    connection(&mut out, ping);
+    request(&mut out, &ping.seen);
+    reply(&mut out, &ping.seen);
+    stream(&mut out, ping);
+    row(&mut out, ping);
+    out
+}
+
+fn line(out: &mut String, name: &str, text: &str) {
+    let _ = writeln!(out, "  {name:<12} {}", printable(text));
+}
+
+/// Milliseconds, as all of them are shown.
+fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+/// Each phase with what it took: from the end of the one before.
+fn connection(out: &mut String, ping: &Ping<'_>) {
+    if ping.client.in_process() {
+        out.push_str(
+            "\nconnection\n  none: the model runs in this process, and there is no wire\n",
+        );
+        return;
+    }
+    let (timing, seen) = (&ping.row.reply.timing, &ping.seen);
+    let proxied = |what: &str| match &seen.proxy {
+        Some(proxy) => format!("{what}, the proxy `{proxy}`"),
+        None => what.to_owned(),
+    };
+    let peer = seen.peer.as_deref().unwrap_or_default();
+    let phases = [
+        ("name", timing.dns, seen.addresses.join(", ")),
+        ("socket", timing.tcp, proxied(peer)),
+        ("tunnel", timing.proxy, "opened by the proxy".to_owned()),
+        ("TLS", timing.tls, seen.tls.clone().unwrap_or_default()),
+        ("sent", timing.sent, "first byte of the request".to_owned()),
+        (
+            "reply",
+            timing.first_byte,
+            "first byte of the reply".to_owned(),
+        ),
+    ];
+    out.push_str("\nconnection (each phase, and since the start)\n");
+    let mut before = timing.start;
+    for (name, at, what) in phases {
+        let Some(at) = at else { continue };
+        let (took, since) = (ms(at.since(before)), ms(at.since(timing.start)));
+        let _ = writeln!(
+            out,
+            "  {name:<8} {took:>12} {since:>12}   {}",
+            printable(&what)
+        );
+        before = at;
+    }
+    if timing.tcp.is_none() {
+        out.push_str("  no connection\n");
+    }
+}
+
+fn request(out: &mut String, seen: &Seen) {
+    let Some(asked) = &seen.request else { return };
+    out.push_str("\nrequest\n");
+    for header in asked.head.lines() {
+        let _ = writeln!(out, "  {}", printable(header));
+    }
+    let _ = writeln!(out, "  {}", excerpt(&printable(&asked.body), BODY));
+}
+
+fn reply(out: &mut String, seen: &Seen) {
+    let Some(answered) = &seen.answered else {
+        return;
+    };
+    let _ = writeln!(out, "\nreply\n  {}", printable(&answered.status));
+    for (name, value) in &answered.headers {
+        let _ = writeln!(out, "  {}: {}", printable(name), printable(value));
+    }
+}
+
+/// Each event with its arrival; several may come with one read.
+fn stream(out: &mut String, ping: &Ping<'_>) {
+    let timing = &ping.row.reply.timing;
+    let sent = timing.sent.unwrap_or(timing.start);
+    if ping.seen.pieces.is_empty() && timing.chunks.is_empty() {
+        return;
+    }
+    out.push_str("\nstream (ms since sent, ms since the event before, bytes read)\n");
+    let mut before = None;
+    let mut arrival = |at: Timestamp| {
+        let gap = before.replace(at).map(|before: Timestamp| at.since(before));
+        let gap = gap.map_or_else(String::new, |gap| format!("{:.2}", gap.as_secs_f64() * 1e3));
+        format!("{:>10.2} {gap:>9}", at.since(sent).as_secs_f64() * 1e3)
+    };
+    if ping.seen.pieces.is_empty() {
+        for at in &timing.chunks {
+            let _ = writeln!(out, "{}           text", arrival(*at));
+        }
+        return;
+    }
+    let mut read = None;
+    for piece in &ping.seen.pieces {
+        match piece {
+            Piece::Read { at, bytes } => {
+                partial(out, read, sent);
+                read = Some((*at, *bytes));
+            }
+            Piece::Event { at, data, said } => {
+                let bytes = read
+                    .take()
+                    .map_or_else(String::new, |(_, bytes)| bytes.to_string());
+                let words: Vec<_> = said.iter().map(|said| words(said, data)).collect();
+                let _ = writeln!(out, "{} {bytes:>7}   {}", arrival(*at), words.join(" · "));
+            }
+        }
+    }
+    partial(out, read, sent);
+}
+
+/// A read that completed no event.
+fn partial(out: &mut String, read: Option<(Timestamp, usize)>, sent: Timestamp) {
+    if let Some((at, bytes)) = read {
+        let since = at.since(sent).as_secs_f64() * 1e3;
+        let _ = writeln!(out, "{since:>10.2} {:>9} {bytes:>7}   no whole event", "");
+    }
+}
+
+fn words(said: &Said, data: &str) -> String {
+    let quoted = |text: &str| {
+        let text = serde_json::Value::from(text).to_string();
+        excerpt(&printable(&text), TEXT)
+    };
+    let kind = said.kind();
+    match said {
+        Said::Text(text) | Said::Reasoning(text) => format!("{kind} {}", quoted(text)),
+        Said::Finish(reason) => format!("{kind} `{}`", printable(reason)),
+        Said::Tokens(tokens, _) => format!("{kind} {}", counts(tokens)),
+        Said::Timings(timings) => format!("{kind} {}", durations(timings)),
+        Said::End | Said::Fault | Said::Nothing => {
+            format!("{kind} {}", excerpt(&printable(data), TEXT))
+        }
+        Said::Call | Said::Role => kind.to_owned(),
+    }
+}
+
+fn counts(tokens: &TokenCounts) -> String {
+    let named = [
+        ("input", tokens.input),
+        ("output", tokens.output),
+        ("reasoning", tokens.reasoning),
+        ("cached", tokens.cached),
+    ];
+    let known = named
+        .iter()
+        .filter_map(|(name, count)| Some(format!("{name} {}", (*count)?)));
+    known.collect::<Vec<_>>().join(", ")
+}
+
+fn durations(timings: &ServiceTiming) -> String {
+    let named = [
+        ("load", timings.load),
+        ("prompt", timings.prompt),
+        ("decode", timings.decode),
+        ("total", timings.total),
+    ];
+    let known = named
+        .iter()
+        .filter_map(|(name, time)| Some(format!("{name} {}", ms((*time)?))));
+    known.collect::<Vec<_>>().join(", ")
+}
+
+/// What a run would store of it.
+fn row(out: &mut String, ping: &Ping<'_>) {
+    let reply = &ping.row.reply;
+    let latency = ping.row.latency();
+    out.push_str("\nthe row\n");
+    let finish = reply.finish_reason.as_deref();
+    let finish = finish.map_or_else(String::new, |reason| format!(" (`{reason}`)"));
+    line(
+        out,
+        "outcome",
+        &format!("{}{finish}", reply.outcome.label()),
+    );
+    if let Some(error) = &reply.error {
+        line(out, "error", &excerpt(error, BODY));
+    }
+    let gaps = latency.gaps.map(|gaps| {
+        let (median, p90) = (gaps.median_ms, gaps.p90_ms);
+        format!("{median:.2} ms between chunks (median), {p90:.2} ms (p90)")
+    });
+    let rate = latency.tokens_per_second.map(|rate| format!("{rate:.2}"));
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    for (name, value) in [
+        ("first token", latency.first_token.map(ms)),
+        ("gaps", gaps),
+        ("whole query", latency.total.map(ms)),
+        ("tokens/s", rate),
+        ("tokens", some(counts(&reply.tokens))),
+        ("counted by", reply.token_source.map(counted)),
+        ("service says", some(durations(&reply.service_timing))),
+    ] {
+        match value {
+            Some(value) => line(out, name, &value),
+            // Of a reply that failed nobody expects them.
+            None if reply.outcome.is_answered() => line(out, name, "not known"),
+            None => {}
+        }
+    }
+}
+
+/// Who counted, and what that is worth.
+fn counted(source: TokenSource) -> String {
+    let worth = match source.label() {
+        "usage" => "the service's own count",
+        "timings" => "the service's own timings",
+        "chunks" => "chunks with content, and a chunk is not always one token",
+        _ => "our own count",
+    };
+    format!("{}: {worth}", source.label())
+}

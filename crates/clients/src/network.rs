@@ -1,0 +1,93 @@
+//! What lies between us and a service: certificates, headers of gateways, proxies.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::http::{BaseUrl, Proxy};
+
+/// What the way to a service needs, as the plan stores it: where things are, never what they hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Network {
+    /// A PEM file of authorities that are trusted beside the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    /// A file of `Name: value` lines that go with every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_file: Option<PathBuf>,
+    /// Environment variables that hold one such line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub header_env: Vec<String>,
+}
+
+impl Network {
+    /// Whether nothing was asked for.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A way that cannot be used. No text of a header and no user of a proxy is in the message.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// A file cannot be read.
+    #[error("cannot read the {what} `{}`", path.display())]
+    File {
+        /// What it is for.
+        what: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file of authorities has none.
+    #[error(
+        "the CA file `{}` {problem}\nhelp: `--ca-file` takes certificates in PEM form (`-----BEGIN CERTIFICATE-----`)",
+        path.display()
+    )]
+    Authority {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A header cannot be sent.
+    #[error("the header {from} {problem}")]
+    Header {
+        /// Where it comes from.
+        from: String,
+        /// What is wrong, and how to mend it.
+        problem: String,
+    },
+    /// Headers would travel unencrypted.
+    #[error(
+        "headers that may hold secrets would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `--insecure-key` if you accept that anybody on the way can read them"
+    )]
+    Unencrypted {
+        /// Where to.
+        host: String,
+    },
+    /// The proxy of the environment cannot be used.
+    #[error("the proxy in `{variable}` {problem}")]
+    Proxy {
+        /// The variable that names it.
+        variable: String,
+        /// What is wrong, and how to mend it.
+        problem: String,
+    },
+}
+
+/// Host and port of the proxy that requests to this base URL go through, by this process's
+/// environment.
+pub fn proxy(base_url: &str) -> Option<String> {
+    let url = BaseUrl::parse(base_url).ok()?;
+    let proxy = Proxy::find(&url, &environment).ok()??;
+    Some(proxy.place().to_owned())
+}
+
+/// A variable of this process.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

@@ -1,0 +1,68 @@
+//! Telling a witness what a stream says; where there is none, nothing is told and nothing costs.
+
+use ipw_core::reply::TokenSource;
+use ipw_core::time::Timestamp;
+
+use super::Chat;
+use crate::witness::{Meaning, Sight, Witness};
+
+/// Sees the reads and events of one stream.
+pub(super) trait Watch {
+    /// A read brought so much.
+    fn read(&self, bytes: usize, at: Timestamp);
+
+    /// Hands an event to `chat`.
+    fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp);
+}
+
+/// Nobody looks on.
+pub(super) struct Unseen;
+
+impl Watch for Unseen {
+    fn read(&self, _bytes: usize, _at: Timestamp) {}
+
+    fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp) {
+        chat.event(data, at);
+    }
+}
+
+/// Somebody does.
+pub(super) struct Seen<'a>(pub(super) &'a dyn Witness);
+
+impl Watch for Seen<'_> {
+    fn read(&self, bytes: usize, at: Timestamp) {
+        self.0.saw(Sight::Read { at, bytes });
+    }
+
+    /// What an event means is what it changes: every dialect is seen through the same window.
+    fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp) {
+        let was = chat.transcript();
+        let (answer, reasoning) = (was.answer.len(), was.reasoning.len());
+        let (chunks, finish) = (was.chunks.len(), was.finish_reason.clone());
+        let (tokens, timings) = (chat.tokens(), chat.service_timing());
+        chat.event(data, at);
+        let is = chat.transcript();
+        let added = |text: &'_ str| !text.is_empty();
+        let new_answer = is.answer.get(answer..).filter(|text| added(text));
+        let new_reasoning = is.reasoning.get(reasoning..).filter(|text| added(text));
+        let is_text = new_answer.is_some() || new_reasoning.is_some();
+        let now = chat.tokens();
+        let reported = now.1.filter(|source| *source != TokenSource::Chunks);
+        let meaning = Meaning {
+            reasoning: new_reasoning,
+            answer: new_answer,
+            is_call: is.chunks.len() > chunks && !is_text,
+            finish: is
+                .finish_reason
+                .as_deref()
+                .filter(|_| is.finish_reason != finish),
+            tokens: reported
+                .filter(|_| now != tokens)
+                .map(|source| (now.0, source)),
+            timings: Some(chat.service_timing()).filter(|now| *now != timings),
+            is_last: chat.is_done(),
+            is_fault: chat.is_broken(),
+        };
+        self.0.saw(Sight::Event { at, data, meaning });
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ipw_clients::{Client, ClientSpec, Known};
 use ipw_core::nearest::nearest;
 use ipw_core::time::Clock;
+use ipw_runner::plan::Generation;
 use serde_json::{Map, Value};
 
 use crate::error::{CliError, Exit};
@@ -101,4 +102,69 @@ pub(crate) fn check_parameters(id: &str, parameters: &Map<String, Value>) -> Res
     }
     let _ = (id, parameters);
     Ok(())
+}
+
+/// Refuses what a client's API takes in no case, once all that goes with the queries is known.
+pub(crate) fn check(spec: &ClientSpec, generation: &Generation) -> Result<(), CliError> {
+    // One that nobody knows is told when it is made.
+    if !ipw_clients::known().iter().any(|known| known.id == spec.id) {
+        return Ok(());
+    }
+    let system = generation.system.as_deref();
+    ipw_clients::check(spec, system, &generation.parameters)
+        .map_err(|error| CliError::new(Exit::Usage, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(id: &str, params: &[(&str, &str)]) -> ClientSpec {
+        let pairs = params.iter();
+        ClientSpec {
+            id: id.to_owned(),
+            base_url: None,
+            params: pairs
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            key: ipw_clients::KeySource::Default,
+            insecure_key: false,
+            network: ipw_clients::Network::default(),
+            connect_timeout: std::time::Duration::from_secs(5),
+        }
+    }
+
+    #[test]
+    fn what_a_client_cannot_send_is_refused_before_the_run() {
+        let completions = spec("openai", &[("api", "completions")]);
+        let limited = Map::from_iter([("max_tokens".to_owned(), json!(9))]);
+        for (spec, system, parameters, says) in [
+            (
+                spec("anthropic", &[]),
+                None,
+                Map::new(),
+                Some("`max_tokens`"),
+            ),
+            (spec("anthropic", &[]), Some("x"), limited, None),
+            (completions.clone(), Some("x"), Map::new(), Some("system")),
+            (completions, None, Map::new(), None),
+            (spec("openai", &[]), Some("x"), Map::new(), None),
+            (spec("no-such", &[]), None, Map::new(), None),
+        ] {
+            let generation = Generation {
+                system: system.map(str::to_owned),
+                parameters,
+            };
+            let checked = check(&spec, &generation);
+            let error = checked.err().map(|refused| {
+                assert_eq!(refused.exit, Exit::Usage);
+                refused.error.to_string()
+            });
+            assert_eq!(error.is_some(), says.is_some(), "{error:?}");
+            let says = says.unwrap_or_default();
+            assert!(error.unwrap_or_default().contains(says), "{says}");
+        }
+    }
 }

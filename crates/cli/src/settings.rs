@@ -72,6 +72,7 @@ pub(crate) fn resolve(
     }
     let client = client(args)?;
     let generation = generation(args, &client.id)?;
+    clients::check(&client, &generation)?;
     let directory = args.output_dir.clone();
     let directory = directory.unwrap_or_else(|| PathBuf::from("runs"));
     if directory.to_str().is_none() {
@@ -507,7 +508,9 @@ fn generation(args: &ProfileArgs, client: &str) -> Result<Generation, CliError> 
 fn other_way(reserved: &str) -> &'static str {
     match reserved {
         "model" => "name the model with `--model`",
-        "messages" => "prompts come from `--dataset`, a system text from `--system`",
+        "messages" | "prompt" | "input" | "instructions" | "system" => {
+            "prompts come from `--dataset`, a system text from `--system`"
+        }
         "stream_options" => "`--client-param include_usage=false` asks for no token counts",
         _ => "replies are always streamed: without that there is no time to first token",
     }

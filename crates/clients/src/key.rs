@@ -7,15 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::BaseUrl;
 
-/// The one host that gets `OPENAI_API_KEY` without being asked to.
-const OPENAI_HOST: &str = "api.openai.com";
-const OPENAI_VARIABLE: &str = "OPENAI_API_KEY";
+/// The hosts that get a key without being asked to, and whose it is.
+const USUAL: [(&str, &str); 2] = [
+    ("api.openai.com", "OPENAI_API_KEY"),
+    ("api.anthropic.com", "ANTHROPIC_API_KEY"),
+];
 
 /// Where a key comes from. The key itself is in no plan, file or log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeySource {
-    /// No key, except `OPENAI_API_KEY` for api.openai.com.
+    /// No key, except `OPENAI_API_KEY` for api.openai.com and `ANTHROPIC_API_KEY` for
+    /// api.anthropic.com.
     #[default]
     Default,
     /// The environment variable of that name.
@@ -69,6 +72,11 @@ impl Key {
     pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }
+
+    /// The key itself, for the head of a request and nothing else.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The key for `url`, if there is one and it may go there.
@@ -77,14 +85,26 @@ pub(crate) fn resolve(
     url: &BaseUrl,
     insecure: bool,
 ) -> Result<Option<Key>, KeyError> {
+    resolve_in(|name| std::env::var(name).ok(), source, url, insecure)
+}
+
+/// The same with any environment.
+fn resolve_in(
+    variable: impl Fn(&str) -> Option<String>,
+    source: &KeySource,
+    url: &BaseUrl,
+    insecure: bool,
+) -> Result<Option<Key>, KeyError> {
     let (text, from) = match source {
-        KeySource::Default if url.host() == OPENAI_HOST => match std::env::var(OPENAI_VARIABLE) {
-            Ok(text) => (text, format!("in `{OPENAI_VARIABLE}`")),
-            Err(_) => return Ok(None),
-        },
-        KeySource::Default => return Ok(None),
+        KeySource::Default => {
+            let usual = USUAL.iter().find(|(host, _)| *host == url.host());
+            match usual.and_then(|(_, name)| Some((variable(name)?, name))) {
+                Some((text, name)) => (text, format!("in `{name}`")),
+                None => return Ok(None),
+            }
+        }
         KeySource::Env(name) => {
-            let text = std::env::var(name).map_err(|_| KeyError::Unset(name.clone()))?;
+            let text = variable(name).ok_or_else(|| KeyError::Unset(name.clone()))?;
             if text.trim().is_empty() {
                 return Err(KeyError::Unset(name.clone()));
             }
@@ -140,6 +160,21 @@ mod tests {
                     .is_none(),
                 "{host}"
             );
+        }
+    }
+
+    #[test]
+    fn each_usual_key_goes_to_its_own_host_alone() {
+        let variable = |name: &str| Some(format!("from-{name}"));
+        for (host, expected) in [
+            ("https://api.openai.com/v1", Some("from-OPENAI_API_KEY")),
+            ("https://api.anthropic.com", Some("from-ANTHROPIC_API_KEY")),
+            ("https://anthropic.com", None),
+            ("https://api.anthropic.com.evil.example", None),
+            ("http://127.0.0.1:8080", None),
+        ] {
+            let key = resolve_in(variable, &KeySource::Default, &url(host), false).unwrap();
+            assert_eq!(key.as_ref().map(Key::text), expected, "{host}");
         }
     }
 

@@ -3,10 +3,14 @@
 //! A [`Client`] is chosen by id with [`connect`]; the runner knows only the trait. Timing comes
 //! from the transport (`http`), which stamps every read before anybody looks at the bytes.
 
+mod anthropic;
 mod client;
+mod fault;
 mod header;
 mod http;
 pub mod key;
+mod llamacpp;
+mod lmstudio;
 mod message;
 pub mod ndjson;
 mod network;
@@ -14,8 +18,11 @@ mod ollama;
 mod openai;
 mod probe;
 mod service;
+mod sglang;
 pub mod sse;
 mod stream;
+mod tgi;
+mod vllm;
 mod witness;
 
 pub use client::{BoxFuture, Cancel, Canceller, Client, CloseError, NotReady, Request};
@@ -33,6 +40,7 @@ use ipw_core::nearest::nearest;
 use ipw_core::params::{ParamError, Params};
 use ipw_core::time::Clock;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Which client, as the plan stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,11 +81,46 @@ pub struct Known {
     pub params: &'static [(&'static str, &'static str)],
     /// Fields of its request that are not generation parameters and that nobody else may set.
     pub reserved: &'static [&'static str],
+    /// Generation parameters without which its API takes no request, and what they say.
+    pub required: &'static [(&'static str, &'static str)],
+}
+
+/// How a client is made.
+type Make = fn(&ClientSpec, Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientError>;
+
+/// A client as the registry has it.
+struct Entry {
+    known: Known,
+    make: Make,
+    /// What can be told of the queries before the first is sent.
+    check: fn(&ClientSpec, Option<&str>) -> Result<(), ClientError>,
 }
 
 /// All clients.
+const CLIENTS: &[Entry] = &[
+    openai::CLIENT,
+    ollama::CLIENT,
+    vllm::CLIENT,
+    sglang::CLIENT,
+    llamacpp::CLIENT,
+    tgi::CLIENT,
+    anthropic::CLIENT,
+    lmstudio::CLIENT,
+];
+
+const KNOWN: [Known; CLIENTS.len()] = {
+    let mut known = [CLIENTS[0].known; CLIENTS.len()];
+    let mut at = 1;
+    while at < known.len() {
+        known[at] = CLIENTS[at].known;
+        at += 1;
+    }
+    known
+};
+
+/// All clients, as `ipw list clients` shows them.
 pub const fn known() -> &'static [Known] {
-    &[openai::KNOWN, ollama::KNOWN]
+    &KNOWN
 }
 
 /// A client that cannot be made from what was asked.
@@ -104,6 +147,23 @@ pub enum ClientError {
         /// What is wrong, and how to mend it.
         problem: String,
     },
+    /// Its API takes no request without a generation parameter.
+    #[error(
+        "`{client}` needs the generation parameter `{name}`: {meaning}\nhelp: add `--param {name}=…`"
+    )]
+    Required {
+        /// The client's id.
+        client: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// What it says.
+        meaning: &'static str,
+    },
+    /// Its API has no place for a system text.
+    #[error(
+        "the completions API has no system role, and the prompt is sent as it is\nhelp: leave `--system` out, or use `--client-param api=chat`"
+    )]
+    NoSystem,
     /// The key cannot be used.
     #[error(transparent)]
     Key(#[from] key::KeyError),
@@ -120,17 +180,36 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 
 /// Makes the client that `spec` asks for; nothing is sent yet.
 pub fn connect(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientError> {
-    match spec.id.as_str() {
-        "openai" => Ok(Box::new(openai::OpenAi::new(spec, clock)?)),
-        "ollama" => Ok(Box::new(ollama::Ollama::new(spec, clock)?)),
-        other => Err(ClientError::Unknown {
-            id: other.to_owned(),
-            nearest: nearest(other, known().iter().map(|known| known.id)).map(str::to_owned),
-            known: known()
-                .iter()
-                .map(|known| known.id)
-                .collect::<Vec<_>>()
-                .join(", "),
-        }),
+    (entry(&spec.id)?.make)(spec, clock)
+}
+
+/// Whether `spec`'s client can send queries with this system text and these generation parameters:
+/// what its API refuses in every case is better told before the first request. Parameters that a
+/// dataset's rows bring are not known yet.
+pub fn check(
+    spec: &ClientSpec,
+    system: Option<&str>,
+    parameters: &Map<String, Value>,
+) -> Result<(), ClientError> {
+    let entry = entry(&spec.id)?;
+    for (name, meaning) in entry.known.required {
+        if !parameters.contains_key(*name) {
+            return Err(ClientError::Required {
+                client: entry.known.id,
+                name,
+                meaning,
+            });
+        }
     }
+    (entry.check)(spec, system)
+}
+
+fn entry(id: &str) -> Result<&'static Entry, ClientError> {
+    let ids = || known().iter().map(|known| known.id);
+    let found = CLIENTS.iter().find(|entry| entry.known.id == id);
+    found.ok_or_else(|| ClientError::Unknown {
+        id: id.to_owned(),
+        nearest: nearest(id, ids()).map(str::to_owned),
+        known: ids().collect::<Vec<_>>().join(", "),
+    })
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use crate::http::BaseUrl;
 use crate::service::Service;
-use crate::{ClientError, ClientSpec, Known};
+use crate::{ClientError, ClientSpec, Entry, Known};
 use chat::Chat;
 
 pub(crate) const KNOWN: Known = Known {
@@ -28,6 +28,13 @@ pub(crate) const KNOWN: Known = Known {
         "how long the model stays loaded after a query: `5m`, `-1` for ever, `0` not at all",
     )],
     reserved: &["model", "messages", "stream"],
+    required: &[],
+};
+
+pub(crate) const CLIENT: Entry = Entry {
+    known: KNOWN,
+    make: |spec, clock| Ok(Box::new(Ollama::new(spec, clock)?)),
+    check: |_, _| Ok(()),
 };
 
 /// The client `ollama`.
@@ -37,7 +44,7 @@ pub(crate) struct Ollama {
 }
 
 impl Ollama {
-    pub(crate) fn new(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Self, ClientError> {
+    fn new(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Self, ClientError> {
         let mut params = spec.params.reader(KNOWN.id);
         let keep_alive = params.text("keep_alive").map(request::keep_alive);
         params.finish()?;
@@ -135,8 +142,11 @@ impl Client for Ollama {
     }
 
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
-        let body = |request: &Request<'_>| request::body(request, self.keep_alive.as_ref());
-        Box::pin(self.service.chat::<Chat>("/api/chat", request, body))
+        let body = |request: &Request<'_>| Ok(request::body(request, self.keep_alive.as_ref()));
+        let chat = self
+            .service
+            .chat::<Chat>(KNOWN.id, "/api/chat", request, body);
+        Box::pin(chat)
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>> {

@@ -1,91 +1,136 @@
-//! Any service that speaks OpenAI's chat completions API over server-sent events.
+//! Any service that speaks one of OpenAI's APIs over server-sent events: chat completions,
+//! completions or responses. Servers that say more of themselves are [`Flavour`]s of it.
 
 mod chat;
+mod counts;
+pub(crate) mod flavour;
 mod frame;
+#[cfg(test)]
+mod golden;
+mod request;
+mod responses;
 mod wire;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ipw_core::nearest::nearest_few;
 use ipw_core::reply::Reply;
 use ipw_core::time::Clock;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use crate::http::BaseUrl;
-use crate::message::{Message, messages};
 use crate::service::Service;
-use crate::{ClientError, ClientSpec, Known};
+use crate::{ClientError, ClientSpec, Entry, Known};
 use chat::Chat;
+pub(crate) use flavour::RESERVED;
+use flavour::{API, About, Flavour, INCLUDE_USAGE, MODELS, Question};
+use request::{Api, Extras};
+use responses::Responses;
 
-pub(crate) const KNOWN: Known = Known {
-    id: "openai",
-    summary: "any OpenAI-compatible service: /v1/chat/completions, streamed",
-    default_url: "http://127.0.0.1:8080/v1",
-    params: &[(
-        "include_usage",
-        "ask for token counts in the stream (default `true`; `false` for services that refuse)",
-    )],
-    reserved: &["model", "messages", "stream", "stream_options"],
+/// What a base URL may end in.
+const ENDINGS: [&str; 5] = [
+    "/v1/chat/completions",
+    "/chat/completions",
+    "/v1/completions",
+    "/v1/responses",
+    "/v1",
+];
+
+static FLAVOUR: Flavour = Flavour {
+    known: KNOWN,
+    name: "OpenAI-compatible service",
+    health: None,
+    switches: &[],
+    questions: &[],
 };
 
-/// The client `openai`.
-pub(crate) struct OpenAi {
+const KNOWN: Known = Known {
+    id: "openai",
+    summary: "any OpenAI-compatible service: chat, completions or responses, streamed",
+    default_url: "http://127.0.0.1:8080/v1",
+    params: &[API, INCLUDE_USAGE],
+    reserved: RESERVED,
+    required: &[],
+};
+
+pub(crate) const CLIENT: Entry = Flavour::entry(|spec, clock| make(&FLAVOUR, spec, clock), KNOWN);
+
+/// A client for this kind of server.
+pub(crate) fn make(
+    flavour: &'static Flavour,
+    spec: &ClientSpec,
+    clock: Arc<dyn Clock>,
+) -> Result<Box<dyn Client>, ClientError> {
+    Ok(Box::new(OpenAi::new(flavour, spec, clock)?))
+}
+
+/// Whether the API that `spec` asks for has a place for the system's text.
+pub(crate) fn check(spec: &ClientSpec, system: Option<&str>) -> Result<(), ClientError> {
+    let api = spec.params.iter().find(|(name, _)| *name == API.0);
+    let is_completions = api.is_some_and(|(_, api)| api == Api::Completions.label());
+    if system.is_some() && is_completions {
+        return Err(ClientError::NoSystem);
+    }
+    Ok(())
+}
+
+/// The client `openai` and its kin.
+struct OpenAi {
+    flavour: &'static Flavour,
+    /// With `/v1`, as people write it.
+    base_url: String,
+    /// At the root: some endpoints are not below `/v1`.
     service: Service,
-    include_usage: bool,
-}
-
-#[derive(Serialize)]
-struct ChatRequest<'a> {
-    model: &'a str,
-    messages: Vec<Message<'a>>,
-    stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<StreamOptions>,
-    #[serde(flatten)]
-    parameters: Map<String, Value>,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
+    api: Api,
+    extras: Extras,
+    /// The model in use, once it is known.
+    model: OnceLock<String>,
 }
 
 impl OpenAi {
-    pub(crate) fn new(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Self, ClientError> {
-        let mut params = spec.params.reader(KNOWN.id);
+    fn new(
+        flavour: &'static Flavour,
+        spec: &ClientSpec,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ClientError> {
+        let known = &flavour.known;
+        let mut params = spec.params.reader(known.id);
+        let api = params
+            .parsed(API.0, "`chat`, `completions` or `responses`")?
+            .unwrap_or_default();
         let include_usage = params
-            .parsed("include_usage", "`true` or `false`")?
+            .parsed(INCLUDE_USAGE.0, "`true` or `false`")?
             .unwrap_or(true);
+        let mut extras = flavour.extras(&mut params)?;
         params.finish()?;
-        let url = spec.base_url.as_deref().unwrap_or(KNOWN.default_url);
-        let url = BaseUrl::parse(url)?.with_v1();
+        if include_usage {
+            let options = &mut extras.stream_options;
+            options.insert(INCLUDE_USAGE.0.to_owned(), true.into());
+        }
+        let url = spec.base_url.as_deref().unwrap_or(known.default_url);
+        let root = BaseUrl::parse(url)?.without(&ENDINGS);
         Ok(Self {
-            service: Service::new(spec, url, clock)?,
-            include_usage,
+            flavour,
+            base_url: format!("{}/v1", root.as_str()),
+            service: Service::new(spec, root, clock)?,
+            api,
+            extras,
+            model: OnceLock::new(),
         })
     }
 
-    fn body(&self, request: &Request<'_>) -> Vec<u8> {
-        let mut parameters = request.parameters.clone();
-        parameters.retain(|name, _| !KNOWN.reserved.contains(&name.as_str()));
-        let stream_options = self.include_usage.then_some(StreamOptions {
-            include_usage: true,
-        });
-        let body = ChatRequest {
-            model: request.model,
-            messages: messages(request),
-            stream: true,
-            stream_options,
-            parameters,
-        };
-        serde_json::to_vec(&body).expect("texts and JSON values serialize")
+    async fn check(&self) -> Result<(), NotReady> {
+        if let Some(endpoint) = self.flavour.health {
+            self.service.check(endpoint).await?;
+        }
+        // Something answers, and takes our key; whether it lists models is not our concern here.
+        self.service.check(MODELS).await.map(|_| ())
     }
 
     async fn list(&self) -> Result<Vec<String>, NotReady> {
-        let list: wire::ModelList = self.service.list("/models").await?;
-        Ok(list.data.into_iter().map(|model| model.id).collect())
+        let list: wire::ModelList = self.service.list(MODELS).await?;
+        Ok(list.ids())
     }
 
     async fn warnings(&self, model: &str) -> Vec<String> {
@@ -103,27 +148,80 @@ impl OpenAi {
             )],
         }
     }
+
+    /// What the server says of itself. What it does not answer is not known, and nobody's fault.
+    async fn about(&self, models: Option<&Value>) -> About {
+        let mut about = About::default();
+        let model = self.model.get().map(String::as_str);
+        for Question { endpoints, learn } in self.flavour.questions {
+            for endpoint in *endpoints {
+                let answer = match (*endpoint, models) {
+                    // Asked already.
+                    (MODELS, models) => models.cloned(),
+                    (endpoint, _) => self.answer(endpoint).await,
+                };
+                if let Some(answer) = answer {
+                    learn(&answer, model, &mut about);
+                    break;
+                }
+            }
+        }
+        about
+    }
+
+    async fn answer(&self, endpoint: &str) -> Option<Value> {
+        let (status, body) = self.service.get(endpoint).await.ok()?;
+        if !status.is_success() {
+            return None;
+        }
+        serde_json::from_slice(&body).ok()
+    }
+
+    async fn description(&self) -> Value {
+        let models = self.answer(MODELS).await;
+        let listed = models.as_ref().and_then(|models| {
+            let list: wire::ModelList = serde_json::from_value(models.clone()).ok()?;
+            Some(list.ids())
+        });
+        let mut description = json!({
+            "id": self.flavour.known.id,
+            "base_url": self.base_url,
+            "api": self.api.label(),
+            "models": listed,
+        });
+        if self.flavour.questions.is_empty() {
+            return description;
+        }
+        let about = self.about(models.as_ref()).await;
+        let about = serde_json::to_value(about).expect("texts and numbers serialize");
+        if let (Value::Object(all), Value::Object(about)) = (&mut description, about) {
+            all.insert("server".to_owned(), self.flavour.name.into());
+            all.extend(about);
+        }
+        description
+    }
 }
 
 impl Client for OpenAi {
     fn id(&self) -> &'static str {
-        KNOWN.id
+        self.flavour.known.id
     }
 
     fn name(&self) -> &'static str {
-        "OpenAI-compatible service"
+        self.flavour.name
     }
 
     fn base_url(&self) -> &str {
-        self.service.url.as_str()
+        &self.base_url
     }
 
     fn health(&self) -> BoxFuture<'_, Result<(), NotReady>> {
-        // Something answers; whether it lists models is not our concern here.
-        Box::pin(async move { self.service.check("/models").await.map(|_| ()) })
+        Box::pin(self.check())
     }
 
     fn prepare<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>> {
+        // One run, one model: the first that is asked for is the one to tell of.
+        self.model.get_or_init(|| model.to_owned());
         Box::pin(async move { Ok(self.warnings(model).await) })
     }
 
@@ -132,13 +230,7 @@ impl Client for OpenAi {
     }
 
     fn describe(&self) -> BoxFuture<'_, Value> {
-        Box::pin(async move {
-            json!({
-                "id": KNOWN.id,
-                "base_url": self.base_url(),
-                "models": self.list().await.ok(),
-            })
-        })
+        Box::pin(self.description())
     }
 
     fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
@@ -146,11 +238,14 @@ impl Client for OpenAi {
     }
 
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
-        let body = |request: &Request<'_>| self.body(request);
-        Box::pin(
-            self.service
-                .chat::<Chat>("/chat/completions", request, body),
-        )
+        let (id, endpoint) = (self.flavour.known.id, self.api.endpoint());
+        let body = |request: &Request<'_>| request::body(self.api, request, &self.extras);
+        match self.api {
+            Api::Chat | Api::Completions => {
+                Box::pin(self.service.chat::<Chat>(id, endpoint, request, body))
+            }
+            Api::Responses => Box::pin(self.service.chat::<Responses>(id, endpoint, request, body)),
+        }
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>> {

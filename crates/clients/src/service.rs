@@ -28,7 +28,23 @@ pub(crate) struct Service {
     pub(crate) clock: Arc<dyn Clock>,
     key: Option<Key>,
     headers: Headers,
+    manner: Manner,
 }
+
+/// What an API wants in the head of every request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// The line that carries the key.
+    pub(crate) key: fn(&Key) -> String,
+    /// Lines that it cannot do without, each with its end.
+    pub(crate) lines: &'static str,
+}
+
+/// What most APIs want.
+const BEARER: Manner = Manner {
+    key: |key| format!("authorization: {}", key.bearer()),
+    lines: "",
+};
 
 impl Service {
     pub(crate) fn new(
@@ -64,7 +80,15 @@ impl Service {
             clock,
             key,
             headers,
+            manner: BEARER,
         })
+    }
+
+    /// This service, asked in another manner.
+    #[must_use]
+    pub(crate) fn with_manner(mut self, manner: Manner) -> Self {
+        self.manner = manner;
+        self
     }
 
     /// A request that posts `body` and wants `accept` back.
@@ -103,10 +127,10 @@ impl Service {
         }
         head.push_str(self.headers.lines());
         if let Some(key) = &self.key {
-            head.push_str("authorization: ");
-            head.push_str(&key.bearer());
+            head.push_str(&(self.manner.key)(key));
             head.push_str("\r\n");
         }
+        head.push_str(self.manner.lines);
         head
     }
 

@@ -3,10 +3,14 @@
 //! A client says how its stream is cut into events and what an event means ([`Chat`]); stamps,
 //! limits, cancelling and what a broken exchange becomes are the same for all.
 
+mod calls;
 mod progress;
+#[cfg(test)]
+pub(crate) mod replay;
 mod transcript;
 mod watch;
 
+pub(crate) use calls::{CallPiece, Calls};
 pub(crate) use transcript::{Piece, Transcript, some_text};
 
 use std::time::Duration;
@@ -17,8 +21,9 @@ use ipw_core::time::Timestamp;
 use tokio::time::timeout;
 
 use crate::client::Request;
+use crate::fault::{self, Asked};
 use crate::http::{Answered, HttpError, shown};
-use crate::service::{Service, said};
+use crate::service::Service;
 use crate::sse::TooLarge;
 use crate::witness::{Sight, Witness};
 use crate::{ndjson, sse};
@@ -63,6 +68,11 @@ pub(crate) trait Chat: Default + Send {
     /// Token counts and who counted.
     fn tokens(&self) -> (TokenCounts, Option<TokenSource>);
 
+    /// What another source of the same service counted, where the two do not agree.
+    fn token_note(&self) -> Option<String> {
+        None
+    }
+
     /// What the service says of its own durations.
     fn service_timing(&self) -> ServiceTiming;
 
@@ -94,17 +104,30 @@ impl Split for ndjson::Splitter {
 }
 
 impl Service {
-    /// Sends one query to `endpoint`; whatever happens becomes a reply. The body is made after the
-    /// start, so that its time is in the latency.
+    /// Sends one query of `client` to `endpoint`; whatever happens becomes a reply. The body is made
+    /// after the start, so that its time is in the latency; a request that cannot be made is sent to
+    /// nobody.
     pub(crate) async fn chat<C: Chat>(
         &self,
+        client: &'static str,
         endpoint: &str,
         mut request: Request<'_>,
-        body: impl FnOnce(&Request<'_>) -> Vec<u8> + Send,
+        body: impl FnOnce(&Request<'_>) -> Result<Vec<u8>, String> + Send,
     ) -> Reply {
         let start = self.clock.now();
         let mut progress = Progress::<C>::begun(start);
-        let body = body(&request);
+        let body = match body(&request) {
+            Ok(body) => body,
+            Err(problem) => {
+                let ended = HttpError::new(Failure::Parameter, problem).into();
+                return progress.reply(ended, self.clock.now());
+            }
+        };
+        let asked = Asked {
+            client,
+            endpoint,
+            model: request.model,
+        };
         let patience = Patience {
             clock: self.clock.as_ref(),
             start,
@@ -114,7 +137,7 @@ impl Service {
         let witness = request.witness;
         let ended = tokio::select! {
             biased;
-            ended = self.exchange(endpoint, body, &patience, &mut progress, witness) => {
+            ended = self.exchange(asked, body, &patience, &mut progress, witness) => {
                 ended.err().unwrap_or(Ended::ByItself)
             }
             () = request.cancel.cancelled() => Ended::Cancelled,
@@ -127,7 +150,7 @@ impl Service {
 
     async fn exchange<C: Chat>(
         &self,
-        endpoint: &str,
+        asked: Asked<'_>,
         body: Vec<u8>,
         patience: &Patience<'_>,
         progress: &mut Progress<C>,
@@ -138,7 +161,7 @@ impl Service {
             timing,
             exchange,
         } = progress;
-        let request = self.post(endpoint, C::ACCEPT, &body);
+        let request = self.post(asked.endpoint, C::ACCEPT, &body);
         let mut answered = patience
             .wait(None, self.pool.send(&request, timing, exchange, witness))
             .await?;
@@ -152,7 +175,11 @@ impl Service {
         }
         if !answered.head.status.is_success() {
             exchange.retry_after = retry_after(&answered);
-            return Err(self.failure(&mut answered, timing).await.into());
+            let body = error_body(&mut answered, timing).await;
+            let code = answered.head.status.code;
+            let status = format!("{}{}", answered.head.status, self.way());
+            let (outcome, text) = fault::of_status(&status, code, &body, asked);
+            return Err(Ended::Answered(outcome, text));
         }
         if let Some(kind) = not_a_stream(&answered) {
             let body = answered.body.collect(ERROR_BODY).await?;
@@ -174,23 +201,6 @@ impl Service {
             self.pool.give_back(answered.body);
         }
         Ok(())
-    }
-
-    /// A status that is not success, and what the body says of it.
-    async fn failure(&self, answered: &mut Answered, timing: &mut Timing) -> HttpError {
-        let mut body = Vec::new();
-        while body.len() < ERROR_BODY {
-            let Ok(Some((bytes, at))) = answered.body.next().await else {
-                break;
-            };
-            timing.end = at;
-            body.extend_from_slice(bytes);
-        }
-        let status = &answered.head.status;
-        HttpError::new(
-            Failure::Http(status.code),
-            format!("{status}{}{}", self.way(), said(&body)),
-        )
     }
 }
 
@@ -238,4 +248,16 @@ fn not_a_stream(answered: &Answered) -> Option<String> {
         .iter()
         .any(|other| kind.starts_with(other));
     is_other.then(|| kind.to_owned())
+}
+
+async fn error_body(answered: &mut Answered, timing: &mut Timing) -> Vec<u8> {
+    let mut body = Vec::new();
+    while body.len() < ERROR_BODY {
+        let Ok(Some((bytes, at))) = answered.body.next().await else {
+            break;
+        };
+        timing.end = at;
+        body.extend_from_slice(bytes);
+    }
+    body
 }

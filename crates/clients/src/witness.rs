@@ -74,7 +74,7 @@ pub enum Sight<'a> {
         /// Its data.
         data: &'a [u8],
         /// What it says.
-        meaning: Meaning<'a>,
+        meaning: &'a Meaning<'a>,
     },
 }
 

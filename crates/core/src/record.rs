@@ -225,6 +225,7 @@ mod tests {
                 error: None,
                 answer: String::new(),
                 reasoning: None,
+                tool_calls: None,
                 finish_reason: None,
                 tokens: TokenCounts {
                     input: Some(5),
@@ -232,6 +233,7 @@ mod tests {
                     ..TokenCounts::default()
                 },
                 token_source: None,
+                token_note: None,
                 timing,
                 exchange: Exchange::default(),
                 service_timing: ServiceTiming::default(),

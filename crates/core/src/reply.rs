@@ -67,7 +67,8 @@ pub enum Failure {
     Empty,
     /// An event beyond the limit.
     TooLarge,
-    /// The engine knows no such generation parameter, or not with this value.
+    /// The engine knows no such generation parameter, or not with this value; or a client's API takes
+    /// no such request, and nothing was sent.
     Parameter,
     /// The prompt does not fit the model's context.
     Context,
@@ -161,6 +162,12 @@ pub struct TokenCounts {
     pub reasoning: Option<u64>,
     /// Tokens of the input that came out of the service's cache.
     pub cached: Option<u64>,
+    /// Tokens of the output that were tool calls.
+    pub tool_call: Option<u64>,
+    /// Tokens that were guessed ahead and kept: a draft model's, or a prediction's.
+    pub speculative_accepted: Option<u64>,
+    /// Tokens that were guessed ahead and thrown away.
+    pub speculative_rejected: Option<u64>,
 }
 
 /// Who counted the tokens.
@@ -203,6 +210,8 @@ pub struct Exchange {
 /// How long things took by the service's own clock; `None`: it did not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServiceTiming {
+    /// Waiting for its turn.
+    pub queue: Option<Duration>,
     /// Loading the model.
     pub load: Option<Duration>,
     /// Reading the prompt.
@@ -240,12 +249,17 @@ pub struct Reply {
     pub answer: String,
     /// The reasoning, where the service keeps it apart.
     pub reasoning: Option<String>,
+    /// The tool calls as a JSON list of `{"id", "name", "arguments"}`, in the service's order, as far
+    /// as they came; `None` when there were none. `arguments` is the text that the model wrote.
+    pub tool_calls: Option<String>,
     /// Why the service stopped, in its own word.
     pub finish_reason: Option<String>,
     /// Token counts.
     pub tokens: TokenCounts,
     /// Who counted them; `None` when nobody did.
     pub token_source: Option<TokenSource>,
+    /// What another source of the same service counted, where the two do not agree.
+    pub token_note: Option<String>,
     /// When things happened.
     pub timing: Timing,
     /// What the HTTP exchange looked like.

@@ -33,6 +33,7 @@ pub const KNOWN: Known = Known {
         ),
     ],
     reserved: &["model", "messages", "stream", "stream_options"],
+    required: &[],
 };
 
 /// The client `embedded`. The model is loaded when it is prepared.
@@ -206,6 +207,7 @@ impl Client for Embedded {
 /// How long the engine itself took: without the wait in line.
 fn service_timing(ended: &Ended) -> ServiceTiming {
     ServiceTiming {
+        queue: None,
         load: None,
         prompt: ended.first_token.map(|first| first.since(ended.begun)),
         decode: ended.first_token.map(|first| ended.at.since(first)),
@@ -334,14 +336,16 @@ impl Draft {
             error,
             answer,
             reasoning: None,
+            tool_calls: None,
             finish_reason: finish_reason.map(str::to_owned),
             tokens: TokenCounts {
                 input: counted.and_then(|ended| ended.prompt_tokens),
                 output: counted.map(|ended| ended.reply_tokens),
-                reasoning: None,
                 cached: counted.map(|_| 0),
+                ..TokenCounts::default()
             },
             token_source: counted.map(|_| TokenSource::Usage),
+            token_note: None,
             timing,
             exchange: Exchange::default(),
             service_timing: ended.as_ref().map(service_timing).unwrap_or_default(),

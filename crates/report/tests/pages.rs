@@ -156,6 +156,7 @@ fn row(index: u64) -> Record {
             outcome: Outcome::Complete,
             answer: "ANSWERTEXT".to_owned(),
             reasoning: Some("REASONINGTEXT".to_owned()),
+            tool_calls: None,
             finish_reason: None,
             tokens: TokenCounts {
                 input: Some(7),
@@ -163,6 +164,7 @@ fn row(index: u64) -> Record {
                 ..TokenCounts::default()
             },
             token_source: Some(TokenSource::Usage),
+            token_note: None,
             timing: Timing {
                 sent: Some(at(start)),
                 first_token: Some(at(start + 20)),

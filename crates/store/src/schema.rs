@@ -47,6 +47,7 @@ impl Row {
             error: None,
             answer: String::new(),
             reasoning: None,
+            tool_calls: None,
             finish_reason: None,
             tokens: TokenCounts {
                 input,
@@ -54,6 +55,7 @@ impl Row {
                 ..TokenCounts::default()
             },
             token_source: None,
+            token_note: None,
             timing: Timing {
                 end,
                 ..Timing::begun(start)

@@ -40,6 +40,9 @@ fn clients() -> String {
             let url = known.default_url;
             let _ = writeln!(text, "  {:<10} looks at {url} unless told", "");
         }
+        for (name, meaning) in known.required {
+            let _ = writeln!(text, "  {:<10} needs --param {name}=…: {meaning}", "");
+        }
         params(&mut text, "--client-param", known.params);
     }
     text
@@ -184,6 +187,21 @@ mod tests {
             "(gated)",
         ];
         assert_eq!(gpqa, expected);
+    }
+
+    #[test]
+    fn every_client_is_listed_with_where_it_looks_and_what_it_needs() {
+        let text = clients();
+        for known in ipw_clients::known() {
+            let (id, url) = (known.id, known.default_url);
+            assert!(text.contains(&format!("\n  {id:<10} ")), "{text}");
+            assert!(
+                text.contains(&format!(" looks at {url} unless told")),
+                "{text}"
+            );
+        }
+        assert!(text.contains(" needs --param max_tokens=…"), "{text}");
+        assert!(text.contains("  cache_prompt "), "{text}");
     }
 
     #[test]

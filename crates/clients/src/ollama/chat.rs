@@ -9,9 +9,9 @@ use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource}
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 
-use super::wire::{Counters, Line};
+use super::wire::{Counters, Line, Message};
+use crate::fault;
 use crate::ndjson::Splitter;
-use crate::service::error_text;
 use crate::stream::{self, Piece, Transcript, some_text};
 
 /// A reply that is being put together.
@@ -21,31 +21,43 @@ pub(super) struct Chat {
     counters: Counters,
     saw_message: bool,
     done: bool,
-    fault: Option<(Failure, String)>,
+    fault: Option<(Outcome, String)>,
 }
 
 impl Chat {
     fn line(&mut self, line: Line, at: Timestamp) {
         if let Some(error) = line.error.filter(|error| !error.is_null()) {
-            let text = error_text(&error).unwrap_or_else(|| "no message".to_owned());
-            let text = format!("the service sent an error: {text}");
-            self.fault = Some((Failure::Service, text));
+            self.fault = Some(fault::of_event(&error));
             return;
         }
         if let Some(message) = line.message {
-            self.saw_message = true;
-            let piece = Piece {
-                reasoning: message.thinking.as_deref(),
-                answer: message.content.as_deref(),
-                has_call: message.tool_calls.is_some_and(|calls| !calls.is_empty()),
-            };
-            self.transcript.take(piece, at);
+            self.message(&message, at);
         }
         if line.done == Some(true) {
             self.done = true;
             self.transcript.finish_reason = some_text(line.done_reason);
             self.counters = line.counters;
         }
+    }
+
+    fn message(&mut self, message: &Message, at: Timestamp) {
+        self.saw_message = true;
+        let calls = message.tool_calls.as_deref().unwrap_or_default();
+        for call in calls {
+            let Some(function) = &call.function else {
+                continue;
+            };
+            let name = function.name.as_deref().unwrap_or_default();
+            let arguments = function.arguments.to_string();
+            let calls = &mut self.transcript.calls;
+            calls.push(call.id.as_deref(), name, &arguments);
+        }
+        let piece = Piece {
+            reasoning: message.thinking.as_deref(),
+            answer: message.content.as_deref(),
+            has_call: !calls.is_empty(),
+        };
+        self.transcript.take(piece, at);
     }
 }
 
@@ -82,7 +94,7 @@ impl stream::Chat for Chat {
         }
         match parse(data) {
             Ok(line) => self.line(line, at),
-            Err(fault) => self.fault = Some(fault),
+            Err((failure, text)) => self.fault = Some((Outcome::Failed(failure), text)),
         }
     }
 
@@ -95,8 +107,8 @@ impl stream::Chat for Chat {
     }
 
     fn outcome(&self) -> (Outcome, Option<String>) {
-        if let Some((failure, text)) = &self.fault {
-            return (Outcome::Failed(*failure), Some(text.clone()));
+        if let Some((outcome, text)) = &self.fault {
+            return (outcome.clone(), Some(text.clone()));
         }
         let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
         if !self.done {
@@ -128,25 +140,29 @@ impl stream::Chat for Chat {
     /// The service's counts, else our count of chunks. Ollama leaves the prompt's count out when
     /// all of it came from its cache (older versions): that is not zero tokens.
     fn tokens(&self) -> (TokenCounts, Option<TokenSource>) {
-        let counts = |output| TokenCounts {
-            input: self.counters.prompt_eval_count,
-            output: Some(output),
-            cached: self.counters.prompt_eval_cached_count,
-            ..TokenCounts::default()
+        let (counts, source) = match self.counters.eval_count {
+            Some(output) => {
+                let counts = TokenCounts {
+                    output: Some(output),
+                    ..TokenCounts::default()
+                };
+                (counts, TokenSource::Usage)
+            }
+            None if self.saw_message => (self.transcript.counts(), TokenSource::Chunks),
+            None => return (TokenCounts::default(), None),
         };
-        if let Some(output) = self.counters.eval_count {
-            return (counts(output), Some(TokenSource::Usage));
-        }
-        if self.saw_message {
-            let output = self.transcript.chunks.len() as u64;
-            return (counts(output), Some(TokenSource::Chunks));
-        }
-        (TokenCounts::default(), None)
+        let counts = TokenCounts {
+            input: self.counters.prompt_eval_count,
+            cached: self.counters.prompt_eval_cached_count,
+            ..counts
+        };
+        (counts, Some(source))
     }
 
     fn service_timing(&self) -> ServiceTiming {
         let span = |nanos: Option<u64>| nanos.map(Duration::from_nanos);
         ServiceTiming {
+            queue: None,
             load: span(self.counters.load_duration),
             prompt: span(self.counters.prompt_eval_duration),
             decode: span(self.counters.eval_duration),

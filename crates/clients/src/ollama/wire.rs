@@ -26,7 +26,25 @@ pub(super) struct Message {
     #[serde(default)]
     pub(super) thinking: Option<String>,
     #[serde(default)]
-    pub(super) tool_calls: Option<Vec<Value>>,
+    pub(super) tool_calls: Option<Vec<ToolCall>>,
+}
+
+/// A call comes whole.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct ToolCall {
+    /// Only newer versions give one.
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    #[serde(default)]
+    pub(super) function: Option<Function>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Function {
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) arguments: Value,
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]

@@ -1,45 +1,38 @@
-//! One streamed reply, put together event by event.
+//! One streamed reply of the chat or completions API, put together event by event.
 //!
 //! Pure: events and instants go in, a finished reply comes out. A reply counts as answered only if
 //! the service said that it was over (a finish reason or `[DONE]`).
-
-use std::time::Duration;
 
 use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 
+use super::counts::Counts;
 use super::frame::{Field, Frame};
-use super::wire::{Choice, Chunk, Delta, Timings, ToolCall, Usage, some};
-use crate::service::error_text;
+use super::wire::{Choice, Chunk, Delta, ToolCall, some};
+use crate::fault;
 use crate::sse::Splitter;
-use crate::stream::{self, Piece, Transcript};
+use crate::stream::{self, CallPiece, Piece, Transcript};
 
 /// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
     transcript: Transcript,
     frame: Frame,
-    usage: Option<Usage>,
-    timings: Option<Timings>,
+    counts: Counts,
     saw_choice: bool,
     refused: bool,
     done: bool,
-    fault: Option<(Failure, String)>,
+    fault: Option<(Outcome, String)>,
 }
 
 impl Chat {
-    fn chunk(&mut self, chunk: Chunk<'_>, at: Timestamp) {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            let text = error_text(&error).unwrap_or_else(|| "no message".to_owned());
-            self.fault = Some((
-                Failure::Service,
-                format!("the service sent an error: {text}"),
-            ));
+    fn chunk(&mut self, chunk: &Chunk<'_>, at: Timestamp) {
+        if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
+            self.fault = Some(fault::of_event(error));
             return;
         }
-        self.usage = chunk.usage.or(self.usage);
-        self.timings = chunk.timings.or(self.timings);
+        self.counts.take(chunk);
         for choice in chunk.choices.iter().flatten() {
             self.choice(choice, at);
         }
@@ -49,6 +42,9 @@ impl Chat {
         self.saw_choice = true;
         if let Some(delta) = &choice.delta {
             self.delta(delta, at);
+        }
+        if let Some(text) = some(choice.text.as_ref()) {
+            self.text(Field::Answer, text, at);
         }
         if let Some(reason) = some(choice.finish_reason.as_ref()) {
             self.transcript.finish_reason = Some(reason.to_owned());
@@ -66,10 +62,16 @@ impl Chat {
             }
             (content, refusal) => content.or(refusal),
         };
+        let mut has_call = false;
+        for call in delta.tool_calls.iter().flatten() {
+            let piece = call_piece(call);
+            has_call |= piece.says_something();
+            self.transcript.calls.take(piece);
+        }
         let piece = Piece {
             reasoning: some(delta.reasoning_content.as_ref()).or(some(delta.reasoning.as_ref())),
             answer,
-            has_call: delta.tool_calls.iter().flatten().any(says_something),
+            has_call,
         };
         self.transcript.take(piece, at);
     }
@@ -85,12 +87,14 @@ impl Chat {
     }
 }
 
-fn says_something(call: &ToolCall<'_>) -> bool {
-    call.function.as_ref().is_some_and(|function| {
-        some(function.arguments.as_ref())
-            .or(some(function.name.as_ref()))
-            .is_some()
-    })
+fn call_piece<'a>(call: &'a ToolCall<'_>) -> CallPiece<'a> {
+    let function = call.function.as_ref();
+    CallPiece {
+        index: call.index,
+        id: some(call.id.as_ref()),
+        name: function.and_then(|function| some(function.name.as_ref())),
+        arguments: function.and_then(|function| some(function.arguments.as_ref())),
+    }
 }
 
 impl stream::Chat for Chat {
@@ -117,12 +121,12 @@ impl stream::Chat for Chat {
         match parsed {
             Ok(chunk) => {
                 self.frame.learn(data, &chunk);
-                self.chunk(chunk, at);
+                self.chunk(&chunk, at);
             }
             Err(error) => {
                 let shown = excerpt(&String::from_utf8_lossy(data), 80);
                 let text = format!("an event is not a chat completion chunk ({error}): {shown}");
-                self.fault = Some((Failure::BadEvent, text));
+                self.fault = Some((Outcome::Failed(Failure::BadEvent), text));
             }
         }
     }
@@ -136,8 +140,8 @@ impl stream::Chat for Chat {
     }
 
     fn outcome(&self) -> (Outcome, Option<String>) {
-        if let Some((failure, text)) = &self.fault {
-            return (Outcome::Failed(*failure), Some(text.clone()));
+        if let Some((outcome, text)) = &self.fault {
+            return (outcome.clone(), Some(text.clone()));
         }
         let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
         if !self.saw_choice {
@@ -164,50 +168,19 @@ impl stream::Chat for Chat {
     }
 
     fn tokens(&self) -> (TokenCounts, Option<TokenSource>) {
-        if let Some(usage) = self.usage.filter(|usage| usage.completion_tokens.is_some()) {
-            let counts = TokenCounts {
-                input: usage.prompt_tokens,
-                output: usage.completion_tokens,
-                reasoning: usage
-                    .completion_tokens_details
-                    .and_then(|of| of.reasoning_tokens),
-                cached: usage.prompt_tokens_details.and_then(|of| of.cached_tokens),
-            };
-            return (counts, Some(TokenSource::Usage));
+        match self.counts.tokens() {
+            Some((counts, source)) => (counts, Some(source)),
+            None if self.saw_choice => (self.transcript.counts(), Some(TokenSource::Chunks)),
+            None => (TokenCounts::default(), None),
         }
-        if let Some(timings) = self.timings.filter(|timings| timings.predicted_n.is_some()) {
-            let cached = timings.cache_n;
-            let counts = TokenCounts {
-                // `prompt_n` counts only what was processed; the cache held the rest.
-                input: timings.prompt_n.map(|fresh| fresh + cached.unwrap_or(0)),
-                output: timings.predicted_n,
-                reasoning: None,
-                cached,
-            };
-            return (counts, Some(TokenSource::Timings));
-        }
-        if self.saw_choice {
-            let output = Some(self.transcript.chunks.len() as u64);
-            return (
-                TokenCounts {
-                    output,
-                    ..TokenCounts::default()
-                },
-                Some(TokenSource::Chunks),
-            );
-        }
-        (TokenCounts::default(), None)
+    }
+
+    fn token_note(&self) -> Option<String> {
+        self.counts.note()
     }
 
     fn service_timing(&self) -> ServiceTiming {
-        let span = |milliseconds: Option<f64>| {
-            milliseconds.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok())
-        };
-        ServiceTiming {
-            prompt: self.timings.and_then(|timings| span(timings.prompt_ms)),
-            decode: self.timings.and_then(|timings| span(timings.predicted_ms)),
-            ..ServiceTiming::default()
-        }
+        self.counts.durations()
     }
 
     fn transcript(&self) -> &Transcript {
@@ -220,4 +193,4 @@ impl stream::Chat for Chat {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -62,19 +62,30 @@ fn only_text<'a>(chunk: &Chunk<'a>) -> Option<(Field, &'a str)> {
         choices: Some(choices),
         usage: None,
         timings: None,
+        x_groq: None,
+        time_info: None,
+        stats: None,
         error: None,
     } = chunk
     else {
         return None;
     };
-    let [
-        Choice {
-            delta: Some(delta),
-            finish_reason: None,
-        },
-    ] = choices.as_slice()
-    else {
-        return None;
+    let delta = match choices.as_slice() {
+        [
+            Choice {
+                delta: None,
+                text: Some(Text(Cow::Borrowed(text))),
+                finish_reason: None,
+            },
+        ] => return Some((Field::Answer, *text)),
+        [
+            Choice {
+                delta: Some(delta),
+                text: None,
+                finish_reason: None,
+            },
+        ] => delta,
+        _ => return None,
     };
     let (field, text) = match delta {
         Delta {

@@ -1,8 +1,10 @@
-//! What goes over the wire in the chat completions API: only the fields that we read.
+//! What goes over the wire in the chat completions and completions APIs: only the fields that we
+//! read.
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A text, where it stands in the event unless it has escapes.
@@ -15,6 +17,18 @@ pub(super) fn some<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
     text.filter(|text| !text.is_empty())
 }
 
+/// What one service puts there; in another's reply the same name may hold anything.
+fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let value = Value::deserialize(deserializer)?;
+    // A list would pass for an object's fields in their order.
+    let object = Some(value).filter(Value::is_object);
+    Ok(object.and_then(|object| serde_json::from_value(object).ok()))
+}
+
 /// One event of the stream.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Chunk<'a> {
@@ -24,14 +38,32 @@ pub(super) struct Chunk<'a> {
     pub(super) usage: Option<Usage>,
     #[serde(default)]
     pub(super) timings: Option<Timings>,
+    /// Groq's place for usage in a stream.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) x_groq: Option<Groq>,
+    /// Cerebras' own seconds.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) time_info: Option<Seconds>,
+    /// LM Studio's own seconds.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) stats: Option<Stats>,
     #[serde(default)]
     pub(super) error: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct Groq {
+    #[serde(default)]
+    pub(super) usage: Option<Usage>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Choice<'a> {
     #[serde(default, borrow)]
     pub(super) delta: Option<Delta<'a>>,
+    /// The text itself, in the completions API.
+    #[serde(default, borrow)]
+    pub(super) text: Option<Text<'a>>,
     #[serde(default, borrow)]
     pub(super) finish_reason: Option<Text<'a>>,
 }
@@ -53,6 +85,10 @@ pub(super) struct Delta<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolCall<'a> {
+    #[serde(default)]
+    pub(super) index: Option<u64>,
+    #[serde(default, borrow)]
+    pub(super) id: Option<Text<'a>>,
     #[serde(default, borrow)]
     pub(super) function: Option<Function<'a>>,
 }
@@ -65,7 +101,7 @@ pub(super) struct Function<'a> {
     pub(super) arguments: Option<Text<'a>>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
 pub(super) struct Usage {
     #[serde(default)]
     pub(super) prompt_tokens: Option<u64>,
@@ -75,18 +111,69 @@ pub(super) struct Usage {
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     pub(super) completion_tokens_details: Option<CompletionDetails>,
+    /// `SGLang`'s place for it.
+    #[serde(default)]
+    pub(super) reasoning_tokens: Option<u64>,
+    /// Groq's own seconds.
+    #[serde(default)]
+    pub(super) queue_time: Option<f64>,
+    #[serde(default)]
+    pub(super) prompt_time: Option<f64>,
+    #[serde(default)]
+    pub(super) completion_time: Option<f64>,
+    #[serde(default)]
+    pub(super) total_time: Option<f64>,
 }
 
+/// How long things took, in seconds.
+#[expect(clippy::struct_field_names, reason = "these are the API's names")]
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+pub(super) struct Seconds {
+    #[serde(default)]
+    pub(super) queue_time: Option<f64>,
+    #[serde(default)]
+    pub(super) prompt_time: Option<f64>,
+    #[serde(default)]
+    pub(super) completion_time: Option<f64>,
+    #[serde(default)]
+    pub(super) total_time: Option<f64>,
+}
+
+impl Usage {
+    /// The times in it.
+    pub(super) fn seconds(&self) -> Seconds {
+        Seconds {
+            queue_time: self.queue_time,
+            prompt_time: self.prompt_time,
+            completion_time: self.completion_time,
+            total_time: self.total_time,
+        }
+    }
+}
+
+/// LM Studio's, in seconds. Its time to the first token is not taken for the prompt's: waiting may
+/// be in it.
 #[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct Stats {
+    #[serde(default)]
+    pub(super) generation_time: Option<f64>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
 pub(super) struct PromptDetails {
     #[serde(default)]
     pub(super) cached_tokens: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "these are the API's names")]
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
 pub(super) struct CompletionDetails {
     #[serde(default)]
     pub(super) reasoning_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) accepted_prediction_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) rejected_prediction_tokens: Option<u64>,
 }
 
 /// llama.cpp's own counts and milliseconds.
@@ -102,12 +189,23 @@ pub(super) struct Timings {
     pub(super) prompt_ms: Option<f64>,
     #[serde(default)]
     pub(super) predicted_ms: Option<f64>,
+    /// What a draft model guessed, and what of it was kept.
+    #[serde(default)]
+    pub(super) draft_n: Option<u64>,
+    #[serde(default)]
+    pub(super) draft_n_accepted: Option<u64>,
 }
 
 /// `GET /v1/models`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ModelList {
     pub(super) data: Vec<Model>,
+}
+
+impl ModelList {
+    pub(super) fn ids(self) -> Vec<String> {
+        self.data.into_iter().map(|model| model.id).collect()
+    }
 }
 
 #[derive(Debug, Deserialize)]

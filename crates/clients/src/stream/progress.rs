@@ -20,6 +20,8 @@ pub(super) struct Progress<C> {
 pub(super) enum Ended {
     ByItself,
     Broken(HttpError),
+    /// With another answer than a stream, and what it means.
+    Answered(Outcome, String),
     Cancelled,
     /// With what did not happen in time.
     TimedOut(String),
@@ -49,6 +51,7 @@ impl<C: Chat> Progress<C> {
         let (outcome, error) = match ended {
             Ended::ByItself => chat.outcome(),
             Ended::Broken(error) => (Outcome::Failed(error.failure), Some(error.text)),
+            Ended::Answered(outcome, text) => (outcome, Some(text)),
             Ended::Cancelled => (Outcome::Cancelled, Some("cancelled".to_owned())),
             Ended::TimedOut(text) => (Outcome::TimedOut, Some(text)),
         };
@@ -56,6 +59,7 @@ impl<C: Chat> Progress<C> {
             timing.end = now;
         }
         let (tokens, token_source) = chat.tokens();
+        let token_note = chat.token_note();
         let service_timing = chat.service_timing();
         let came = chat.into_transcript();
         timing.first_token = came.first_token;
@@ -66,9 +70,11 @@ impl<C: Chat> Progress<C> {
             error,
             answer: came.answer,
             reasoning: Some(came.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            tool_calls: came.calls.json(),
             finish_reason: came.finish_reason,
             tokens,
             token_source,
+            token_note,
             timing,
             exchange,
             service_timing,

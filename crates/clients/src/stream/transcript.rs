@@ -1,12 +1,18 @@
 //! The texts of one reply and when their pieces came.
 
+use ipw_core::reply::TokenCounts;
 use ipw_core::time::Timestamp;
+
+use super::Calls;
 
 /// What came of a reply so far.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) answer: String,
     pub(crate) reasoning: String,
+    pub(crate) calls: Calls,
+    /// Chunks that held nothing but a part of a tool call.
+    pub(crate) call_chunks: u64,
     pub(crate) finish_reason: Option<String>,
     pub(crate) first_token: Option<Timestamp>,
     pub(crate) first_answer_token: Option<Timestamp>,
@@ -36,11 +42,23 @@ impl Transcript {
         }
         self.chunks.push(at);
         self.first_token.get_or_insert(at);
+        if answer.is_none() && reasoning.is_none() {
+            self.call_chunks += 1;
+        }
         if answer.is_some() {
             self.first_answer_token.get_or_insert(at);
         }
         self.reasoning.extend(reasoning);
         self.answer.extend(answer);
+    }
+
+    /// What can be counted when nobody says: chunks with content, and those that were calls.
+    pub(crate) fn counts(&self) -> TokenCounts {
+        TokenCounts {
+            output: Some(self.chunks.len() as u64),
+            tool_call: (self.call_chunks > 0).then_some(self.call_chunks),
+            ..TokenCounts::default()
+        }
     }
 }
 

@@ -63,6 +63,10 @@ impl Watch for Seen<'_> {
             is_last: chat.is_done(),
             is_fault: chat.is_broken(),
         };
-        self.0.saw(Sight::Event { at, data, meaning });
+        self.0.saw(Sight::Event {
+            at,
+            data,
+            meaning: &meaning,
+        });
     }
 }

@@ -20,6 +20,7 @@ const AMPLE: Duration = Duration::from_mins(1);
 
 /// What a query is asked with.
 pub(crate) struct Ask {
+    pub(crate) system: Option<&'static str>,
     pub(crate) parameters: Map<String, Value>,
     pub(crate) timeout: Duration,
     pub(crate) first_token_timeout: Option<Duration>,
@@ -30,6 +31,7 @@ pub(crate) struct Ask {
 impl Default for Ask {
     fn default() -> Self {
         Self {
+            system: None,
             parameters: Map::new(),
             timeout: AMPLE,
             first_token_timeout: None,
@@ -105,7 +107,7 @@ pub(crate) async fn send(client: &dyn Client, ask: Ask) -> Reply {
     let request = Request {
         query: &query,
         model: "reference",
-        system: None,
+        system: ask.system,
         parameters: &ask.parameters,
         timeout: ask.timeout,
         first_token_timeout: ask.first_token_timeout,

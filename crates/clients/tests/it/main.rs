@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
 
+mod anthropic;
 mod bench;
 mod faults;
+mod flavours;
 mod limits;
+mod llama;
 mod ollama;
 mod openai;
+mod scripted;
 mod witness;

@@ -30,6 +30,7 @@ fn a_reply_comes_whole_with_the_services_own_counts_and_durations() {
     );
     assert_eq!(reply.token_source, Some(TokenSource::Usage));
     let expected = ServiceTiming {
+        queue: None,
         load: Some(Duration::ZERO),
         prompt: Some(Duration::from_millis(20)),
         decode: Some(Duration::from_millis(20)),

@@ -68,6 +68,7 @@ fn record(index: u64, outcome: Outcome) -> Record {
             outcome,
             answer: "42".to_owned(),
             reasoning: None,
+            tool_calls: None,
             finish_reason: Some("stop".to_owned()),
             tokens: TokenCounts {
                 input: Some(7),
@@ -75,6 +76,7 @@ fn record(index: u64, outcome: Outcome) -> Record {
                 ..TokenCounts::default()
             },
             token_source: Some(TokenSource::Usage),
+            token_note: None,
             timing,
             exchange: Exchange::default(),
             service_timing: ServiceTiming::default(),

@@ -225,6 +225,7 @@ pub(crate) fn record() -> Record {
             error: None,
             answer: "y".repeat(REPLY_BYTES),
             reasoning: None,
+            tool_calls: None,
             finish_reason: Some("stop".to_owned()),
             tokens: TokenCounts {
                 input: Some(70),
@@ -232,6 +233,7 @@ pub(crate) fn record() -> Record {
                 ..TokenCounts::default()
             },
             token_source: Some(TokenSource::Usage),
+            token_note: None,
             timing,
             exchange: Exchange::default(),
             service_timing: ServiceTiming::default(),

@@ -129,7 +129,7 @@ impl Witness for Log {
 }
 
 /// What an event said, one by one; never empty.
-fn said(data: &str, meaning: Meaning<'_>) -> Vec<Said> {
+fn said(data: &str, meaning: &Meaning<'_>) -> Vec<Said> {
     let mut said = Vec::new();
     let text = |text: Option<&str>| text.map(str::to_owned);
     said.extend(text(meaning.reasoning).map(Said::Reasoning));

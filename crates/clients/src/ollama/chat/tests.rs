@@ -77,6 +77,12 @@ fn the_documented_streams_read_as_they_should() {
         1,
         "a tool call is a token without text"
     );
+    assert_eq!(
+        read[2].transcript.calls.json().as_deref(),
+        Some(
+            r#"[{"id":null,"name":"get_current_weather","arguments":"{\"format\":\"celsius\",\"location\":\"Paris, FR\"}"}]"#
+        )
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Chat, Field, Frame};
 use crate::sse::Splitter;
 use crate::stream::Chat as _;
+use crate::stream::replay::plain_events;
 
 /// What real servers send: llama.cpp's opening and closing, reasoning, a tool call, an emoji.
 const STREAMS: [&str; 4] = [
@@ -38,35 +39,9 @@ fn read(pieces: &[&[u8]]) -> Chat {
 
 /// A second reading of the same bytes, as plain as can be: whole lines, dynamic JSON. `None` when
 /// the stream is not a whole reply.
-fn plain_reading(bytes: &[u8]) -> Option<String> {
-    let mut lines: Vec<Vec<u8>> = vec![Vec::new()];
-    let mut previous = 0;
-    for &byte in bytes {
-        match byte {
-            b'\n' if previous == b'\r' => {}
-            b'\n' | b'\r' => lines.push(Vec::new()),
-            byte => lines.last_mut().unwrap().push(byte),
-        }
-        previous = byte;
-    }
-    lines.pop();
-    let mut events: Vec<Vec<u8>> = Vec::new();
-    let mut data: Option<Vec<u8>> = None;
-    for line in lines {
-        if line.is_empty() {
-            events.extend(data.take());
-        } else if line == b"data" || line.starts_with(b"data:") {
-            let value = line.strip_prefix(b"data:").unwrap_or(b"");
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            data = Some(match data {
-                Some(before) => [before.as_slice(), b"\n", value].concat(),
-                None => value.to_vec(),
-            });
-        }
-    }
-    events.extend(data);
+pub(in crate::openai) fn plain_reading(bytes: &[u8]) -> Option<String> {
     let (mut answer, mut ended, mut choices) = (String::new(), false, 0);
-    for event in events {
+    for event in plain_events(bytes) {
         if event.trim_ascii() == b"[DONE]" {
             ended = true;
             break;
@@ -83,6 +58,9 @@ fn plain_reading(bytes: &[u8]) -> Option<String> {
         {
             choices += 1;
             if let Some(text) = choice.pointer("/delta/content").and_then(Value::as_str) {
+                answer.push_str(text);
+            }
+            if let Some(text) = choice.get("text").and_then(Value::as_str) {
                 answer.push_str(text);
             }
             ended |= choice["finish_reason"]

@@ -1,0 +1,131 @@
+//! Anthropic's messages API: `/v1/messages` over server-sent events.
+
+mod chat;
+mod request;
+mod wire;
+
+use std::sync::Arc;
+
+use ipw_core::nearest::nearest_few;
+use ipw_core::reply::Reply;
+use ipw_core::time::Clock;
+use serde_json::{Value, json};
+
+use crate::client::{BoxFuture, Client, CloseError, NotReady, Request};
+use crate::http::BaseUrl;
+use crate::service::{Manner, Service};
+use crate::{ClientError, ClientSpec, Entry, Known};
+use chat::Chat;
+
+const KNOWN: Known = Known {
+    id: "anthropic",
+    summary: "Anthropic's messages API: /v1/messages, streamed",
+    default_url: "https://api.anthropic.com",
+    params: &[],
+    reserved: &["model", "messages", "system", "stream"],
+    required: &[("max_tokens", "the longest reply, which the API wants told")],
+};
+
+pub(crate) const CLIENT: Entry = Entry {
+    known: KNOWN,
+    make: |spec, clock| Ok(Box::new(Anthropic::new(spec, clock)?)),
+    check: |_, _| Ok(()),
+};
+
+/// The version is the only one that there is: <https://docs.claude.com/en/api/versioning>.
+const MANNER: Manner = Manner {
+    key: |key| format!("x-api-key: {}", key.text()),
+    lines: "anthropic-version: 2023-06-01\r\n",
+};
+
+/// The client `anthropic`.
+struct Anthropic {
+    service: Service,
+}
+
+impl Anthropic {
+    fn new(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Self, ClientError> {
+        spec.params.reader(KNOWN.id).finish()?;
+        let url = spec.base_url.as_deref().unwrap_or(KNOWN.default_url);
+        let url = BaseUrl::parse(url)?.without(&["/v1/messages", "/v1"]);
+        Ok(Self {
+            service: Service::new(spec, url, clock)?.with_manner(MANNER),
+        })
+    }
+
+    async fn list(&self) -> Result<Vec<String>, NotReady> {
+        // Pages are of 20 unless more are asked for.
+        let list: wire::ModelList = self.service.list("/v1/models?limit=1000").await?;
+        Ok(list.data.into_iter().map(|model| model.id).collect())
+    }
+
+    async fn warnings(&self, model: &str) -> Vec<String> {
+        let warning = match self.list().await {
+            Ok(models) if models.is_empty() || models.iter().any(|listed| listed == model) => {
+                return Vec::new();
+            }
+            Ok(models) => {
+                let near = nearest_few(model, models.iter().map(String::as_str), 3).join("`, `");
+                format!("the service does not list a model `{model}`; it has `{near}`")
+            }
+            Err(error) => format!("cannot tell whether the service has `{model}`: {error}"),
+        };
+        vec![warning]
+    }
+}
+
+impl Client for Anthropic {
+    fn id(&self) -> &'static str {
+        KNOWN.id
+    }
+
+    fn name(&self) -> &'static str {
+        "Anthropic's API"
+    }
+
+    fn base_url(&self) -> &str {
+        self.service.url.as_str()
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<(), NotReady>> {
+        // Other servers that speak this API need not list models: whether something answers, and
+        // takes our key, is what counts.
+        Box::pin(async move { self.service.check("/v1/models").await.map(|_| ()) })
+    }
+
+    fn prepare<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>> {
+        Box::pin(async move { Ok(self.warnings(model).await) })
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<String>, NotReady>> {
+        Box::pin(self.list())
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Value> {
+        Box::pin(async move {
+            json!({
+                "id": KNOWN.id,
+                "base_url": self.base_url(),
+                "models": self.list().await.ok(),
+            })
+        })
+    }
+
+    fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
+        Box::pin(self.service.pool.warm(connections))
+    }
+
+    fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
+        let chat = self
+            .service
+            .chat::<Chat>(KNOWN.id, "/v1/messages", request, request::body);
+        Box::pin(chat)
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), CloseError>> {
+        Box::pin(async move {
+            self.service.pool.clear();
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! One streamed reply of the messages API, put together event by event.
+//!
+//! Pure: events and instants go in, a finished reply comes out. A reply counts as answered only if
+//! the service said that it was over (a stop reason or `message_stop`).
+
+use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
+use ipw_core::text::excerpt;
+use ipw_core::time::Timestamp;
+use serde_json::Value;
+
+use super::wire::{Block, Delta, Event, Usage};
+use crate::fault;
+use crate::sse::Splitter;
+use crate::stream::{self, CallPiece, Piece, Transcript, some_text};
+
+/// A reply that is being put together.
+#[derive(Debug, Default)]
+pub(super) struct Chat {
+    transcript: Transcript,
+    /// What was said of the prompt at the beginning, and of all at the end.
+    usage: Usage,
+    /// The output, once it was counted to its end.
+    output: Option<u64>,
+    saw_message: bool,
+    done: bool,
+    fault: Option<(Outcome, String)>,
+}
+
+impl Chat {
+    fn take(&mut self, event: Event, at: Timestamp) {
+        match event {
+            Event::MessageStart { message } => {
+                self.saw_message = true;
+                self.count(message.usage.unwrap_or_default());
+            }
+            Event::ContentBlockStart {
+                index,
+                content_block,
+            } => self.block(index, content_block, at),
+            Event::ContentBlockDelta { index, delta } => self.delta(index, delta, at),
+            Event::MessageDelta { delta, usage } => {
+                let usage = usage.unwrap_or_default();
+                self.count(usage);
+                // The first event counts what there was by then, this one all.
+                self.output = usage.output_tokens.or(self.output);
+                let reason = some_text(delta.stop_reason);
+                let before = self.transcript.finish_reason.take();
+                self.transcript.finish_reason = reason.or(before);
+            }
+            Event::MessageStop => self.done = true,
+            Event::Error { error } => self.fault = Some(fault::of_event(&error)),
+            Event::Other => {}
+        }
+    }
+
+    fn count(&mut self, said: Usage) {
+        let usage = &mut self.usage;
+        usage.input_tokens = said.input_tokens.or(usage.input_tokens);
+        usage.cache_creation_input_tokens = said
+            .cache_creation_input_tokens
+            .or(usage.cache_creation_input_tokens);
+        usage.cache_read_input_tokens = said
+            .cache_read_input_tokens
+            .or(usage.cache_read_input_tokens);
+    }
+
+    fn block(&mut self, index: u64, block: Block, at: Timestamp) {
+        self.saw_message = true;
+        match block {
+            Block::Text { text } => self.text(None, Some(&text), at),
+            Block::Thinking { thinking } => self.text(Some(&thinking), None, at),
+            Block::ToolUse { id, name, input } => {
+                // It begins empty and comes in pieces, unless it comes whole.
+                let whole = match &input {
+                    Value::Object(fields) if !fields.is_empty() => Some(input.to_string()),
+                    _ => None,
+                };
+                let piece = CallPiece {
+                    index: Some(index),
+                    id: id.as_deref(),
+                    name: Some(&name),
+                    arguments: whole.as_deref(),
+                };
+                self.call(piece, at);
+            }
+            Block::Other => {}
+        }
+    }
+
+    fn delta(&mut self, index: u64, delta: Delta, at: Timestamp) {
+        self.saw_message = true;
+        match delta {
+            Delta::Text { text } => self.text(None, Some(&text), at),
+            Delta::Thinking { thinking } => self.text(Some(&thinking), None, at),
+            Delta::Json { partial_json } => {
+                let piece = CallPiece {
+                    index: Some(index),
+                    arguments: Some(&partial_json),
+                    ..CallPiece::default()
+                };
+                self.call(piece, at);
+            }
+            Delta::Other => {}
+        }
+    }
+
+    fn text(&mut self, reasoning: Option<&str>, answer: Option<&str>, at: Timestamp) {
+        let piece = Piece {
+            reasoning,
+            answer,
+            has_call: false,
+        };
+        self.transcript.take(piece, at);
+    }
+
+    fn call(&mut self, piece: CallPiece<'_>, at: Timestamp) {
+        self.transcript.calls.take(piece);
+        let piece = Piece {
+            has_call: piece.says_something(),
+            ..Piece::default()
+        };
+        self.transcript.take(piece, at);
+    }
+
+    /// The prompt as the model saw it: `input_tokens` leaves out what was written to or read from
+    /// the cache.
+    fn input(&self) -> Option<u64> {
+        let Usage {
+            input_tokens,
+            cache_creation_input_tokens: created,
+            cache_read_input_tokens: read,
+            ..
+        } = self.usage;
+        let cached = created.unwrap_or(0).saturating_add(read.unwrap_or(0));
+        input_tokens.map(|fresh| fresh.saturating_add(cached))
+    }
+}
+
+fn parse(data: &[u8]) -> Result<Event, String> {
+    // serde_json does not look into strings that it skips: an event is UTF-8 as a whole or not.
+    let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+impl stream::Chat for Chat {
+    type Splitter = Splitter;
+    const ACCEPT: &'static str = "text/event-stream";
+    const STREAM: &'static str = "an event stream";
+
+    fn event(&mut self, data: &[u8], at: Timestamp) {
+        if self.done || self.fault.is_some() {
+            return;
+        }
+        match parse(data) {
+            Ok(event) => self.take(event, at),
+            Err(error) => {
+                let shown = excerpt(&String::from_utf8_lossy(data), 80);
+                let text = format!("an event is not one of the messages API ({error}): {shown}");
+                self.fault = Some((Outcome::Failed(Failure::BadEvent), text));
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_broken(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    fn outcome(&self) -> (Outcome, Option<String>) {
+        if let Some((outcome, text)) = &self.fault {
+            return (outcome.clone(), Some(text.clone()));
+        }
+        let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
+        if !self.saw_message {
+            return if self.done {
+                failed(
+                    Failure::Empty,
+                    "the service ended the stream without a reply",
+                )
+            } else {
+                failed(Failure::Closed, "the stream ended before a reply came")
+            };
+        }
+        match self.transcript.finish_reason.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => (Outcome::Truncated, None),
+            Some("refusal") => (Outcome::Refused, None),
+            Some(_) => (Outcome::Complete, None),
+            None if self.done => (Outcome::Complete, None),
+            None => failed(
+                Failure::Closed,
+                "the stream ended in the middle of the reply",
+            ),
+        }
+    }
+
+    fn tokens(&self) -> (TokenCounts, Option<TokenSource>) {
+        let (counts, source) = match self.output {
+            Some(output) => {
+                let counts = TokenCounts {
+                    output: Some(output),
+                    ..TokenCounts::default()
+                };
+                (counts, TokenSource::Usage)
+            }
+            None if self.saw_message => (self.transcript.counts(), TokenSource::Chunks),
+            None => return (TokenCounts::default(), None),
+        };
+        let counts = TokenCounts {
+            input: self.input(),
+            cached: self.usage.cache_read_input_tokens,
+            ..counts
+        };
+        (counts, Some(source))
+    }
+
+    /// The API says nothing of its own times.
+    fn service_timing(&self) -> ServiceTiming {
+        ServiceTiming::default()
+    }
+
+    fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    fn into_transcript(self) -> Transcript {
+        self.transcript
+    }
+}
+
+#[cfg(test)]
+mod tests;

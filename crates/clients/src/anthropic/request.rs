@@ -1,0 +1,51 @@
+//! The body of a request to the messages API.
+
+use serde_json::{Map, Value, json};
+
+use super::KNOWN;
+use crate::ClientError;
+use crate::client::Request;
+
+/// The request as JSON; nothing is in it that nobody asked for. Without `max_tokens` there is none:
+/// we do not invent a limit.
+pub(super) fn body(request: &Request<'_>) -> Result<Vec<u8>, String> {
+    let is_reserved = |name: &str| KNOWN.reserved.contains(&name);
+    let parameters = request.parameters.iter();
+    let mut body: Map<String, Value> = parameters
+        .filter(|(name, _)| !is_reserved(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    own_names(&mut body);
+    for (name, meaning) in KNOWN.required {
+        if !body.contains_key(*name) {
+            let missing = ClientError::Required {
+                client: KNOWN.id,
+                name,
+                meaning,
+            };
+            return Err(missing.to_string());
+        }
+    }
+    if let Some(system) = request.system {
+        body.insert("system".to_owned(), system.into());
+    }
+    let messages = json!([{"role": "user", "content": request.query.problem}]);
+    body.insert("model".to_owned(), request.model.into());
+    body.insert("messages".to_owned(), messages);
+    body.insert("stream".to_owned(), true.into());
+    Ok(serde_json::to_vec(&body).expect("JSON values serialize"))
+}
+
+/// OpenAI's names for the same parameters, unless its own are there.
+fn own_names(body: &mut Map<String, Value>) {
+    if let Some(limit) = body.remove("max_completion_tokens") {
+        body.entry("max_tokens").or_insert(limit);
+    }
+    if let Some(stop) = body.remove("stop") {
+        let stop = match stop {
+            Value::String(text) => vec![text].into(),
+            other => other,
+        };
+        body.entry("stop_sequences").or_insert(stop);
+    }
+}

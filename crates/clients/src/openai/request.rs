@@ -1,0 +1,133 @@
+//! The body of a request in each of OpenAI's three APIs.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::RESERVED;
+use crate::client::Request;
+use crate::message::{Message, messages};
+
+/// Which of OpenAI's APIs is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Api {
+    /// Messages in, a message out.
+    #[default]
+    Chat,
+    /// The prompt as it is, without a chat template.
+    Completions,
+    /// The newer one.
+    Responses,
+}
+
+impl Api {
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+            Self::Responses => "responses",
+        }
+    }
+
+    pub(super) const fn endpoint(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Completions => "/v1/completions",
+            Self::Responses => "/v1/responses",
+        }
+    }
+}
+
+impl FromStr for Api {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Chat, Self::Completions, Self::Responses]
+            .into_iter()
+            .find(|api| api.label() == text)
+            .ok_or(())
+    }
+}
+
+/// What goes along with every request because the user asked for it.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    pub(super) body: Map<String, Value>,
+    pub(super) stream_options: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(flatten)]
+    prompt: Prompt<'a>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<&'a Map<String, Value>>,
+    #[serde(flatten)]
+    parameters: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Prompt<'a> {
+    Chat {
+        messages: Vec<Message<'a>>,
+    },
+    Completions {
+        prompt: &'a str,
+    },
+    Responses {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instructions: Option<&'a str>,
+        input: &'a str,
+    },
+}
+
+/// The request as JSON; nothing is in it that nobody asked for. An error says why there is none.
+pub(super) fn body(api: Api, request: &Request<'_>, extras: &Extras) -> Result<Vec<u8>, String> {
+    let mut parameters = request.parameters.clone();
+    parameters.retain(|name, _| !RESERVED.contains(&name.as_str()));
+    for (name, value) in &extras.body {
+        parameters.entry(name).or_insert_with(|| value.clone());
+    }
+    let problem = request.query.problem.as_str();
+    let prompt = match (api, request.system) {
+        (Api::Chat, _) => Prompt::Chat {
+            messages: messages(request),
+        },
+        (Api::Completions, None) => Prompt::Completions { prompt: problem },
+        (Api::Completions, Some(_)) => return Err(crate::ClientError::NoSystem.to_string()),
+        (Api::Responses, system) => {
+            own_length_limit(&mut parameters);
+            Prompt::Responses {
+                instructions: system,
+                input: problem,
+            }
+        }
+    };
+    // The responses API sends usage without being asked, and refuses options that it does not know.
+    let stream_options =
+        Some(&extras.stream_options).filter(|options| !options.is_empty() && api != Api::Responses);
+    let body = Body {
+        model: request.model,
+        prompt,
+        stream: true,
+        stream_options,
+        parameters,
+    };
+    Ok(serde_json::to_vec(&body).expect("texts and JSON values serialize"))
+}
+
+/// The responses API has its own name for the longest reply; the weaker of the others goes first.
+fn own_length_limit(parameters: &mut Map<String, Value>) {
+    const OWN: &str = "max_output_tokens";
+    let other = ["max_tokens", "max_completion_tokens"]
+        .into_iter()
+        .filter_map(|name| parameters.remove(name))
+        .next_back();
+    if let Some(limit) = other {
+        parameters.entry(OWN).or_insert(limit);
+    }
+}

@@ -1,0 +1,144 @@
+//! Tool calls, put together from the pieces that a stream brings.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// The calls of one reply, by the service's own index.
+#[derive(Debug, Default)]
+pub(crate) struct Calls(BTreeMap<u64, Call>);
+
+/// One call. `arguments` is text as the model wrote it: whether it is JSON is the model's affair.
+#[derive(Debug, Default, Serialize)]
+struct Call {
+    id: Option<String>,
+    name: String,
+    arguments: String,
+}
+
+/// What one event adds to a call.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct CallPiece<'a> {
+    /// Which call it belongs to. Without it a new id begins a new call, and anything else goes to
+    /// the last one.
+    pub(crate) index: Option<u64>,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) arguments: Option<&'a str>,
+}
+
+impl CallPiece<'_> {
+    /// Whether the model wrote any of it: an id alone is the service's.
+    pub(crate) fn says_something(&self) -> bool {
+        let is_text = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
+        is_text(self.name) || is_text(self.arguments)
+    }
+}
+
+impl Calls {
+    /// Takes a piece.
+    pub(crate) fn take(&mut self, piece: CallPiece<'_>) {
+        let id = piece.id.filter(|id| !id.is_empty());
+        let index = piece.index.unwrap_or_else(|| self.place_of(id));
+        let call = self.0.entry(index).or_default();
+        if call.id.is_none() {
+            call.id = id.map(str::to_owned);
+        }
+        // Some services repeat the name in every piece.
+        if call.name.is_empty() {
+            call.name.extend(piece.name);
+        }
+        call.arguments.extend(piece.arguments);
+    }
+
+    /// Takes a call that comes whole.
+    pub(crate) fn push(&mut self, id: Option<&str>, name: &str, arguments: &str) {
+        let index = self.next();
+        self.take(CallPiece {
+            index: Some(index),
+            id,
+            name: Some(name),
+            arguments: Some(arguments),
+        });
+    }
+
+    /// The calls as the row keeps them; `None` when there are none.
+    pub(crate) fn json(&self) -> Option<String> {
+        let calls: Vec<_> = self.0.values().collect();
+        (!calls.is_empty()).then(|| serde_json::to_string(&calls).expect("texts serialize"))
+    }
+
+    fn place_of(&self, id: Option<&str>) -> u64 {
+        match self.0.last_key_value() {
+            Some((last, call)) if id.is_none() || call.id.as_deref() == id => *last,
+            _ => self.next(),
+        }
+    }
+
+    fn next(&self) -> u64 {
+        let last = self.0.last_key_value();
+        last.map_or(0, |(last, _)| last.saturating_add(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece<'a>(index: Option<u64>, id: &'a str, name: &'a str, text: &'a str) -> CallPiece<'a> {
+        CallPiece {
+            index,
+            id: Some(id),
+            name: Some(name),
+            arguments: Some(text),
+        }
+    }
+
+    #[test]
+    fn pieces_go_to_the_call_of_their_index() {
+        let mut calls = Calls::default();
+        assert_eq!(calls.json(), None);
+        for part in [
+            piece(Some(0), "a", "one", ""),
+            piece(Some(1), "b", "two", "{"),
+            piece(Some(0), "", "", "{}"),
+            piece(Some(1), "", "two", "}"),
+        ] {
+            calls.take(part);
+        }
+        assert_eq!(
+            calls.json().as_deref(),
+            Some(
+                r#"[{"id":"a","name":"one","arguments":"{}"},{"id":"b","name":"two","arguments":"{}"}]"#
+            )
+        );
+    }
+
+    #[test]
+    fn without_an_index_a_new_id_is_a_new_call() {
+        let mut calls = Calls::default();
+        for part in [
+            piece(None, "a", "one", "1"),
+            piece(None, "", "", "2"),
+            piece(None, "b", "two", "3"),
+            piece(None, "b", "", "4"),
+        ] {
+            calls.take(part);
+        }
+        calls.push(None, "three", "5");
+        assert_eq!(
+            calls.json().as_deref(),
+            Some(
+                r#"[{"id":"a","name":"one","arguments":"12"},{"id":"b","name":"two","arguments":"34"},{"id":null,"name":"three","arguments":"5"}]"#
+            )
+        );
+    }
+
+    #[test]
+    fn an_index_beyond_all_measure_does_no_harm() {
+        let mut calls = Calls::default();
+        calls.take(piece(Some(u64::MAX), "", "x", ""));
+        calls.push(None, "y", "");
+        assert!(calls.json().is_some());
+    }
+}

@@ -1,0 +1,61 @@
+//! vLLM: the OpenAI server of `vllm serve`, which also says its version and the longest context.
+
+use serde_json::Value;
+
+use crate::openai::flavour::{
+    API, About, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED, Switch, listed,
+    model_name, number, text,
+};
+use crate::{Entry, Known, openai};
+
+static FLAVOUR: Flavour = Flavour {
+    known: KNOWN,
+    name: "vLLM",
+    health: Some("/health"),
+    switches: &[Switch {
+        name: "continuous_usage_stats",
+        place: Place::StreamOptions,
+    }],
+    questions: &[
+        Question {
+            endpoints: &["/version"],
+            learn: version,
+        },
+        Question {
+            endpoints: &[MODELS],
+            learn: models,
+        },
+    ],
+};
+
+const KNOWN: Known = Known {
+    id: "vllm",
+    summary: "vLLM's OpenAI server (`vllm serve`), with its version and context",
+    default_url: "http://127.0.0.1:8000/v1",
+    params: &[
+        API,
+        INCLUDE_USAGE,
+        (
+            "continuous_usage_stats",
+            "`true` asks for token counts in every chunk, not only the last",
+        ),
+    ],
+    reserved: RESERVED,
+    required: &[],
+};
+
+pub(crate) const CLIENT: Entry =
+    Flavour::entry(|spec, clock| openai::make(&FLAVOUR, spec, clock), KNOWN);
+
+fn version(answer: &Value, _model: Option<&str>, about: &mut About) {
+    about.version = text(answer, "/version");
+}
+
+fn models(answer: &Value, model: Option<&str>, about: &mut About) {
+    let Some(model) = listed(answer, model) else {
+        return;
+    };
+    // `root` is what was loaded, `id` may be an alias of the user's.
+    about.model = text(model, "/root").map(|root| model_name(&root));
+    about.context_length = number(model, "/max_model_len");
+}

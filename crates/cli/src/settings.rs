@@ -220,7 +220,8 @@ impl ProfileArgs {
             prices,
             system,
             warmup,
-            server_metrics
+            server_metrics,
+            api
         );
         or!(
             output_dir,
@@ -379,7 +380,7 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
     Ok(ClientSpec {
         id,
         base_url: args.client_base_url.clone(),
-        params: params("--client-param", &args.client_param)?,
+        params: client_params(args)?,
         key,
         insecure_key: args.insecure_key,
         network: network(args)?,
@@ -431,6 +432,15 @@ pub(crate) fn ask(
             .request_timeout
             .map_or(REQUEST_TIMEOUT, |Span(limit)| limit),
     })
+}
+
+/// The client's parameters; `--api` is one of them.
+fn client_params(args: &ProfileArgs) -> Result<Params, CliError> {
+    let mut params = params("--client-param", &args.client_param)?;
+    if let Some(api) = &args.api {
+        params.insert("api", api.as_str());
+    }
+    Ok(params)
 }
 
 /// Where a judge is asked.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use ipw_core::energy::Share;
-use ipw_core::reply::ServiceTiming;
+use ipw_core::reply::{ServiceTiming, Timing, TokenCounts};
 use ipw_core::rollup::Basis;
+use ipw_core::time::Timestamp;
 use ipw_core::units::{Joules, Watts};
 
 use super::{Row, count, seconds};
@@ -63,6 +64,15 @@ pub(super) fn columns() -> Vec<Column<Row>> {
         service_timing(),
         slo(),
         phases(),
+        Column::text("tool_calls", |row: &Row| {
+            row.record.reply.tool_calls.as_deref()
+        })
+        .says(
+            "tool calls as a JSON list of `id`, `name` and `arguments`, as far as they came",
+            "there were none",
+        ),
+        token_details(),
+        connection(),
     ]
 }
 
@@ -191,6 +201,54 @@ fn tokens() -> Column<Row> {
         ],
     )
     .says("tokens of special kinds", "never")
+}
+
+fn token_details() -> Column<Row> {
+    let counted = |name: &'static str, get: fn(&TokenCounts) -> Option<u64>| {
+        Column::int(name, move |row: &Row| count(get(&row.record.reply.tokens))).unit("tokens")
+    };
+    let null = "the service did not say";
+    Column::group(
+        "token_details",
+        vec![
+            counted("tool_call", |tokens| tokens.tool_call)
+                .says("tokens of the output that were tool calls", null),
+            counted("speculative_accepted", |tokens| tokens.speculative_accepted)
+                .says("tokens that were guessed ahead and kept", null),
+            counted("speculative_rejected", |tokens| tokens.speculative_rejected)
+                .says("tokens that were guessed ahead and thrown away", null),
+            Column::text("note", |row: &Row| row.record.reply.token_note.as_deref()).says(
+                "what another source of the same service counted, where the two differ by more than 2 %",
+                "they agree, or only one counted",
+            ),
+        ],
+    )
+    .says("more tokens of special kinds", "never")
+}
+
+fn connection() -> Column<Row> {
+    let stamp = |name: &'static str, get: fn(&Timing) -> Option<Timestamp>| {
+        Column::float(name, move |row: &Row| {
+            seconds(get(&row.record.reply.timing))
+        })
+        .unit(SINCE)
+    };
+    let null = "the connection was there already, or it did not happen";
+    Column::group(
+        "connection",
+        vec![
+            stamp("dns_seconds", |timing| timing.dns)
+                .says("the host's name, or the proxy's, had its addresses", null),
+            stamp("tcp_seconds", |timing| timing.tcp).says(
+                "the socket was connected, to the service or to the proxy",
+                null,
+            ),
+            stamp("proxy_seconds", |timing| timing.proxy)
+                .says("the proxy had opened its tunnel", null),
+            stamp("tls_seconds", |timing| timing.tls).says("the TLS handshake was over", null),
+        ],
+    )
+    .says("how a new connection came about", "never")
 }
 
 fn planned_latency() -> Column<Row> {
@@ -330,6 +388,7 @@ fn service_timing() -> Column<Row> {
             span("decode_seconds", |timing| timing.decode).says("generating the reply", null),
             span("total_seconds", |timing| timing.total)
                 .says("the whole, as the service counts it", null),
+            span("queue_seconds", |timing| timing.queue).says("waiting for its turn", null),
         ],
     )
     .says("durations by the service's own clock", "never")

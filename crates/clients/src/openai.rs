@@ -112,7 +112,7 @@ impl OpenAi {
         let root = BaseUrl::parse(url)?.without(&ENDINGS);
         Ok(Self {
             flavour,
-            base_url: format!("{}/v1", root.as_str()),
+            base_url: root.clone().with_v1().as_str().to_owned(),
             service: Service::new(spec, root, clock)?,
             api,
             extras,

@@ -18,6 +18,9 @@ pub(crate) struct PingArgs {
     /// Where the service is, with or without `/v1`; `unix:PATH` for a socket
     #[arg(long, value_name = "URL", env = "IPW_CLIENT_BASE_URL")]
     client_base_url: Option<String>,
+    /// Which of OpenAI's APIs the service is asked by: chat, completions or responses [default: chat]
+    #[arg(long, value_name = "API", env = "IPW_API")]
+    api: Option<String>,
     /// A parameter of the client; repeat for more
     #[arg(long, value_name = "K=V")]
     client_param: Vec<KeyValue>,
@@ -76,6 +79,7 @@ impl PingArgs {
             client: self.client.clone(),
             model: self.model.clone(),
             client_base_url: self.client_base_url.clone(),
+            api: self.api.clone(),
             client_param: self.client_param.clone(),
             api_key_env: self.api_key_env.clone(),
             api_key_file: self.api_key_file.clone(),

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ipw_clients::Client;
+use ipw_core::event::Event;
 use ipw_core::time::Clock;
 use ipw_monitor::scrape::{Page, Scraper};
+use ipw_runner::Notices;
 use ipw_store::ServerMetricWriter;
 use serde_json::{Value, json};
 use url::Url;
@@ -95,14 +97,21 @@ impl Watched {
     }
 
     /// Stops looking; what `summary.json` says of it.
-    pub(crate) fn finish(self) -> Value {
+    pub(crate) fn finish(self, notices: &Notices) -> Value {
         let scraped = self.scraper.finish();
+        let is_complete = !self.is_lost.load(Ordering::Relaxed);
+        if !is_complete {
+            let message = "what the service says of itself could not be stored to the end";
+            notices.send(Event::Warning {
+                message: message.to_owned(),
+            });
+        }
         json!({
             "url": self.url,
             "pages": scraped.pages,
             "failed": scraped.failed,
             "fault": scraped.fault,
-            "is_complete": !self.is_lost.load(Ordering::Relaxed),
+            "is_complete": is_complete,
             "metrics": scraped.metrics,
         })
     }

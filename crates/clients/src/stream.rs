@@ -83,6 +83,25 @@ pub(crate) trait Chat: Default + Send {
     fn into_transcript(self) -> Transcript;
 }
 
+/// The outcome of a stream that held no reply; `is_done` if the service ended it as it should.
+pub(crate) fn without_reply(is_done: bool) -> (Outcome, Option<String>) {
+    let (failure, text) = if is_done {
+        (
+            Failure::Empty,
+            "the service ended the stream without a reply",
+        )
+    } else {
+        (Failure::Closed, "the stream ended before a reply came")
+    };
+    (Outcome::Failed(failure), Some(text.to_owned()))
+}
+
+/// The outcome of a stream that ended in the middle of a reply.
+pub(crate) fn cut_short() -> (Outcome, Option<String>) {
+    let text = "the stream ended in the middle of the reply".to_owned();
+    (Outcome::Failed(Failure::Closed), Some(text))
+}
+
 impl Split for sse::Splitter {
     fn push(&mut self, bytes: &[u8], each: impl FnMut(&[u8])) -> Result<(), TooLarge> {
         self.push(bytes, each)

@@ -133,8 +133,8 @@ impl Interval {
 /// began.
 #[derive(Debug, Clone, Default)]
 pub struct Alignment {
-    /// Whole nanoseconds that all shifts are counted from.
-    base: i64,
+    /// Whole nanoseconds that all shifts are counted from: those of the first look.
+    base: Option<i64>,
     now: Option<Interval>,
     first: Option<Interval>,
     worst: Duration,
@@ -148,14 +148,12 @@ impl Alignment {
         let Some((low, high)) = limits(exchange) else {
             return Taken::Nonsense;
         };
-        if self.now.is_none() && self.looks == 0 {
-            self.base = low;
-        }
+        let base = *self.base.get_or_insert(low);
         self.looks += 1;
         let seen = Interval {
             at: exchange.answered,
-            low: since(low, self.base),
-            high: since(high, self.base),
+            low: since(low, base),
+            high: since(high, base),
         };
         let both = self
             .now
@@ -173,8 +171,8 @@ impl Alignment {
     pub fn forget(&mut self) {
         let known = self.now.take().is_some();
         self.first = None;
+        self.base = None;
         self.steps += u64::from(known);
-        self.looks = 0;
     }
 
     /// The first looks are over: what the drift is counted from, and what the bound is until
@@ -196,7 +194,7 @@ impl Alignment {
     pub fn ours(&mut self, theirs: i64, now: Timestamp) -> Option<Timestamp> {
         let known = self.now?.at(now);
         self.note(known);
-        place(theirs, self.base, known.middle())
+        place(theirs, self.base?, known.middle())
     }
 
     /// What is known at `now`; `None` before the first look.
@@ -205,7 +203,7 @@ impl Alignment {
         let drift = self.first.and_then(|first| drift(first, known));
         Some(Aligned {
             how: How::Exchange,
-            shift_nanos: shifted(self.base, known.middle()),
+            shift_nanos: shifted(self.base?, known.middle()),
             bound: self.worst.max(Duration::from_nanos(whole(known.half()))),
             drift_ppm: drift.map(|(drift, _)| drift),
             drift_bound_ppm: drift.map(|(_, bound)| bound),
@@ -218,7 +216,7 @@ impl Alignment {
 /// A clock that cannot be asked: its stamps arrive late, the quickest the least.
 #[derive(Debug, Clone, Default)]
 pub struct Arrivals {
-    base: i64,
+    base: Option<i64>,
     /// Arrival − stamp of the quickest, and when it came.
     quickest: Option<(Timestamp, f64)>,
     /// How long the quickest question that says nothing of time took, there and back.
@@ -242,11 +240,9 @@ impl Arrivals {
         else {
             return Taken::Nonsense;
         };
-        if self.looks == 0 {
-            self.base = late;
-        }
+        let base = *self.base.get_or_insert(late);
         self.looks += 1;
-        let late = since(late, self.base);
+        let late = since(late, base);
         let Some(known) = self.known(now) else {
             self.quickest = Some((now, late));
             return Taken::Kept;
@@ -277,14 +273,14 @@ impl Arrivals {
 
     /// An instant of theirs on our clock.
     pub fn ours(&self, theirs: i64, now: Timestamp) -> Option<Timestamp> {
-        place(theirs, self.base, self.known(now)?)
+        place(theirs, self.base?, self.known(now)?)
     }
 
     /// What is known at `now`; `None` before anything arrived and anything was asked.
     pub fn aligned(&self, now: Timestamp) -> Option<Aligned> {
         Some(Aligned {
             how: How::Arrival,
-            shift_nanos: shifted(self.base, self.known(now)?),
+            shift_nanos: shifted(self.base?, self.known(now)?),
             bound: self.round_trip?,
             drift_ppm: None,
             drift_bound_ppm: None,

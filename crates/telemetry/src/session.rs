@@ -7,16 +7,13 @@ use std::time::Duration;
 use ipw_core::account::Account;
 use ipw_core::alignment::Aligned;
 use ipw_core::attribution::{Balance, Flights, Idle, share};
-use ipw_core::energy::{
-    Meter, Metered, Phase, Phases, QueryEnergy, Reason, Share, Split, Spread, gauge_spread,
-};
+use ipw_core::energy::{Meter, Metered, Phase, Phases, QueryEnergy, Reason, Share, Split};
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::{Use, uses};
-use ipw_core::source::{Gauge, Quantity, Role, Source, SourceIndex};
+use ipw_core::source::{Role, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
-use self::boards::Boards;
 use self::state::{Evidence, Open, State};
 use crate::sampler::{Poller, Sampler};
 use crate::self_test::{SelfTest, self_tests};
@@ -24,6 +21,7 @@ use crate::series::Series;
 use crate::{Collector, PollError};
 
 mod boards;
+mod gauges;
 mod state;
 
 /// Kinds of faults that are remembered.
@@ -418,29 +416,6 @@ impl Session {
         energy
     }
 
-    /// Adds what the gauges say of `window`.
-    fn gauge(&self, evidence: &Evidence, window: Window, energy: &mut QueryEnergy) {
-        let mut boards = Boards::default();
-        for (kept, trace) in self.kept.iter().zip(&evidence.traces) {
-            let Quantity::Gauge { gauge } = kept.about.quantity else {
-                continue;
-            };
-            if kept.role == Role::Client {
-                continue;
-            }
-            let spread = gauge_spread(trace, window, kept.meter.longest_silence);
-            match gauge {
-                // Of several machines: all of their memory, and the hottest.
-                Gauge::MemoryUsed => energy.memory = either(energy.memory, spread, Spread::plus),
-                Gauge::CpuTemperature => {
-                    energy.temperature = either(energy.temperature, spread, hotter);
-                }
-                _ => boards.take(gauge, spread),
-            }
-        }
-        energy.gpu = boards.state();
-    }
-
     fn wait_for_readings(&self, end: Timestamp) {
         if self.role() == Role::Client {
             return;
@@ -633,21 +608,4 @@ impl Shared {
 fn wait(about: &Source, interval: Duration, lag: Duration) -> Duration {
     let period = about.period.unwrap_or(interval).max(interval);
     (period * 2 + lag).clamp(Duration::from_millis(50), Duration::from_secs(1))
-}
-
-/// Two spreads as one, or the one that there is.
-fn either(
-    before: Option<Spread>,
-    other: Option<Spread>,
-    both: impl Fn(Spread, Spread) -> Spread,
-) -> Option<Spread> {
-    match (before, other) {
-        (Some(before), Some(other)) => Some(both(before, other)),
-        (before, other) => before.or(other),
-    }
-}
-
-/// The one with the higher mean.
-fn hotter(left: Spread, right: Spread) -> Spread {
-    if right.mean > left.mean { right } else { left }
 }

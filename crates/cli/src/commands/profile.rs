@@ -164,7 +164,7 @@ impl Profile {
         // Nothing is read after the last look, so that what was counted is what is on disk.
         hardware.session.stop();
         finish_readings(recorder, &notices);
-        let told = watched.map(Watched::finish);
+        let told = watched.map(|watched| watched.finish(&notices));
         let finished = self.finish(writer, &went, &hardware, &parts, told);
         let done = self
             .conclude(&directory, aside.as_deref(), went, finished, notices)

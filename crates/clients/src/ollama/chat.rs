@@ -113,12 +113,9 @@ impl stream::Chat for Chat {
         let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
         if !self.done {
             return if self.saw_message {
-                failed(
-                    Failure::Closed,
-                    "the stream ended in the middle of the reply",
-                )
+                stream::cut_short()
             } else {
-                failed(Failure::Closed, "the stream ended before a reply came")
+                stream::without_reply(false)
             };
         }
         let said_nothing = self.transcript.chunks.is_empty() && self.counters.eval_count.is_none();

@@ -143,16 +143,8 @@ impl stream::Chat for Chat {
         if let Some((outcome, text)) = &self.fault {
             return (outcome.clone(), Some(text.clone()));
         }
-        let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
         if !self.saw_choice {
-            return if self.done {
-                failed(
-                    Failure::Empty,
-                    "the service ended the stream without a reply",
-                )
-            } else {
-                failed(Failure::Closed, "the stream ended before a reply came")
-            };
+            return stream::without_reply(self.done);
         }
         match self.transcript.finish_reason.as_deref() {
             Some("length") => (Outcome::Truncated, None),
@@ -160,10 +152,7 @@ impl stream::Chat for Chat {
             _ if self.refused => (Outcome::Refused, None),
             Some(_) => (Outcome::Complete, None),
             None if self.done => (Outcome::Complete, None),
-            None => failed(
-                Failure::Closed,
-                "the stream ended in the middle of the reply",
-            ),
+            None => stream::cut_short(),
         }
     }
 

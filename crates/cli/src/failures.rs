@@ -68,6 +68,7 @@ pub(crate) fn advice(outcome: &str) -> Option<&'static str> {
         "failed:too_large" => "an event of more than 64 MiB: that is no chat reply",
         "failed:parameter" => "`ipw list clients` and the guide have the parameters",
         "failed:context" => "shorten the prompt, or take a model with a longer context",
+        "failed:history" => "see why the turn before it failed",
         "failed:template" => "the model's chat template refuses it, often because of `--system`",
         "failed:engine" => "a fault of ours: please report it",
         other if other.starts_with("failed:http_5") => "look into the service's own log",
@@ -97,6 +98,7 @@ mod tests {
             Failure::TooLarge,
             Failure::Parameter,
             Failure::Context,
+            Failure::History,
             Failure::Template,
             Failure::Engine,
         ];

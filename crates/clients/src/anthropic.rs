@@ -1,6 +1,7 @@
 //! Anthropic's messages API: `/v1/messages` over server-sent events.
 
 mod chat;
+mod messages;
 mod request;
 mod wire;
 

@@ -3,6 +3,7 @@
 //! Ollama speaks OpenAI's API as well; its own says how long it loaded, read and generated.
 
 mod chat;
+mod messages;
 mod request;
 mod wire;
 
@@ -142,7 +143,7 @@ impl Client for Ollama {
     }
 
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
-        let body = |request: &Request<'_>| Ok(request::body(request, self.keep_alive.as_ref()));
+        let body = |request: &Request<'_>| request::body(request, self.keep_alive.as_ref());
         let chat = self
             .service
             .chat::<Chat>(KNOWN.id, "/api/chat", request, body);

@@ -7,6 +7,7 @@ pub(crate) mod flavour;
 mod frame;
 #[cfg(test)]
 mod golden;
+mod items;
 mod request;
 mod responses;
 mod wire;

@@ -7,6 +7,7 @@ pub mod account;
 pub mod alignment;
 pub mod attribution;
 pub mod cache;
+pub mod chat;
 pub mod counter;
 pub mod energy;
 pub mod event;

@@ -213,6 +213,8 @@ mod tests {
                 index: 0,
                 id: "0".into(),
                 problem: String::new(),
+                messages: Vec::new(),
+                turn: None,
                 answer: None,
                 subject: None,
                 metadata: Map::new(),

@@ -72,6 +72,9 @@ pub enum Failure {
     Parameter,
     /// The prompt does not fit the model's context.
     Context,
+    /// An earlier turn of the conversation was not answered, and its reply is part of what is asked:
+    /// nothing was sent.
+    History,
     /// The model's chat template cannot be rendered for this prompt.
     Template,
     /// The engine itself broke.
@@ -94,6 +97,7 @@ impl fmt::Display for Failure {
             Self::TooLarge => "too_large",
             Self::Parameter => "parameter",
             Self::Context => "context",
+            Self::History => "history",
             Self::Template => "template",
             Self::Engine => "engine",
         };
@@ -268,4 +272,25 @@ pub struct Reply {
     pub service_timing: ServiceTiming,
     /// What it took to compute; `None` where the model's shape is not known.
     pub compute: Option<Compute>,
+}
+
+impl Reply {
+    /// What becomes of a query that nobody was asked at `at`.
+    pub fn unsent(at: Timestamp, failure: Failure, error: String) -> Self {
+        Self {
+            outcome: Outcome::Failed(failure),
+            error: Some(error),
+            answer: String::new(),
+            reasoning: None,
+            tool_calls: None,
+            finish_reason: None,
+            tokens: TokenCounts::default(),
+            token_source: None,
+            token_note: None,
+            timing: Timing::begun(at),
+            exchange: Exchange::default(),
+            service_timing: ServiceTiming::default(),
+            compute: None,
+        }
+    }
 }

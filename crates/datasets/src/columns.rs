@@ -9,13 +9,17 @@ use ipw_core::params::ParamReader;
 use ipw_core::text::{excerpt, printable};
 use serde_json::{Map, Value};
 
+use crate::chat::{self, Asked, Manner};
+use crate::error::DatasetError;
 use crate::fault::Fault;
 use crate::object::describe;
 
 /// The parameter `problem` and its meaning.
 pub(crate) const PROBLEM: (&str, &str) = (
     "problem",
-    "the column with the prompt (else `problem`, `question`, `prompt`, `input` or `instruction`)",
+    "the column with the prompt, a text or a list of messages (else a list of them in `messages`, \
+     `conversations`, `conversation` or `turns`, \
+     else `problem`, `question`, `prompt`, `input` or `instruction`)",
 );
 /// The parameter `answer` and its meaning.
 pub(crate) const ANSWER: (&str, &str) = (
@@ -49,6 +53,7 @@ pub(crate) struct Columns {
     answer: Option<String>,
     subject: Option<String>,
     id: Option<String>,
+    manner: Manner,
 }
 
 /// A row taken apart.
@@ -56,10 +61,10 @@ pub(crate) struct Columns {
 pub(crate) struct Row {
     /// The row's own id, if it has one.
     pub(crate) id: Option<String>,
-    /// The prompt.
-    pub(crate) problem: String,
-    /// The reference answer.
-    pub(crate) answer: Option<String>,
+    /// What it asks.
+    pub(crate) asks: Asks,
+    /// The reference answer: of the last question, or of each.
+    pub(crate) answer: Answer,
     /// The topic.
     pub(crate) subject: Option<String>,
     /// The generation parameters that it asks for.
@@ -68,29 +73,50 @@ pub(crate) struct Row {
     pub(crate) rest: Map<String, Value>,
 }
 
+/// What a row asks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Asks {
+    /// One text.
+    Text(String),
+    /// A conversation: its own id, and what is asked of it.
+    Chat(Option<String>, Vec<Asked>),
+}
+
+/// What a row says is right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// To the last that is asked.
+    Last(Option<String>),
+    /// To each that is asked.
+    Each(Vec<Option<String>>),
+}
+
 impl Columns {
-    /// Takes the four parameters that name columns.
-    pub(crate) fn read(reader: &mut ParamReader<'_>) -> Self {
-        Self {
+    /// Takes the parameters that name columns, and those that say how conversations are asked.
+    pub(crate) fn read(reader: &mut ParamReader<'_>) -> Result<Self, DatasetError> {
+        Ok(Self {
             problem: reader.text(PROBLEM.0),
             answer: reader.text(ANSWER.0),
             subject: reader.text(SUBJECT.0),
             id: reader.text(ID.0),
-        }
+            manner: Manner::read(reader)?,
+        })
     }
 
     /// The row that the object is.
     pub(crate) fn row(&self, object: Map<String, Value>) -> Result<Row, Fault> {
         let problem_name = self
-            .find(PROBLEM.0, self.problem.as_deref(), USUAL_PROBLEM, &object)?
+            .find_messages(&object)
+            .map_or_else(|| self.find_problem(&object), |name| Ok(Some(name)))?
             .ok_or_else(|| no_problem(&object))?;
         let answer_name = self.find(ANSWER.0, self.answer.as_deref(), USUAL_ANSWER, &object)?;
         let subject_name = self.find(SUBJECT.0, self.subject.as_deref(), USUAL_SUBJECT, &object)?;
         let id_name = self.find_id(&object)?;
 
         let id = id_name.and_then(|name| text(&object[name]));
-        let problem = problem(problem_name, &object[problem_name])?;
-        let answer = answer_name.and_then(|name| text(&object[name]));
+        let mut asks = self.asks(problem_name, &object[problem_name])?;
+        let answer = answer_name.map(|name| &object[name]);
+        let answer = answers(&asks, answer.unwrap_or(&Value::Null));
         let subject = subject_name.and_then(|name| text(&object[name]));
 
         let taken = [Some(problem_name), answer_name, subject_name, id_name]
@@ -99,18 +125,58 @@ impl Columns {
             .into_iter()
             .filter(|(name, _)| !taken.iter().flatten().any(|taken| taken == name))
             .collect();
-        let parameters = parameters(&mut rest)?;
+        let mut parameters = parameters(&mut rest)?;
+        if let Asks::Chat(conversation, _) = &mut asks {
+            chat::along(&mut rest, &mut parameters)?;
+            if rest.get(chat::CONVERSATION).is_some_and(is_id) {
+                *conversation = rest
+                    .shift_remove(chat::CONVERSATION)
+                    .as_ref()
+                    .and_then(text);
+            }
+        }
         check("scorer", "a string", &rest, Value::is_string)?;
         let labels = without_labels(&mut rest);
         check("choices", "a list of strings", &rest, is_texts)?;
         Ok(Row {
             id,
-            problem,
-            answer: answer.map(|answer| as_letter(answer, &labels)),
+            asks,
+            answer: match answer {
+                Answer::Last(answer) => {
+                    Answer::Last(answer.map(|answer| as_letter(answer, &labels)))
+                }
+                each @ Answer::Each(_) => each,
+            },
             subject,
             parameters,
             rest,
         })
+    }
+
+    /// What the value of that column asks.
+    fn asks(&self, name: &str, value: &Value) -> Result<Asks, Fault> {
+        // A text that looks like a list is a text, unless its column is one for lists.
+        let may_be_list = value.is_array() || chat::USUAL.contains(&name);
+        match Some(value).filter(|_| may_be_list).and_then(chat::list) {
+            Some(list) => {
+                let asked = self.manner.questions(&shown(name), &list)?;
+                Ok(Asks::Chat(None, asked))
+            }
+            None => problem(name, value).map(Asks::Text),
+        }
+    }
+
+    /// The column with messages, unless the user names where the prompt is.
+    fn find_messages(&self, object: &Map<String, Value>) -> Option<&'static str> {
+        if self.problem.is_some() {
+            return None;
+        }
+        let is_list = |name: &&str| object.get(*name).and_then(chat::list).is_some();
+        self.free(chat::USUAL).find(is_list)
+    }
+
+    fn find_problem<'a>(&'a self, object: &Map<String, Value>) -> Result<Option<&'a str>, Fault> {
+        self.find(PROBLEM.0, self.problem.as_deref(), USUAL_PROBLEM, object)
     }
 
     /// The column for `role` in this row.
@@ -176,6 +242,16 @@ fn problem(name: &str, value: &Value) -> Result<String, Fault> {
             describe(other),
         )
         .help("the parameter `problem` can name another column")),
+    }
+}
+
+/// A list of as many answers as there are questions has one for each.
+fn answers(asks: &Asks, value: &Value) -> Answer {
+    match (asks, value) {
+        (Asks::Chat(_, asked), Value::Array(items)) if items.len() == asked.len() => {
+            Answer::Each(items.iter().map(text).collect())
+        }
+        (_, value) => Answer::Last(text(value)),
     }
 }
 

@@ -6,7 +6,6 @@ use ipw_core::params::{ParamError, ParamReader, Params};
 use serde_json::Value;
 
 use crate::Known;
-use crate::columns;
 use crate::error::DatasetError;
 use crate::fault::{At, Fault};
 use crate::files;
@@ -17,6 +16,7 @@ use crate::reader::{Object, Raw, Reader, Supply, Written};
 use crate::records::{Record, Records};
 use crate::rows::Rows;
 use crate::source::{Input, Source};
+use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "csv";
@@ -40,6 +40,8 @@ pub(crate) const KNOWN: Known = Known {
         columns::ANSWER,
         columns::SUBJECT,
         columns::ID,
+        chat::TURNS,
+        chat::HISTORY,
         order::LIMIT,
         order::OFFSET,
         order::SHUFFLE,

@@ -9,7 +9,6 @@ use ipw_core::params::Params;
 use serde_json::Value;
 
 use crate::Known;
-use crate::columns;
 use crate::error::DatasetError;
 use crate::files;
 use crate::options::{self, Options};
@@ -17,6 +16,7 @@ use crate::order;
 use crate::rows::Rows;
 use crate::splits::{self, Split};
 use crate::tables::{Format, Tables};
+use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "hf";
@@ -40,6 +40,8 @@ pub(crate) const KNOWN: Known = Known {
         columns::ANSWER,
         columns::SUBJECT,
         columns::ID,
+        chat::TURNS,
+        chat::HISTORY,
         order::LIMIT,
         order::OFFSET,
         order::SHUFFLE,

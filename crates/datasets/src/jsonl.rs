@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use ipw_core::params::Params;
 
 use crate::Known;
-use crate::columns;
 use crate::error::DatasetError;
 use crate::fault::{At, Fault};
 use crate::files;
@@ -16,6 +15,7 @@ use crate::order;
 use crate::reader::{Raw, Reader, Supply, Written};
 use crate::rows::Rows;
 use crate::source::{Input, Source};
+use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "jsonl";
@@ -33,6 +33,8 @@ pub(crate) const KNOWN: Known = Known {
         columns::ANSWER,
         columns::SUBJECT,
         columns::ID,
+        chat::TURNS,
+        chat::HISTORY,
         order::LIMIT,
         order::OFFSET,
         order::SHUFFLE,

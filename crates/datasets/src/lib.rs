@@ -6,6 +6,7 @@
 
 mod benchmarks;
 mod cells;
+mod chat;
 mod columns;
 mod csv;
 mod detect;

@@ -50,7 +50,7 @@ pub(crate) struct Options {
 impl Options {
     /// Takes the parameters on behalf of `owner`.
     pub(crate) fn read(reader: &mut ParamReader<'_>, owner: &str) -> Result<Self, DatasetError> {
-        let columns = Columns::read(reader);
+        let columns = Columns::read(reader)?;
         let selection = Selection::read(reader, owner)?;
         let on_error = reader.parsed(ON_ERROR.0, "`fail` or `skip`")?;
         Ok(Self {

@@ -65,6 +65,12 @@ impl Selection {
         Ok((selection, seed))
     }
 
+    /// Whether the row with so many good ones before it is selected, in the order of the source.
+    pub(crate) fn holds(&self, before: u64) -> bool {
+        let place = before.checked_sub(self.offset);
+        place.is_some_and(|place| self.limit.is_none_or(|limit| place < limit.get()))
+    }
+
     /// How many of `rows` rows are selected.
     pub(crate) fn size(&self, rows: u64) -> u64 {
         let left = rows.saturating_sub(self.offset);

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use ipw_core::params::Params;
 
 use crate::Known;
-use crate::columns;
 use crate::error::DatasetError;
 use crate::files;
 use crate::options::{self, Options};
 use crate::order;
 use crate::rows::Rows;
 use crate::tables::{Format, Tables};
+use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "parquet";
@@ -33,6 +33,8 @@ pub(crate) const KNOWN: Known = Known {
         columns::ANSWER,
         columns::SUBJECT,
         columns::ID,
+        chat::TURNS,
+        chat::HISTORY,
         order::LIMIT,
         order::OFFSET,
         order::SHUFFLE,

@@ -4,11 +4,12 @@
 //! shape of the metadata then does not depend on the selection. Kept in memory are the shape and,
 //! only when rows are shuffled, the place of each selected row; never the rows.
 
-use ipw_core::query::Query;
+use ipw_core::query::{Live, Query, Turn};
 use ipw_core::shape::Shape;
 use serde_json::{Map, Value};
 
-use crate::columns::Columns;
+use crate::chat::Asked;
+use crate::columns::{Answer, Asks, Columns, Row};
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
 use crate::options::{OnError, Options};
@@ -28,6 +29,8 @@ pub(crate) struct Place {
     pub(crate) row: u64,
     /// Where to jump to for it.
     pub(crate) offset: u64,
+    /// How many queries it is.
+    pub(crate) queries: u32,
 }
 
 /// The order of the rows.
@@ -72,19 +75,23 @@ impl Rows {
             seen.look(raw, &options)?;
         }
         let selection = &options.selection;
-        let size = selection.size(seen.good);
         let supply = match seen.spool {
             Some(spool) => Box::new(Jsonl(spool.finish(supply.path())?)),
             None => supply,
         };
         let (shape, source_row) = with_row(seen.joined);
+        let order = order(seen.places, selection);
+        let size = match &order {
+            Order::AsWritten { .. } => seen.selected,
+            Order::Shuffled(places) => places.iter().map(|place| u64::from(place.queries)).sum(),
+        };
         Ok(Self {
             id,
             name,
             supply,
             columns: options.columns,
             on_error: options.on_error,
-            order: order(seen.places, selection),
+            order,
             size,
             shape,
             source_row,
@@ -111,17 +118,35 @@ impl Rows {
                 .map_or(true, |object| self.columns.row(object.clone()).is_err())
     }
 
-    /// The query of one row; `None` when the row is not what it was in the first pass.
-    pub(crate) fn query(&self, index: u64, number: u64, raw: Raw<'_>) -> Option<Query> {
-        let row = self.columns.row(raw.object.ok()?).ok()?;
+    /// The queries of one row, from this index on; `None` when the row is not what it was in the
+    /// first pass.
+    pub(crate) fn queries_of(&self, index: u64, number: u64, raw: Raw<'_>) -> Option<Vec<Query>> {
+        let mut row = self.columns.row(raw.object.ok()?).ok()?;
+        let asks = std::mem::replace(&mut row.asks, Asks::Text(String::new()));
+        let answer = std::mem::replace(&mut row.answer, Answer::Last(None));
+        let shared = self.shared(index, number, row)?;
+        Some(match asks {
+            Asks::Text(problem) => vec![Query {
+                problem,
+                answer: answers(answer, 1).next().flatten(),
+                ..shared
+            }],
+            Asks::Chat(conversation, asked) => {
+                let conversation = conversation.unwrap_or_else(|| shared.id.clone());
+                turns(&shared, &conversation, asked, answer)
+            }
+        })
+    }
+
+    /// What all queries of a row have in common.
+    fn shared(&self, index: u64, number: u64, row: Row) -> Option<Query> {
         Some(Query {
             index,
             id: row.id.unwrap_or_else(|| number.to_string()),
             metadata: self.metadata(number, row.rest)?,
-            problem: row.problem,
-            answer: row.answer,
             subject: row.subject,
             parameters: row.parameters,
+            ..Query::asking(String::new())
         })
     }
 
@@ -140,6 +165,46 @@ impl Rows {
             _ => None,
         }
     }
+}
+
+/// The answer to each of `count` questions.
+fn answers(answer: Answer, count: usize) -> impl Iterator<Item = Option<String>> {
+    let all = match answer {
+        Answer::Each(all) => all,
+        Answer::Last(last) => {
+            let before = count.saturating_sub(1);
+            std::iter::repeat_n(None, before).chain([last]).collect()
+        }
+    };
+    all.into_iter()
+}
+
+/// A query for each turn that is asked.
+fn turns(shared: &Query, conversation: &str, asked: Vec<Asked>, answer: Answer) -> Vec<Query> {
+    let count = asked.len();
+    let of = u32::try_from(count).unwrap_or(u32::MAX);
+    let answers = answers(answer, count);
+    let turns = (shared.index..).zip(asked).zip(answers);
+    turns
+        .map(|((index, asked), answer)| Query {
+            index,
+            id: match count {
+                1 => shared.id.clone(),
+                _ => format!("{}#{}", shared.id, asked.number),
+            },
+            problem: asked.problem,
+            messages: asked.messages,
+            turn: Some(Turn {
+                conversation: conversation.to_owned(),
+                number: asked.number,
+                live: asked
+                    .replies_before
+                    .map(|replies_before| Live { of, replies_before }),
+            }),
+            answer: answer.or(asked.recorded),
+            ..shared.clone()
+        })
+        .collect()
 }
 
 fn order(mut places: Vec<Place>, selection: &Selection) -> Order {

@@ -6,6 +6,7 @@ use ipw_core::shape::Shape;
 use ipw_core::text::printable;
 use serde_json::Value;
 
+use crate::columns::Asks;
 use crate::error::DatasetError;
 use crate::fault::Fault;
 use crate::options::{OnError, Options};
@@ -27,6 +28,8 @@ pub(crate) struct Seen {
     pub(crate) spool: Option<Spool>,
     /// How many are good.
     pub(crate) good: u64,
+    /// How many queries those are that are selected, if they are not to be shuffled.
+    pub(crate) selected: u64,
     /// Those that were left out.
     pub(crate) skipped: Skipped,
 }
@@ -39,6 +42,7 @@ impl Seen {
             places: Vec::new(),
             spool: is_spooled.then(Spool::new).transpose()?,
             good: 0,
+            selected: 0,
             skipped: Skipped::default(),
         })
     }
@@ -59,8 +63,19 @@ impl Seen {
                 }
                 let shape = Shape::of(&Value::Object(taken.rest));
                 self.joined = std::mem::replace(&mut self.joined, Shape::Unknown).join(shape);
-                if options.selection.shuffle.is_some() {
-                    self.places.push(Place { row, offset });
+                let queries = match &taken.asks {
+                    Asks::Text(_) => 1,
+                    Asks::Chat(_, asked) => u32::try_from(asked.len()).unwrap_or(u32::MAX),
+                };
+                let selection = &options.selection;
+                if selection.shuffle.is_some() {
+                    self.places.push(Place {
+                        row,
+                        offset,
+                        queries,
+                    });
+                } else if selection.holds(self.good) {
+                    self.selected += u64::from(queries);
                 }
                 self.good += 1;
                 Ok(())

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use ipw_core::params::{ParamError, Params};
 
 use crate::Known;
-use crate::columns;
 use crate::csv::{self, Csv};
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
@@ -17,6 +16,7 @@ use crate::order;
 use crate::reader::Supply;
 use crate::rows::Rows;
 use crate::spool::Spool;
+use crate::{chat, columns};
 
 /// The id in the registry, also the dataset's name.
 pub(crate) const ID: &str = "stdin";
@@ -36,6 +36,8 @@ pub(crate) const KNOWN: Known = Known {
         columns::ANSWER,
         columns::SUBJECT,
         columns::ID,
+        chat::TURNS,
+        chat::HISTORY,
         order::LIMIT,
         order::OFFSET,
         order::SHUFFLE,

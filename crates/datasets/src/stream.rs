@@ -24,6 +24,8 @@ pub(crate) struct Stream<'a> {
     rows: &'a Rows,
     reader: Box<dyn Reader>,
     course: Course<'a>,
+    /// Queries of the row that was read last.
+    ready: std::vec::IntoIter<Query>,
     index: u64,
     end: u64,
 }
@@ -53,12 +55,22 @@ impl<'a> Stream<'a> {
             rows,
             reader,
             course,
+            ready: Vec::new().into_iter(),
             index: 0,
             end: size,
         })
     }
 
-    fn read(&mut self) -> Result<Query, DatasetError> {
+    fn query(&mut self) -> Result<Query, DatasetError> {
+        loop {
+            match self.ready.next() {
+                Some(query) => return Ok(query),
+                None => self.ready = self.read()?.into_iter(),
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Vec<Query>, DatasetError> {
         let rows = self.rows;
         let changed = |row, change| DatasetError::Changed {
             path: rows.supply().path(),
@@ -73,18 +85,18 @@ impl<'a> Stream<'a> {
                 let raw = raw.ok_or_else(|| changed(row, "is gone"))?;
                 if !rows.leaves_out(&raw) {
                     return rows
-                        .query(self.index, row, raw)
+                        .queries_of(self.index, row, raw)
                         .ok_or_else(|| changed(row, "is not what it was"));
                 }
             },
             Course::Shuffled(places) => {
-                let place = places.next().expect("there is a place for each query");
+                let place = places.next().expect("each place has its queries");
                 self.reader.jump(place.offset)?;
                 let raw = self.reader.advance()?;
                 let raw = raw
                     .filter(|raw| raw.offset == place.offset)
                     .ok_or_else(|| changed(place.row, "is gone"))?;
-                rows.query(self.index, place.row, raw)
+                rows.queries_of(self.index, place.row, raw)
                     .ok_or_else(|| changed(place.row, "is not what it was"))
             }
         }
@@ -98,7 +110,7 @@ impl Iterator for Stream<'_> {
         if self.index == self.end {
             return None;
         }
-        let query = self.read();
+        let query = self.query();
         self.index += 1;
         if query.is_err() {
             self.end = self.index;

@@ -121,6 +121,17 @@ fn open(format: Format, path: &Path) -> Result<TableRows, DatasetError> {
     })
 }
 
+/// The columns of our runs that make the query.
+const QUERY: [&str; 5] = [
+    "problem",
+    "answer",
+    "subject",
+    "query_id",
+    "dataset_metadata",
+];
+/// Those that do where the query is more than a text.
+const ASKED: [&str; 3] = ["messages", "conversation_id", "parameters"];
+
 /// A row of a run is asked again without what was measured: of our runs the query is kept, of the
 /// original's all but the answers and metrics of models. What the first dataset knew of the row is
 /// in `dataset_metadata`, as a struct or, in the original's bundled set, as JSON text.
@@ -132,16 +143,14 @@ fn without_measurements(mut row: Object) -> Object {
         return row;
     }
     if row.contains_key("query_index") {
-        row.retain(|name, _| {
-            [
-                "problem",
-                "answer",
-                "subject",
-                "query_id",
-                "dataset_metadata",
-            ]
-            .contains(&name.as_str())
+        row.retain(|name, value| {
+            QUERY.contains(&name.as_str()) || (ASKED.contains(&name.as_str()) && !value.is_null())
         });
+        if let Some(Value::String(text)) = row.get("parameters")
+            && let Ok(parameters) = serde_json::from_str(text)
+        {
+            row.insert("parameters".to_owned(), parameters);
+        }
     } else {
         row.retain(|name, _| !["model_answers", "model_metrics"].contains(&name.as_str()));
     }
@@ -181,6 +190,15 @@ mod tests {
         assert_eq!(
             cleaned(ours),
             r#"{"problem":"p","answer":"a","subject":null,"query_id":"q","row":3,"level":1}"#
+        );
+        let chat = json!({
+            "problem": "p", "dataset_metadata": {"row": 3}, "model_answers": {}, "query_index": 0,
+            "messages": "[{\"role\":\"user\",\"content\":\"p\"}]", "turn": 1, "conversation_id": null,
+            "parameters": "{\"tools\":[]}",
+        });
+        assert_eq!(
+            cleaned(chat),
+            r#"{"problem":"p","messages":"[{\"role\":\"user\",\"content\":\"p\"}]","parameters":{"tools":[]},"row":3}"#
         );
         let original = json!({
             "problem": "p", "dataset_metadata": "{\"config\": {\"n\": 1}, \"problem\": 2}",

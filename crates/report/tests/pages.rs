@@ -137,6 +137,8 @@ fn row(index: u64) -> Record {
             index,
             id: format!("q{index}"),
             problem: format!("PROMPTTEXT number {index}"),
+            messages: Vec::new(),
+            turn: None,
             answer: Some("EXPECTEDTEXT".to_owned()),
             subject: Some(
                 if index.is_multiple_of(2) {

@@ -8,6 +8,7 @@
 pub mod arrivals;
 mod assemble;
 pub mod clock;
+mod conversations;
 mod dispatch;
 pub mod done;
 pub mod idle;
@@ -28,6 +29,7 @@ mod workload;
 pub use arrivals::{Arrivals, Process, Rate};
 pub use assemble::{Grader, Judge};
 pub use clock::SystemClock;
+pub use conversations::Recall;
 pub use done::Done;
 pub use interrupt::{Interrupt, Interrupter};
 pub use notices::Notices;

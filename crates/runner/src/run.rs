@@ -12,6 +12,7 @@ use ipw_datasets::{Dataset, DatasetError};
 use ipw_telemetry::{SelfTest, Session};
 
 use crate::assemble::{Assembler, Grader, Judge};
+use crate::conversations::Recall;
 use crate::dispatch::Dispatch;
 use crate::idle::{self, Idled};
 use crate::schedule::TraceError;
@@ -37,6 +38,8 @@ pub struct Parts<'a> {
     pub part: u32,
     /// What earlier parts have done.
     pub done: Done,
+    /// What came back for it.
+    pub recall: Recall,
     /// What the sources' self-tests say after the warm-up, once it is over.
     pub self_tests: OnceLock<Vec<SelfTest>>,
     /// What the sources drew with nobody in flight.
@@ -124,7 +127,8 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
     notices: &Notices,
 ) -> Result<Ended, RunError> {
     let load = &dispatch.plan.load;
-    let workload = Workload::new(parts.dataset, load.rounds(), load.stop, &parts.done)?;
+    let recall = Arc::clone(&parts.recall);
+    let workload = Workload::new(parts.dataset, load.rounds(), load.stop, &parts.done, recall)?;
     if let Some(first) = workload.peek() {
         warm_up(dispatch, first, notices).await;
     }
@@ -133,7 +137,7 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
         parts.client.warm(places.min(MOST_WARM)).await;
     }
     let _ = parts.self_tests.set(parts.session.self_tests());
-    let has_queries = workload.peek().is_some();
+    let has_queries = !workload.is_over();
     if has_queries {
         idle::before(dispatch, &parts.session, &parts.idled, notices).await;
     }

@@ -13,13 +13,14 @@ use futures_util::stream::FuturesUnordered;
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::reading::Window;
-use ipw_core::reply::{Outcome, Reply};
+use ipw_core::reply::{Failure, Outcome, Reply};
 use ipw_core::sink::Sink;
 use ipw_core::time::Timestamp;
 use ipw_telemetry::Ticket;
 
 use crate::arrivals::Arrivals;
 use crate::assemble::{Assembler, Landed};
+use crate::conversations::Ready;
 use crate::dispatch::Dispatch;
 use crate::pacer::Pacer;
 use crate::run::{Ended, Parts, RunError};
@@ -152,19 +153,19 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
             ended = Ended::Interrupted;
             due.stop();
         }
-        if workload.peek().is_none() {
+        if workload.is_over() {
             due.stop();
         }
         while flights.len() < most && !due.waiting.is_empty() && !assembler.is_behind() {
-            let Some(query) = workload.take()? else {
-                due.stop();
+            // What is left may wait for what is in flight.
+            let Some(ready) = workload.take()? else {
                 break;
             };
             let Some(instant) = due.waiting.pop_front() else {
                 break;
             };
             let ticket = parts.session.open(dispatch.now());
-            flights.push(fly(dispatch, parts, query, instant, ticket));
+            flights.push(fly(dispatch, parts, ready, instant, ticket));
         }
         if flights.is_empty() && due.is_over() {
             return Ok(ended);
@@ -174,6 +175,7 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
             biased;
             Some(flown) = flights.next(), if !flights.is_empty() => {
                 tally.count(&flown.reply);
+                workload.landed(&flown.query, &flown.reply, dispatch.now());
                 if !assembler.push(landed(flown, parts.part)) {
                     // The sink's own error is told when the assembler ends.
                     return Ok(ended);
@@ -210,16 +212,24 @@ impl Tally {
 async fn fly(
     dispatch: &Dispatch<'_>,
     parts: &Parts<'_>,
-    query: Query,
+    ready: Ready,
     due: Timestamp,
     ticket: Ticket,
 ) -> Flown {
+    let Ready {
+        query,
+        since,
+        unaskable,
+    } = ready;
+    // Nobody can plan to ask before the reply is there that the question is about.
+    let due = since.map_or(due, |since| due.max(since));
     let load = &dispatch.plan.load;
-    let reply = if load.unique_prefix {
-        let mut sent = query.clone();
-        sent.problem
-            .insert_str(0, &prefix::of(load.seed, query.index));
-        dispatch.send(&sent).await
+    let reply = if let Some(why) = unaskable {
+        Reply::unsent(dispatch.now(), Failure::History, why)
+    } else if load.unique_prefix {
+        // The turns of a conversation have one prefix, as they share their beginning.
+        let prefix = prefix::of(load.seed, query.first_turn());
+        dispatch.send(&query.behind(&prefix)).await
     } else {
         dispatch.send(&query).await
     };

@@ -4,8 +4,11 @@
 use std::num::NonZeroU64;
 
 use ipw_core::query::Query;
+use ipw_core::reply::Reply;
+use ipw_core::time::Timestamp;
 use ipw_datasets::{Dataset, DatasetError};
 
+use crate::conversations::{Conversations, Ready, Recall};
 use crate::{Done, Stop};
 
 type Queries<'a> = Box<dyn Iterator<Item = Result<Query, DatasetError>> + Send + 'a>;
@@ -22,9 +25,10 @@ pub(crate) struct Workload<'a> {
     before: u64,
     /// Queries of this round.
     in_round: u64,
-    /// Queries that went out, in this part or an earlier one.
-    sent: u64,
-    next: Option<Query>,
+    /// Queries that were read to go out, or went out in an earlier part.
+    read: u64,
+    conversations: Conversations,
+    next: Option<Ready>,
 }
 
 impl<'a> Workload<'a> {
@@ -34,6 +38,7 @@ impl<'a> Workload<'a> {
         rounds: Option<NonZeroU64>,
         stop: Stop,
         done: &'a Done,
+        recall: Recall,
     ) -> Result<Self, DatasetError> {
         let mut workload = Self {
             dataset,
@@ -43,31 +48,55 @@ impl<'a> Workload<'a> {
             rounds: rounds.map(|rounds| rounds.get() - 1),
             before: 0,
             in_round: 0,
-            sent: 0,
+            read: 0,
+            conversations: Conversations::new(recall),
             next: None,
         };
-        workload.next = workload.read()?;
+        workload.next = workload.read_on()?;
         Ok(workload)
     }
 
-    /// The query that comes next, ready before it is due.
+    /// The first query that has nothing to wait for, ready before it is due.
     pub(crate) fn peek(&self) -> Option<&Query> {
-        self.next.as_ref()
+        self.next.as_ref().map(|ready| &ready.query)
     }
 
-    /// Takes the next query and reads the one behind it.
-    pub(crate) fn take(&mut self) -> Result<Option<Query>, DatasetError> {
+    /// Takes a query that may go now, turns of conversations under way first. There may be none
+    /// although it is not over.
+    pub(crate) fn take(&mut self) -> Result<Option<Ready>, DatasetError> {
+        if let Some(turn) = self.conversations.take() {
+            return Ok(Some(turn));
+        }
         let taken = self.next.take();
         if taken.is_some() {
-            self.sent += 1;
-            self.next = self.read()?;
+            self.next = self.read_on()?;
         }
         Ok(taken)
     }
 
+    /// A query is over.
+    pub(crate) fn landed(&mut self, query: &Query, reply: &Reply, at: Timestamp) {
+        self.conversations.landed(query, reply, at);
+    }
+
+    /// Whether nothing is left, neither to go nor to wait.
+    pub(crate) fn is_over(&self) -> bool {
+        self.next.is_none() && self.conversations.is_over()
+    }
+
+    /// Reads up to the next query that may go; turns on the way wait for theirs.
+    fn read_on(&mut self) -> Result<Option<Ready>, DatasetError> {
+        while let Some(query) = self.read()? {
+            if let Some(ready) = self.conversations.admit(query) {
+                return Ok(Some(ready));
+            }
+        }
+        Ok(None)
+    }
+
     fn read(&mut self) -> Result<Option<Query>, DatasetError> {
         loop {
-            if self.stop.is_reached(self.sent) {
+            if self.stop.is_reached(self.read) {
                 return Ok(None);
             }
             let Some(mut query) = self.queries.next().transpose()? else {
@@ -83,8 +112,8 @@ impl<'a> Workload<'a> {
             self.in_round += 1;
             // A row's index is unique in the run, whatever round it belongs to.
             query.index += self.before;
+            self.read += 1;
             if self.done.contains(query.index) {
-                self.sent += 1;
                 continue;
             }
             return Ok(Some(query));

@@ -29,6 +29,8 @@ pub struct QueryRow<'a> {
     pub answer: Option<&'a str>,
     /// The model's reasoning, where it is kept apart.
     pub reasoning: Option<&'a str>,
+    /// Its tool calls, as JSON.
+    pub tool_calls: Option<&'a str>,
     /// How it ended.
     pub outcome: &'a str,
     /// Whether there is an answer.
@@ -235,6 +237,7 @@ struct Columns<'a> {
     expected: Texts<'a>,
     answer: Texts<'a>,
     reasoning: Texts<'a>,
+    tool_calls: Texts<'a>,
     error: Texts<'a>,
     basis: Texts<'a>,
     reason: Texts<'a>,
@@ -281,6 +284,7 @@ impl<'a> Columns<'a> {
             // The model's name may hold dots.
             answer: Texts::in_struct(answers, run.model()),
             reasoning: text("reasoning"),
+            tool_calls: text("tool_calls"),
             error: text("error"),
             basis: text("energy.basis"),
             reason: text("energy.reason"),
@@ -323,6 +327,7 @@ impl<'a> Columns<'a> {
             expected: self.expected.at(row),
             answer: self.answer.at(row),
             reasoning: self.reasoning.at(row),
+            tool_calls: self.tool_calls.at(row),
             outcome,
             is_answered: ANSWERED.contains(&outcome),
             error: self.error.at(row),

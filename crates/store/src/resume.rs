@@ -1,8 +1,10 @@
 //! Going on with a run that has rows: a new part, beside the files that are there (design D10).
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use arrow::array::{BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use ipw_core::chat::Message;
 
 use crate::compact::compact_where;
 use crate::lock::Lock;
@@ -55,6 +57,52 @@ pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
         done,
         failed,
     })
+}
+
+/// What came back for the turns of conversations that are not over, by the query's index; `None`
+/// where a turn was not answered. Rows of a run without conversations are not looked at twice.
+pub fn replies(run: &Run, left: &Left) -> Result<HashMap<u64, Option<Message>>, StoreError> {
+    let wanted = unfinished(run, left)?;
+    let mut replies = HashMap::with_capacity(wanted.len());
+    if wanted.is_empty() {
+        return Ok(replies);
+    }
+    run.for_each_query(|row| {
+        if wanted.contains(&row.index) {
+            let answer = row.answer.unwrap_or_default();
+            let reply = row
+                .is_answered
+                .then(|| Message::reply(answer, row.tool_calls));
+            replies.insert(row.index, reply);
+        }
+    })?;
+    Ok(replies)
+}
+
+/// The rows of conversations whose next turn has no row.
+fn unfinished(run: &Run, left: &Left) -> Result<HashSet<u64>, StoreError> {
+    let mut wanted = HashSet::new();
+    if run.schema().column_with_name("turn").is_none() || left.done.is_empty() {
+        return Ok(wanted);
+    }
+    let done: HashSet<u64> = left.done.iter().copied().collect();
+    for batch in run.batches() {
+        let batch = batch?;
+        let indices = column::<Int64Array>(&batch, "query_index")?;
+        let turns = column::<Int64Array>(&batch, "turn")?;
+        for (index, turn) in indices.iter().zip(turns) {
+            let (Some(index), Some(turn)) = (index, turn) else {
+                continue;
+            };
+            let (Ok(index), Ok(turn)) = (u64::try_from(index), u64::try_from(turn)) else {
+                continue;
+            };
+            if done.contains(&index) && !done.contains(&(index + 1)) {
+                wanted.extend((index + 1).saturating_sub(turn)..=index);
+            }
+        }
+    }
+    Ok(wanted)
 }
 
 /// Which rows of a batch were answered.

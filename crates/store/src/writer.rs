@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ipw_core::chat::Message;
 use ipw_core::record::Record;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::text::with_causes;
@@ -294,10 +295,20 @@ impl Committer {
     }
 }
 
+/// About how long a message is in a row: images in it are texts too.
+fn length(message: &Message) -> usize {
+    match message.content() {
+        Some(Value::String(text)) => text.len(),
+        Some(parts) => parts.to_string().len(),
+        None => 0,
+    }
+}
+
 fn size_of_texts(record: &Record) -> usize {
     let reply = &record.reply;
     ROW_BYTES
         + record.query.problem.len()
+        + record.query.messages.iter().map(length).sum::<usize>()
         + 2 * reply.answer.len()
         + reply.reasoning.as_ref().map_or(0, String::len)
         + 8 * reply.timing.chunks.len()

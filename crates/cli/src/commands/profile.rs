@@ -1,5 +1,6 @@
 //! `ipw profile`: puts the parts together, runs, and says what came out.
 
+use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -13,7 +14,8 @@ use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::{Dataset, DatasetSpec, Fetching};
 use ipw_runner::{
-    Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
+    Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recall, Recorder, RunError,
+    SystemClock,
 };
 use ipw_store::events::EventLog;
 use ipw_store::output::Existing;
@@ -125,6 +127,7 @@ impl Profile {
         let mut about = summary::new(self, &hardware, &directory, client_info, &left);
         about.total_queries = left.done.len() as u64;
         let part = left.next_part;
+        let recall = self.recall(&left)?;
         let done: Done = left.done.into_iter().collect();
         let output = self.prepare_output(&directory, &about, &hardware)?;
         let aside = output.aside().map(Path::to_owned);
@@ -154,6 +157,7 @@ impl Profile {
             clock: Arc::clone(&self.clock),
             part,
             done,
+            recall,
             self_tests: OnceLock::new(),
             idled: ipw_runner::idle::Idled::default(),
         };
@@ -198,6 +202,22 @@ impl Profile {
     }
 
     /// What earlier parts left; nothing for a new run.
+    /// What earlier parts heard in conversations that go on in this one.
+    fn recall(&self, left: &Left) -> Result<Recall, CliError> {
+        let heard = match &self.args.resume {
+            Some(directory) => {
+                let run =
+                    Run::open(directory).map_err(|error| CliError::new(Exit::Usage, error))?;
+                resume::replies(&run, left).context("looking at the rows")?
+            }
+            None => HashMap::new(),
+        };
+        Ok(Arc::new(move |index| {
+            let heard = heard.get(&index).cloned();
+            heard.ok_or_else(|| "the run has no row for it".to_owned())
+        }))
+    }
+
     fn left(&self) -> Result<Left, CliError> {
         let Some(directory) = &self.args.resume else {
             return Ok(Left::default());

@@ -382,3 +382,41 @@ fn with_an_empty_home_the_first_run_fetches_and_the_second_starts_at_once() {
         "Q4_1, Q8_0"
     );
 }
+
+#[test]
+fn messages_go_through_the_models_template_and_what_has_no_place_there_is_told() {
+    let place = Place::new();
+    let asked = |messages: Value| json!({"messages": messages, "parameters": {"max_tokens": 2, "temperature": 0}});
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let dataset = place.dataset(&[
+        asked(json!([user("b")])),
+        asked(json!([user("a"), {"role": "assistant", "content": "A"}, user("b")])),
+        asked(json!([user("a"), {"role": "tool", "tool_call_id": "1", "content": "x"}])),
+        asked(json!([{"role": "user", "content": [
+            {"type": "text", "text": "what?"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+        ]}])),
+    ]);
+    let said = said(&mut place.profile(
+        &place.model(),
+        &[
+            "--dataset",
+            dataset.to_str().unwrap(),
+            "--warmup=0",
+            "--max-failed=100%",
+        ],
+    ));
+    assert_eq!(said.code, Some(4), "{}", said.err);
+    let rows = rows(&place.run());
+    let input = |row: &Value| {
+        let metrics = row["model_metrics"].as_object().unwrap();
+        metrics.values().next().unwrap()["token_metrics"]["input"].as_u64()
+    };
+    let (one, three) = (input(&rows[0]).unwrap(), input(&rows[1]).unwrap());
+    assert!(three > one + 2, "{one} and {three} tokens");
+    for (row, problem) in [(&rows[2], "role `tool`"), (&rows[3], "type `image_url`")] {
+        assert_eq!(row["outcome"], "failed:parameter");
+        let error = row["error"].as_str().unwrap();
+        assert!(error.contains(problem), "{error}");
+    }
+}

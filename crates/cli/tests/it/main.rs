@@ -11,6 +11,7 @@ mod benchmarks;
 mod calibrate;
 mod common;
 mod compare;
+mod conversations;
 mod datasets;
 #[cfg(target_os = "linux")]
 mod elsewhere;

@@ -1,10 +1,11 @@
 //! The body of a request to the messages API.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::KNOWN;
+use super::{KNOWN, messages};
 use crate::ClientError;
 use crate::client::Request;
+use crate::message::apart;
 
 /// The request as JSON; nothing is in it that nobody asked for. Without `max_tokens` there is none:
 /// we do not invent a limit.
@@ -16,6 +17,7 @@ pub(super) fn body(request: &Request<'_>) -> Result<Vec<u8>, String> {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     own_names(&mut body);
+    messages::own_tools(&mut body)?;
     for (name, meaning) in KNOWN.required {
         if !body.contains_key(*name) {
             let missing = ClientError::Required {
@@ -26,12 +28,12 @@ pub(super) fn body(request: &Request<'_>) -> Result<Vec<u8>, String> {
             return Err(missing.to_string());
         }
     }
-    if let Some(system) = request.system {
+    let (system, asked) = apart(request);
+    if let Some(system) = system {
         body.insert("system".to_owned(), system.into());
     }
-    let messages = json!([{"role": "user", "content": request.query.problem}]);
     body.insert("model".to_owned(), request.model.into());
-    body.insert("messages".to_owned(), messages);
+    body.insert("messages".to_owned(), messages::messages(&asked)?);
     body.insert("stream".to_owned(), true.into());
     Ok(serde_json::to_vec(&body).expect("JSON values serialize"))
 }

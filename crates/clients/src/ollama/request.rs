@@ -1,10 +1,11 @@
 //! The body of a chat request: what Ollama wants at the top, and the rest under `options`.
 
+use ipw_core::chat::Message;
 use serde_json::{Map, Value};
 
-use super::KNOWN;
+use super::{KNOWN, messages};
 use crate::client::Request;
-use crate::message::messages;
+use crate::message;
 
 /// Parameters that are fields of the request itself.
 const TOP_LEVEL: [&str; 6] = [
@@ -15,11 +16,13 @@ const TOP_LEVEL: [&str; 6] = [
     "tools",
     "top_logprobs",
 ];
+/// OpenAI's name for Ollama's `format`.
+const RESPONSE_FORMAT: &str = "response_format";
 /// OpenAI's names for Ollama's `num_predict`, the weaker first.
 const LENGTH_LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 
 /// The request as JSON; nothing is in it that nobody asked for.
-pub(super) fn body(request: &Request<'_>, keep_alive: Option<&Value>) -> Vec<u8> {
+pub(super) fn body(request: &Request<'_>, keep_alive: Option<&Value>) -> Result<Vec<u8>, String> {
     let mut body = Map::new();
     if let Some(keep_alive) = keep_alive {
         body.insert("keep_alive".to_owned(), keep_alive.clone());
@@ -34,11 +37,22 @@ pub(super) fn body(request: &Request<'_>, keep_alive: Option<&Value>) -> Vec<u8>
     if let Some(options) = options(request.parameters) {
         body.insert("options".to_owned(), options);
     }
-    let messages = serde_json::to_value(messages(request)).expect("texts serialize");
+    let response_format = request.parameters.get(RESPONSE_FORMAT);
+    if let Some(format) = response_format.and_then(messages::format) {
+        body.entry("format").or_insert(format);
+    }
+    let asked = if request.query.messages.is_empty() {
+        serde_json::to_value(message::messages(request)).expect("texts serialize")
+    } else {
+        let system = request.system.map(|text| Message::of("system", text));
+        let written = message::written(request).iter().cloned();
+        let all: Vec<_> = system.into_iter().chain(written).collect();
+        messages::messages(&all)?
+    };
     body.insert("model".to_owned(), request.model.into());
-    body.insert("messages".to_owned(), messages);
+    body.insert("messages".to_owned(), asked);
     body.insert("stream".to_owned(), true.into());
-    serde_json::to_vec(&body).expect("JSON values serialize")
+    Ok(serde_json::to_vec(&body).expect("JSON values serialize"))
 }
 
 /// The parameters by Ollama's names. An object named `options` is taken for what it holds; single
@@ -59,6 +73,7 @@ fn options(parameters: &Map<String, Value>) -> Option<Value> {
         name != "options"
             && !TOP_LEVEL.contains(&name)
             && !LENGTH_LIMITS.contains(&name)
+            && name != RESPONSE_FORMAT
             && !KNOWN.reserved.contains(&name)
     };
     for (name, value) in parameters.iter().filter(|(name, _)| own(name)) {

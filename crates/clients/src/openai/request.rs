@@ -5,9 +5,9 @@ use std::str::FromStr;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::RESERVED;
+use super::{RESERVED, items};
 use crate::client::Request;
-use crate::message::{Message, messages};
+use crate::message::{Said, messages, written};
 
 /// Which of OpenAI's APIs is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,7 +73,7 @@ struct Body<'a> {
 #[serde(untagged)]
 enum Prompt<'a> {
     Chat {
-        messages: Vec<Message<'a>>,
+        messages: Vec<Said<'a>>,
     },
     Completions {
         prompt: &'a str,
@@ -81,8 +81,15 @@ enum Prompt<'a> {
     Responses {
         #[serde(skip_serializing_if = "Option::is_none")]
         instructions: Option<&'a str>,
-        input: &'a str,
+        input: Input<'a>,
     },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    Text(&'a str),
+    Items(Value),
 }
 
 /// The request as JSON; nothing is in it that nobody asked for. An error says why there is none.
@@ -92,18 +99,19 @@ pub(super) fn body(api: Api, request: &Request<'_>, extras: &Extras) -> Result<V
     for (name, value) in &extras.body {
         parameters.entry(name).or_insert_with(|| value.clone());
     }
-    let problem = request.query.problem.as_str();
-    let prompt = match (api, request.system) {
-        (Api::Chat, _) => Prompt::Chat {
+    let prompt = match api {
+        Api::Chat => Prompt::Chat {
             messages: messages(request),
         },
-        (Api::Completions, None) => Prompt::Completions { prompt: problem },
-        (Api::Completions, Some(_)) => return Err(crate::ClientError::NoSystem.to_string()),
-        (Api::Responses, system) => {
+        Api::Completions => Prompt::Completions {
+            prompt: one_text(request)?,
+        },
+        Api::Responses => {
             own_length_limit(&mut parameters);
+            items::own_words(&mut parameters);
             Prompt::Responses {
-                instructions: system,
-                input: problem,
+                instructions: request.system,
+                input: input(request)?,
             }
         }
     };
@@ -118,6 +126,29 @@ pub(super) fn body(api: Api, request: &Request<'_>, extras: &Extras) -> Result<V
         parameters,
     };
     Ok(serde_json::to_vec(&body).expect("texts and JSON values serialize"))
+}
+
+/// The prompt, where an API takes nothing else.
+fn one_text<'a>(request: &Request<'a>) -> Result<&'a str, String> {
+    if request.system.is_some() {
+        return Err(crate::ClientError::NoSystem.to_string());
+    }
+    match request.query.messages.as_slice() {
+        [] => Ok(&request.query.problem),
+        _ => Err(
+            "the completions API takes one text, and the row has messages\nhelp: use `--api chat`, \
+             or name a column of texts with `--dataset-param problem=…`"
+                .to_owned(),
+        ),
+    }
+}
+
+/// What the responses API is asked.
+fn input<'a>(request: &Request<'a>) -> Result<Input<'a>, String> {
+    match request.query.messages.as_slice() {
+        [] => Ok(Input::Text(&request.query.problem)),
+        _ => items::items(written(request)).map(Input::Items),
+    }
 }
 
 /// The responses API has its own name for the longest reply; the weaker of the others goes first.

@@ -154,6 +154,8 @@ fn query() -> Query {
         index: 0,
         id: "0".to_owned(),
         problem: PROMPT.to_owned(),
+        messages: Vec::new(),
+        turn: None,
         answer: None,
         subject: None,
         metadata: Map::new(),

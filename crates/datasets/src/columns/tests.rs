@@ -12,7 +12,7 @@ fn columns(pairs: Pairs<'_>) -> Columns {
     for (name, value) in pairs {
         params.insert(*name, *value);
     }
-    Columns::read(&mut params.reader("jsonl"))
+    Columns::read(&mut params.reader("jsonl")).unwrap()
 }
 
 fn row(pairs: Pairs<'_>, value: &Value) -> Result<Row, String> {
@@ -20,6 +20,22 @@ fn row(pairs: Pairs<'_>, value: &Value) -> Result<Row, String> {
     columns(pairs)
         .row(object)
         .map_err(|fault| fault.to_string())
+}
+
+impl Row {
+    fn problem(&self) -> &str {
+        match &self.asks {
+            Asks::Text(text) => text,
+            Asks::Chat(_, asked) => &asked.last().unwrap().problem,
+        }
+    }
+
+    fn answer(&self) -> Option<&str> {
+        match &self.answer {
+            Answer::Last(answer) => answer.as_deref(),
+            Answer::Each(all) => all.last().unwrap().as_deref(),
+        }
+    }
 }
 
 #[test]
@@ -40,8 +56,13 @@ fn the_usual_names_are_found_in_their_order() {
                 value.insert("problem".to_owned(), json!("p"));
             }
             let row = row(&[], &Value::Object(value)).unwrap();
-            let found = [Some(row.problem), row.answer, row.subject, row.id][part].clone();
-            assert_eq!(found, Some(format!("the {name}")));
+            let found = [
+                Some(row.problem()),
+                row.answer(),
+                row.subject.as_deref(),
+                row.id.as_deref(),
+            ][part];
+            assert_eq!(found, Some(format!("the {name}").as_str()));
             assert_eq!(row.rest.len(), usual.len() - place - 1);
         }
     }
@@ -49,8 +70,9 @@ fn the_usual_names_are_found_in_their_order() {
 
 #[test]
 fn the_help_lists_the_usual_names() {
+    let prompts = [chat::USUAL, USUAL_PROBLEM].concat();
     for ((_, help), usual) in [
-        (PROBLEM, USUAL_PROBLEM),
+        (PROBLEM, prompts.as_slice()),
         (ANSWER, USUAL_ANSWER),
         (SUBJECT, USUAL_SUBJECT),
         (ID, USUAL_ID),
@@ -72,8 +94,8 @@ fn named_columns_win_and_are_not_repeated() {
         "row": 7, "text": "why?", "problem": "because", "s": "life", "answer": 1, "topic": "x", "id": 2,
     });
     let row = row(&pairs, &value).unwrap();
-    assert_eq!(row.problem, "why?");
-    assert_eq!(row.answer.as_deref(), Some("because"));
+    assert_eq!(row.problem(), "why?");
+    assert_eq!(row.answer(), Some("because"));
     assert_eq!(row.subject.as_deref(), Some("life"));
     assert_eq!(row.id.as_deref(), Some("7"));
     assert_eq!(
@@ -89,17 +111,14 @@ fn a_column_that_was_named_for_one_part_is_not_guessed_for_another() {
         &json!({"answer": "why?", "solution": "x"}),
     )
     .unwrap();
-    assert_eq!(row.problem, "why?");
-    assert_eq!(row.answer.as_deref(), Some("x"));
+    assert_eq!(row.problem(), "why?");
+    assert_eq!(row.answer(), Some("x"));
 }
 
 #[test]
 fn one_column_can_be_named_twice() {
     let row = row(&[("problem", "t"), ("answer", "t")], &json!({"t": "echo"})).unwrap();
-    assert_eq!(
-        (row.problem.as_str(), row.answer.as_deref()),
-        ("echo", Some("echo"))
-    );
+    assert_eq!((row.problem(), row.answer()), ("echo", Some("echo")));
     assert!(row.rest.is_empty());
 }
 
@@ -116,9 +135,9 @@ fn an_answer_is_text_as_json_prints_it() {
         (json!({"b": 1, "a": null}), Some(r#"{"b":1,"a":null}"#)),
     ] {
         let row = row(&[], &json!({"problem": "p", "answer": answer})).unwrap();
-        assert_eq!(row.answer.as_deref(), expected);
+        assert_eq!(row.answer(), expected);
     }
-    assert_eq!(row(&[], &json!({"problem": "p"})).unwrap().answer, None);
+    assert_eq!(row(&[], &json!({"problem": "p"})).unwrap().answer(), None);
 }
 
 #[test]
@@ -159,7 +178,7 @@ fn choices_as_arc_has_them_are_their_texts_and_the_answer_its_letter() {
         let value = json!({"question": "q", "answerKey": answer, "choices": choices});
         let row = row(&[("answer", "answerKey")], &value).unwrap();
         assert_eq!(row.rest["choices"], json!(["x", "y", "z"]));
-        assert_eq!(row.answer.as_deref(), Some(letter));
+        assert_eq!(row.answer(), Some(letter));
     }
     for odd in [
         json!({"text": ["x", "y"], "label": ["A"]}),

@@ -27,7 +27,7 @@ fn a_bad_row_is_an_error_with_its_line() {
         ),
         (
             b"{\"problem\": []}",
-            "`…/my set.jsonl` line 4: expected a non-empty string in `problem`, found a list, \
+            "`…/my set.jsonl` line 4: expected messages in `problem`, found an empty list, \
              in `{\"problem\": []}`; the parameter `problem` can name another column",
         ),
     ] {
@@ -63,7 +63,7 @@ fn parameters_are_checked_before_the_file_is_opened() {
         (
             &[("anser", "x")],
             "unknown parameter `anser` for `jsonl`; did you mean `answer`? \
-             (known: path, problem, answer, subject, id, limit, offset, shuffle, seed, on_error)",
+             (known: path, problem, answer, subject, id, turns, history, limit, offset, shuffle, seed, on_error)",
         ),
     ] {
         let error = open_path("/no/such/file.jsonl", pairs).err().unwrap();

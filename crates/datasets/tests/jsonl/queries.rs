@@ -39,6 +39,7 @@ fn a_file_becomes_queries() {
             subject: Some("sums".to_owned()),
             metadata: object(json!({"row": 0, "level": 1.0, "choices": null})),
             parameters: object(json!({})),
+            ..Query::asking(String::new())
         }
     );
     assert_eq!(
@@ -51,6 +52,7 @@ fn a_file_becomes_queries() {
             subject: None,
             metadata: object(json!({"row": 1, "level": 0.5, "choices": ["3"]})),
             parameters: object(json!({"max_tokens": 4})),
+            ..Query::asking(String::new())
         }
     );
     assert_eq!(all(dataset.as_ref()), queries, "each call starts anew");
@@ -177,4 +179,80 @@ fn a_long_file_streams() {
         }
         assert_eq!(sum, rows * (rows - 1) / 2);
     }
+}
+
+#[test]
+fn a_row_of_several_turns_is_as_many_queries() {
+    let rows = [
+        json!({"problem": "plain", "answer": "p", "tools": "a plain row's own", "level": 1}),
+        json!({"id": "c1", "turns": ["first?", "second?"], "answer": ["1", "2"], "level": 2}),
+        json!({"conversation_id": "talk", "messages": [
+            {"role": "user", "content": "one?"}, {"role": "assistant", "content": "ONE"},
+            {"role": "user", "content": "two?"}, {"role": "assistant", "content": "TWO"},
+        ], "prompt": "one?", "tools": [{"type": "function", "function": {"name": "f"}}]}),
+        json!({"messages": [{"role": "user", "content": "last?"}], "answer": "l"}),
+    ];
+    let text: Vec<_> = rows.iter().map(Value::to_string).collect();
+    let case = Case::new(text.join("\n"));
+    let told = |pairs: &[(&str, &str)]| -> Vec<(u64, String, String, Option<String>)> {
+        let dataset = case.open(pairs).unwrap();
+        let queries = all(dataset.as_ref());
+        assert_eq!(dataset.size(), Some(queries.len() as u64), "{pairs:?}");
+        let told = queries.into_iter();
+        told.map(|query| (query.index, query.id, query.problem, query.answer))
+            .collect()
+    };
+    let line = |index, id: &str, problem: &str, answer: &str| {
+        let answer = Some(answer.to_owned());
+        (index, id.to_owned(), problem.to_owned(), answer)
+    };
+    let whole = [
+        line(0, "0", "plain", "p"),
+        line(1, "c1#1", "first?", "1"),
+        line(2, "c1#2", "second?", "2"),
+        line(3, "2#1", "one?", "ONE"),
+        line(4, "2#2", "two?", "TWO"),
+        line(5, "3", "last?", "l"),
+    ];
+    assert_eq!(told(&[]), whole);
+    let part = told(&[("offset", "1"), ("limit", "2")]);
+    let ids: Vec<_> = part.iter().map(|line| line.1.as_str()).collect();
+    assert_eq!(ids, ["c1#1", "c1#2", "2#1", "2#2"]);
+    assert_eq!(part[0].0, 0);
+    let mixed = told(&[("shuffle", "true"), ("seed", "4")]);
+    assert_eq!(mixed.len(), 6);
+    for pair in [["c1#1", "c1#2"], ["2#1", "2#2"]] {
+        let place = |id: &str| mixed.iter().position(|line| line.1 == id).unwrap();
+        assert_eq!(place(pair[1]), place(pair[0]) + 1, "{mixed:?}");
+    }
+    let queries = all(case.open(&[]).unwrap().as_ref());
+    let turns: Vec<_> = queries
+        .iter()
+        .map(|query| query.turn.as_ref())
+        .map(|turn| turn.map(|turn| (turn.conversation.as_str(), turn.number, turn.live.is_some())))
+        .collect();
+    assert_eq!(
+        turns,
+        [
+            None,
+            Some(("c1", 1, true)),
+            Some(("c1", 2, true)),
+            Some(("talk", 1, false)),
+            Some(("talk", 2, false)),
+            Some(("3", 1, false)),
+        ]
+    );
+    assert_eq!(queries[0].metadata["tools"], json!("a plain row's own"));
+    assert_eq!(queries[3].metadata["prompt"], json!("one?"));
+    assert_eq!(
+        queries[3].parameters["tools"][0]["function"]["name"],
+        json!("f")
+    );
+    let named = told(&[
+        ("problem", "prompt"),
+        ("limit", "1"),
+        ("offset", "2"),
+        ("on_error", "skip"),
+    ]);
+    assert_eq!(named, [], "only one row has that column");
 }

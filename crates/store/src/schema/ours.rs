@@ -1,5 +1,6 @@
 //! The columns behind the original's six.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use ipw_core::energy::Share;
@@ -7,6 +8,8 @@ use ipw_core::reply::{ServiceTiming, Timing, TokenCounts};
 use ipw_core::rollup::Basis;
 use ipw_core::time::Timestamp;
 use ipw_core::units::{Joules, Watts};
+use serde::Serialize;
+use serde_json::Map;
 
 use super::{Row, count, seconds};
 use crate::column::Column;
@@ -14,6 +17,12 @@ use crate::column::Column;
 const SINCE: &str = "s since the part's reference";
 
 pub(super) fn columns() -> Vec<Column<Row>> {
+    let mut columns = first_columns();
+    columns.extend(asked());
+    columns
+}
+
+fn first_columns() -> Vec<Column<Row>> {
     vec![
         Column::int("query_index", |row: &Row| {
             count(Some(row.record.query.index))
@@ -74,6 +83,50 @@ pub(super) fn columns() -> Vec<Column<Row>> {
         token_details(),
         connection(),
     ]
+}
+
+/// What was asked, where that is more than a text.
+fn asked() -> [Column<Row>; 4] {
+    [
+        Column::text("conversation_id", |row: &Row| {
+            let turn = row.record.query.turn.as_ref();
+            turn.map(|turn| turn.conversation.as_str())
+        })
+        .says(
+            "which conversation the query is a turn of",
+            "the prompt is one text",
+        ),
+        Column::int("turn", |row: &Row| {
+            let turn = row.record.query.turn.as_ref();
+            turn.map(|turn| i64::from(turn.number))
+        })
+        .says(
+            "which question of its conversation, from 1",
+            "the prompt is one text",
+        ),
+        Column::made_text("messages", |row: &Row| {
+            json_unless_empty(&row.record.query.messages, Vec::is_empty)
+        })
+        .says(
+            "what was asked, as a JSON list of messages with the replies before it",
+            "the prompt is one text",
+        ),
+        Column::made_text("parameters", |row: &Row| {
+            json_unless_empty(&row.record.query.parameters, Map::is_empty)
+        })
+        .says(
+            "what the dataset itself wants in the request, as JSON: tools, a format, a limit",
+            "nothing",
+        ),
+    ]
+}
+
+fn json_unless_empty<T: Serialize>(
+    value: &T,
+    is_empty: impl Fn(&T) -> bool,
+) -> Option<Cow<'static, str>> {
+    let value = Some(value).filter(|value| !is_empty(value))?;
+    serde_json::to_string(value).ok().map(Cow::Owned)
 }
 
 /// Those that are made from energy.

@@ -56,6 +56,8 @@ fn record(index: u64, outcome: Outcome) -> Record {
             index,
             id: format!("q{index}"),
             problem: format!("question {index}"),
+            messages: Vec::new(),
+            turn: None,
             answer: None,
             subject: Some("maths".to_owned()),
             metadata,

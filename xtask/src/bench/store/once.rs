@@ -22,7 +22,7 @@ use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
 use ipw_store::{CommitPolicy, NewRun, Overview, Run, RunWriter, Status, Summary};
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 const MODEL: &str = "reference";
 const PROMPT_BYTES: usize = 300;
@@ -210,13 +210,9 @@ pub(crate) fn record() -> Record {
     };
     Record {
         query: Query {
-            index: 0,
-            id: String::new(),
-            problem: "x".repeat(PROMPT_BYTES),
             answer: Some("42".to_owned()),
             subject: Some("maths".to_owned()),
-            metadata: Map::new(),
-            parameters: Map::new(),
+            ..Query::asking("x".repeat(PROMPT_BYTES))
         },
         part: 0,
         due: at(0),

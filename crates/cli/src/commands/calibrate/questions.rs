@@ -54,6 +54,8 @@ fn question(index: u64) -> Query {
         index,
         id: index.to_string(),
         problem: format!("{BEGINNING}{index}"),
+        messages: Vec::new(),
+        turn: None,
         answer: None,
         subject: None,
         metadata,

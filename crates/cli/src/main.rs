@@ -6,6 +6,7 @@ mod calibration;
 mod clients;
 mod commands;
 mod compared;
+mod counting;
 mod error;
 mod failures;
 mod grading;

@@ -153,6 +153,13 @@ fn tokens(overview: &Overview) -> String {
             " ({by_chunks} rows counted by chunks, as the service gave no usage)"
         );
     }
+    let by_tokenizer = overview.tokens.rows_counted_by_tokenizer;
+    if by_tokenizer > 0 {
+        let _ = write!(
+            text,
+            " ({by_tokenizer} rows counted by the tokenizer, as the service gave no usage)"
+        );
+    }
     text
 }
 

@@ -86,6 +86,7 @@ pub(crate) fn resolve(
     let model = model(args, &client, pick)?;
     let plan = Plan {
         scorer: args.scorer.clone(),
+        tokenizer: tokenizer(args)?,
         dataset: dataset(args)?,
         price: prices::find(args.prices.as_deref(), client.base_url.as_deref(), &model)?,
         model,
@@ -217,6 +218,7 @@ impl ProfileArgs {
             retries,
             slo,
             scorer,
+            tokenizer,
             prices,
             system,
             warmup,
@@ -388,6 +390,15 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
     })
 }
 
+/// The tokenizer, as it was named.
+fn tokenizer(args: &ProfileArgs) -> Result<Option<String>, CliError> {
+    if args.tokenizer.as_deref().map(str::trim) == Some("") {
+        return Err(CliError::usage("`--tokenizer` is empty")
+            .help("name a `tokenizer.json`, its directory, a GGUF file or `hf:owner/name`"));
+    }
+    Ok(args.tokenizer.clone())
+}
+
 /// What lies between us and the service.
 fn network(args: &ProfileArgs) -> Result<Network, CliError> {
     let is_name = |name: &&String| {
@@ -412,6 +423,7 @@ pub(crate) struct Ask {
     pub(crate) client: ClientSpec,
     pub(crate) model: String,
     pub(crate) generation: Generation,
+    pub(crate) tokenizer: Option<String>,
     pub(crate) timeout: Duration,
 }
 
@@ -427,6 +439,7 @@ pub(crate) fn ask(
     Ok(Ask {
         generation: generation(args, &client.id)?,
         model: model(args, &client, pick)?,
+        tokenizer: tokenizer(args)?,
         client,
         timeout: args
             .request_timeout

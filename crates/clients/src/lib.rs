@@ -204,6 +204,11 @@ pub fn check(
     (entry.check)(spec, system)
 }
 
+/// Whether prompts go to the service as they are: no roles, and no chat template over there.
+pub fn is_raw(spec: &ClientSpec) -> bool {
+    openai::is_raw(spec)
+}
+
 fn entry(id: &str) -> Result<&'static Entry, ClientError> {
     let ids = || known().iter().map(|known| known.id);
     let found = CLIENTS.iter().find(|entry| entry.known.id == id);

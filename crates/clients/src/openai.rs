@@ -68,12 +68,16 @@ pub(crate) fn make(
 
 /// Whether the API that `spec` asks for has a place for the system's text.
 pub(crate) fn check(spec: &ClientSpec, system: Option<&str>) -> Result<(), ClientError> {
-    let api = spec.params.iter().find(|(name, _)| *name == API.0);
-    let is_completions = api.is_some_and(|(_, api)| api == Api::Completions.label());
-    if system.is_some() && is_completions {
+    if system.is_some() && is_raw(spec) {
         return Err(ClientError::NoSystem);
     }
     Ok(())
+}
+
+/// Whether the API that `spec` asks for takes the prompt as it is.
+pub(crate) fn is_raw(spec: &ClientSpec) -> bool {
+    let api = spec.params.iter().find(|(name, _)| *name == API.0);
+    api.is_some_and(|(_, api)| api == Api::Completions.label())
 }
 
 /// The client `openai` and its kin.

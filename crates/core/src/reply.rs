@@ -174,6 +174,18 @@ pub struct TokenCounts {
     pub speculative_rejected: Option<u64>,
 }
 
+/// Two counts of the same tokens that differ by no more than this share agree.
+const AGREEMENT: f64 = 0.02;
+
+/// Whether two counts of the same tokens agree.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "token counts are far below 2^53, and a ratio is all that is wanted"
+)]
+pub fn agree(one: u64, other: u64) -> bool {
+    one.abs_diff(other) as f64 <= AGREEMENT * one.max(other) as f64
+}
+
 /// Who counted the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenSource {
@@ -181,6 +193,8 @@ pub enum TokenSource {
     Usage,
     /// The service's own timings.
     Timings,
+    /// A tokenizer that the user named counted the texts, as the service said nothing.
+    Tokenizer,
     /// We counted chunks with content: a chunk is not always one token.
     Chunks,
 }
@@ -191,6 +205,7 @@ impl TokenSource {
         match self {
             Self::Usage => "usage",
             Self::Timings => "timings",
+            Self::Tokenizer => "tokenizer",
             Self::Chunks => "chunks",
         }
     }
@@ -262,7 +277,7 @@ pub struct Reply {
     pub tokens: TokenCounts,
     /// Who counted them; `None` when nobody did.
     pub token_source: Option<TokenSource>,
-    /// What another source of the same service counted, where the two do not agree.
+    /// What another source counted, where the two do not agree.
     pub token_note: Option<String>,
     /// When things happened.
     pub timing: Timing,

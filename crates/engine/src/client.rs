@@ -7,7 +7,6 @@ use std::time::Duration;
 use ipw_clients::{
     BoxFuture, Client, ClientError, ClientSpec, CloseError, Known, NotReady, Request,
 };
-use ipw_core::chat;
 use ipw_core::reply::{
     Exchange, Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource,
 };
@@ -19,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::engine::{About, Engine, Generation, Options};
 use crate::generate::{Ended, Finish, Part, Prompt};
 use crate::settings::Settings;
-use crate::template::Message;
+use crate::template::conversation;
 
 /// What `ipw list clients` shows.
 pub const KNOWN: Known = Known {
@@ -220,47 +219,10 @@ fn prompt(request: &Request<'_>) -> Result<Prompt, String> {
     let mut parameters = request.parameters.clone();
     parameters.retain(|name, _| !KNOWN.reserved.contains(&name.as_str()));
     let settings = Settings::from_parameters(&parameters).map_err(|error| error.to_string())?;
-    let system = request.system.map(|text| Message::new("system", text));
-    let is_replaced = |message: &&chat::Message| request.system.is_some() && message.is_system();
-    let written = request.query.messages.iter().skip_while(is_replaced);
-    let written = written.map(own_message).collect::<Result<Vec<_>, _>>()?;
-    let asked = if request.query.messages.is_empty() {
-        vec![Message::new("user", &request.query.problem)]
-    } else {
-        written
-    };
     Ok(Prompt {
-        messages: system.into_iter().chain(asked).collect(),
+        messages: conversation(request.system, request.query)?,
         settings,
     })
-}
-
-/// A message as templates take it; an error says what the engine has no place for.
-fn own_message(message: &chat::Message) -> Result<Message, String> {
-    let role = match message.role() {
-        "system" | "developer" => "system",
-        role @ ("user" | "assistant") => role,
-        other => {
-            return Err(format!(
-                "the embedded engine knows no messages of the role `{other}`"
-            ));
-        }
-    };
-    if !message.tool_calls().is_empty() {
-        return Err("the embedded engine knows no tool calls".to_owned());
-    }
-    let parts = message.content().and_then(Value::as_array);
-    let other = parts
-        .into_iter()
-        .flatten()
-        .find(|part| chat::part_text(part).is_none());
-    match other {
-        Some(part) => Err(format!(
-            "the embedded engine reads texts only, and a message has a part of the type `{}`",
-            part["type"].as_str().unwrap_or("none")
-        )),
-        None => Ok(Message::new(role, message.text())),
-    }
 }
 
 /// How long what may take.

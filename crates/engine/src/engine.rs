@@ -13,9 +13,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::error::LoadError;
 use crate::generate::{Cancelled, Ended, Finish, Generator, Part, Prompt};
 use crate::gguf::{Gguf, GgufError};
+use crate::language;
 use crate::model::{Model, describe_weights};
-use crate::template::{CHATML, ChatTemplate};
-use crate::tokenizer::{Tokenizer, Vocabulary};
 
 /// How to run a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +109,7 @@ impl Engine {
         }
         let name = file.text("general.name")?.map(str::to_owned);
         let weights = describe_weights(file);
-        let tokenizer = tokenizer(file)?;
+        let tokenizer = language::tokenizer(file)?;
         if tokenizer.len() > model.shape.vocabulary {
             return Err(LoadError::File(GgufError::Broken(format!(
                 "it has {} tokens and embeds {}",
@@ -118,7 +117,10 @@ impl Engine {
                 model.shape.vocabulary
             ))));
         }
-        let template = template(file, &tokenizer)?;
+        let template = match language::template(file, &tokenizer)? {
+            Some(template) => template,
+            None => language::usual_template(&tokenizer)?,
+        };
         let about = about(&model, name, weights, options.threads);
         let generator = Generator {
             model,
@@ -218,62 +220,4 @@ fn about(model: &Model, name: Option<String>, weights: String, threads: usize) -
         kernels: model.kernels.name(),
         concurrency: "queue",
     }
-}
-
-fn tokenizer<R: Read + Seek>(file: &mut Gguf<R>) -> Result<Tokenizer, LoadError> {
-    let key = |name: &str| format!("tokenizer.ggml.{name}");
-    let id = |file: &Gguf<R>, name: &str| -> Result<Option<u32>, LoadError> {
-        let found = file.whole(&key(name))?;
-        // What does not fit is refused as out of range.
-        Ok(found.map(|id| u32::try_from(id).unwrap_or(u32::MAX)))
-    };
-    let missing = |name: &str| GgufError::Missing(key(name));
-    let merges = match file.take_texts(&key("merges"))? {
-        Some(merges) => merges,
-        // Without them every text would be spelt byte by byte, and the model quietly worse.
-        None if file.text(&key("model"))? == Some("gpt2") => return Err(missing("merges").into()),
-        None => Vec::new(),
-    };
-    #[expect(clippy::cast_possible_truncation, reason = "as the file has them")]
-    let vocabulary = Vocabulary {
-        model: file
-            .text(&key("model"))?
-            .ok_or_else(|| missing("model"))?
-            .to_owned(),
-        pre: file.text(&key("pre"))?.map(str::to_owned),
-        bos: id(file, "bos_token_id")?,
-        eos: id(file, "eos_token_id")?,
-        eot: id(file, "eot_token_id")?,
-        unknown: id(file, "unknown_token_id")?,
-        add_bos: file.flag(&key("add_bos_token"))?,
-        add_space_prefix: file.flag(&key("add_space_prefix"))?,
-        tokens: file
-            .take_texts(&key("tokens"))?
-            .ok_or_else(|| missing("tokens"))?,
-        scores: file
-            .take_numbers(&key("scores"))?
-            .map_or_else(Vec::new, |scores| {
-                scores.into_iter().map(|score| score as f32).collect()
-            }),
-        kinds: file
-            .take_numbers(&key("token_type"))?
-            .map_or_else(Vec::new, |kinds| {
-                kinds.into_iter().map(|kind| kind as i32).collect()
-            }),
-        merges,
-    };
-    Ok(Tokenizer::new(vocabulary)?)
-}
-
-fn template<R: Read + Seek>(
-    file: &Gguf<R>,
-    tokenizer: &Tokenizer,
-) -> Result<ChatTemplate, LoadError> {
-    let piece = |token: Option<u32>| token.and_then(|token| tokenizer.piece(token)).unwrap_or("");
-    let source = file.text("tokenizer.chat_template")?.unwrap_or(CHATML);
-    Ok(ChatTemplate::new(
-        source,
-        piece(tokenizer.bos()),
-        piece(tokenizer.eos()),
-    )?)
 }

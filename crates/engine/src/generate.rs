@@ -163,13 +163,7 @@ impl Generator {
             .template
             .render(&prompt.messages, true)
             .map_err(|error| (Failure::Template, ipw_core::text::with_causes(&error)))?;
-        // A template that begins the text itself needs no second beginning.
-        let bos = self
-            .tokenizer
-            .bos()
-            .and_then(|bos| self.tokenizer.piece(bos));
-        let begun = bos.is_some_and(|bos| text.starts_with(bos));
-        let tokens = self.tokenizer.encode(&text, !begun);
+        let tokens = self.tokenizer.encode_rendered(&text);
         let context = self.model.shape.context;
         if tokens.is_empty() {
             return Err((Failure::Template, "the prompt is empty".to_owned()));

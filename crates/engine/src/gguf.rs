@@ -99,6 +99,21 @@ impl<R: Read + Seek> Gguf<R> {
         })
     }
 
+    /// Reads the metadata of `source` and no tensors: who wants the tokenizer needs no weights, and
+    /// they may be in a quantisation that this engine does not read. With it comes how many bytes
+    /// from the start that is.
+    pub fn read_metadata(mut source: R) -> Result<(Self, u64), GgufError> {
+        let length = source.seek(SeekFrom::End(0))?;
+        source.rewind()?;
+        let (metadata, bytes) = parse::metadata(&mut source, length)?;
+        let file = Self {
+            source,
+            metadata,
+            tensors: BTreeMap::new(),
+        };
+        Ok((file, bytes))
+    }
+
     /// The value of `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.metadata.get(key)

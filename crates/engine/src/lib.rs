@@ -11,6 +11,7 @@ mod forward;
 mod generate;
 pub mod gguf;
 mod kernels;
+pub mod language;
 mod matrix;
 mod model;
 mod quant;

@@ -11,6 +11,8 @@ mod tests;
 
 use std::io;
 
+use ipw_core::chat;
+use ipw_core::query::Query;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
@@ -45,6 +47,50 @@ impl Message {
             role: role.into(),
             content: content.into(),
         }
+    }
+}
+
+/// What is asked, turn by turn: the one place where a query becomes a conversation. What the user
+/// says for the system goes over what the dataset says. An error says what templates have no place
+/// for.
+pub fn conversation(system: Option<&str>, query: &Query) -> Result<Vec<Message>, String> {
+    let told = system.map(|text| Message::new("system", text));
+    let is_replaced = |message: &&chat::Message| system.is_some() && message.is_system();
+    let mut turns: Vec<_> = told.into_iter().collect();
+    if query.messages.is_empty() {
+        turns.push(Message::new("user", query.problem.as_str()));
+    }
+    for message in query.messages.iter().skip_while(is_replaced) {
+        turns.push(own_message(message)?);
+    }
+    Ok(turns)
+}
+
+/// A message as templates take it; an error says what the engine has no place for.
+fn own_message(message: &chat::Message) -> Result<Message, String> {
+    let role = match message.role() {
+        "system" | "developer" => "system",
+        role @ ("user" | "assistant") => role,
+        other => {
+            return Err(format!(
+                "the embedded engine knows no messages of the role `{other}`"
+            ));
+        }
+    };
+    if !message.tool_calls().is_empty() {
+        return Err("the embedded engine knows no tool calls".to_owned());
+    }
+    let parts = message.content().and_then(serde_json::Value::as_array);
+    let other = parts
+        .into_iter()
+        .flatten()
+        .find(|part| chat::part_text(part).is_none());
+    match other {
+        Some(part) => Err(format!(
+            "the embedded engine reads texts only, and a message has a part of the type `{}`",
+            part["type"].as_str().unwrap_or("none")
+        )),
+        None => Ok(Message::new(role, message.text())),
     }
 }
 

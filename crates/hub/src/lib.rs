@@ -4,13 +4,14 @@
 //! A file is in its [`Place`] only when it was checked: the SHA-256 decides where one is known, else
 //! its length and its first bytes. What broke off is continued, one fetcher at a time. Everything
 //! blocks. The environment is read by [`Hub::from_env`] and nowhere else, so that tests give their
-//! own. What a file is good for is the caller's affair: `models` and `datasets` are.
+//! own. What a file is good for is the caller's affair: that of `models`, `datasets` and `tokens`.
 
 mod digest;
 mod error;
 mod http;
 mod hub;
 mod lock;
+mod name;
 mod part;
 mod place;
 mod progress;
@@ -24,6 +25,7 @@ pub use digest::is_sha256;
 pub use error::{CacheError, Denied, Failure};
 pub use hub::{Hub, Kind, Patience, Remote};
 pub use lock::Lock;
+pub use name::{is_name, is_step};
 pub use part::{Arriving, Broken, Origin, Part};
 pub use place::{Expected, Magic, Place, Verified};
 pub use progress::{Progress, Report};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ipw_core::nearest::nearest;
-use ipw_hub::{Kind, Remote};
+use ipw_hub::{Kind, Remote, is_name, is_step};
 
 use crate::catalogue::{self, Entry};
 use crate::error::ModelError;
@@ -150,22 +150,6 @@ fn ends_in_gguf(text: &str) -> bool {
     let start = text.len().saturating_sub(ENDING.len());
     text.get(start..)
         .is_some_and(|ending| ending.eq_ignore_ascii_case(ENDING))
-}
-
-/// A name that is one step of a URL and of a path on every system.
-fn is_name(text: &str) -> bool {
-    is_step(text)
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-}
-
-/// One step of a path that stays where it is.
-fn is_step(text: &str) -> bool {
-    !matches!(text, "" | "." | "..")
-        && !text
-            .chars()
-            .any(|character| character.is_control() || matches!(character, '\\' | ':'))
 }
 
 #[cfg(test)]

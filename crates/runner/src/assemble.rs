@@ -56,6 +56,16 @@ pub type Judge = Arc<dyn Fn(&Record) -> Kept + Send + Sync>;
 /// Says whether a reply is right.
 pub type Grader = Arc<dyn Fn(&Query, &Reply) -> Grade + Send + Sync>;
 
+/// Counts the tokens of a reply: where the service did not say, and to see whether it was right.
+pub type Counter = Arc<dyn Fn(&Query, &mut Reply) + Send + Sync>;
+
+/// Who reads a reply when it is over.
+pub(crate) struct Readers {
+    pub(crate) counter: Option<Counter>,
+    pub(crate) grader: Grader,
+    pub(crate) judge: Option<Judge>,
+}
+
 /// Makes rows of what has landed.
 pub(crate) struct Assembler<S> {
     sender: Sender<Landed>,
@@ -69,8 +79,7 @@ impl<S: Sink + Send + 'static> Assembler<S> {
         session: Arc<Session>,
         mut sink: S,
         notifier: Notifier,
-        grader: Grader,
-        judge: Option<Judge>,
+        readers: Readers,
     ) -> std::io::Result<Self> {
         let (sender, receiver) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -81,14 +90,7 @@ impl<S: Sink + Send + 'static> Assembler<S> {
                 let landed = lingering(&receiver).inspect(|_| {
                     left.fetch_sub(1, Ordering::Relaxed);
                 });
-                let assembled = assemble(
-                    landed,
-                    &session,
-                    &mut sink,
-                    &notifier,
-                    &grader,
-                    judge.as_ref(),
-                );
+                let assembled = assemble(landed, &session, &mut sink, &notifier, &readers);
                 (sink, assembled)
             })?;
         Ok(Self {
@@ -124,22 +126,24 @@ fn assemble(
     session: &Session,
     sink: &mut dyn Sink,
     notifier: &Notifier,
-    grader: &Grader,
-    judge: Option<&Judge>,
+    readers: &Readers,
 ) -> Result<(), SinkError> {
     for landed in landed {
         let Landed {
             query,
             part,
             due,
-            reply,
+            mut reply,
             ticket,
         } = landed;
         let energy = match Window::new(reply.timing.start, reply.timing.end) {
             Some(window) => session.close_in_phases(ticket, window, split(&reply)),
             None => QueryEnergy::default(),
         };
-        let grade = grader(&query, &reply);
+        if let Some(counter) = &readers.counter {
+            counter(&query, &mut reply);
+        }
+        let grade = (readers.grader)(&query, &reply);
         let mut record = Record {
             query,
             part,
@@ -149,7 +153,7 @@ fn assemble(
             grade,
             kept: None,
         };
-        record.kept = judge.as_ref().map(|judge| judge(&record));
+        record.kept = readers.judge.as_ref().map(|judge| judge(&record));
         notifier.send(finished(&record));
         sink.append(record)?;
     }

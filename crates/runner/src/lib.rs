@@ -27,13 +27,14 @@ pub mod tolerance;
 mod workload;
 
 pub use arrivals::{Arrivals, Process, Rate};
-pub use assemble::{Grader, Judge};
+pub use assemble::{Counter, Grader, Judge};
 pub use clock::SystemClock;
 pub use conversations::Recall;
 pub use done::Done;
 pub use interrupt::{Interrupt, Interrupter};
 pub use notices::Notices;
 pub use plan::Plan;
+pub use prefix::as_sent;
 pub use recorder::Recorder;
 pub use run::{Ended, Parts, RunError, make_ready, run};
 pub use stop::Stop;

@@ -25,6 +25,9 @@ pub struct Plan {
     /// What grades every row; `None`: what the row names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scorer: Option<String>,
+    /// What counts tokens where the service does not say, and checks where it does; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
     /// Where queries come from.
     pub dataset: DatasetSpec,
     /// Where they go.

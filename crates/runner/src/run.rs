@@ -11,7 +11,7 @@ use ipw_core::time::Clock;
 use ipw_datasets::{Dataset, DatasetError};
 use ipw_telemetry::{SelfTest, Session};
 
-use crate::assemble::{Assembler, Grader, Judge};
+use crate::assemble::{Assembler, Counter, Grader, Judge, Readers};
 use crate::conversations::Recall;
 use crate::dispatch::Dispatch;
 use crate::idle::{self, Idled};
@@ -28,6 +28,8 @@ pub struct Parts<'a> {
     pub dataset: &'a dyn Dataset,
     /// What the hardware reports.
     pub session: Arc<Session>,
+    /// Who counts their tokens; `None` without a tokenizer.
+    pub counter: Option<Counter>,
     /// Who says whether replies are right.
     pub grader: Grader,
     /// Who says how they kept their limits; `None` without limits.
@@ -108,8 +110,11 @@ pub async fn run<S: Sink + Send + 'static>(
         Arc::clone(&parts.session),
         sink,
         notices.notifier(),
-        Arc::clone(&parts.grader),
-        parts.judge.clone(),
+        Readers {
+            counter: parts.counter.clone(),
+            grader: Arc::clone(&parts.grader),
+            judge: parts.judge.clone(),
+        },
     )?;
     let sent = warm_up_and_send(&dispatch, parts, &assembler, notices).await;
     let (sink, stored) = assembler.finish();

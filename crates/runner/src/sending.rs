@@ -223,15 +223,12 @@ async fn fly(
     } = ready;
     // Nobody can plan to ask before the reply is there that the question is about.
     let due = since.map_or(due, |since| due.max(since));
-    let load = &dispatch.plan.load;
     let reply = if let Some(why) = unaskable {
         Reply::unsent(dispatch.now(), Failure::History, why)
-    } else if load.unique_prefix {
-        // The turns of a conversation have one prefix, as they share their beginning.
-        let prefix = prefix::of(load.seed, query.first_turn());
-        dispatch.send(&query.behind(&prefix)).await
     } else {
-        dispatch.send(&query).await
+        dispatch
+            .send(&prefix::as_sent(&dispatch.plan.load, &query))
+            .await
     };
     match Window::new(reply.timing.start, reply.timing.end) {
         Some(window) => parts.session.landed_after(ticket, window),

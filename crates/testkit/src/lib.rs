@@ -2,7 +2,7 @@
 //!
 //! Everything lives under `lab` in the target directory and is made once: Python environments
 //! ([`Venv`]), Hugging Face `datasets` old and new ([`hugging_face`]), a small model and a real
-//! llama.cpp server ([`LlamaServer`]), a browser ([`Browser`]), libraries that stand for a vendor's
+//! llama.cpp server ([`LlamaServer`]), real tokenizers ([`tokenizers`]), a browser ([`Browser`]), libraries that stand for a vendor's
 //! ([`fake_library`]). What cannot be had is a [`Missing`]; a test hands it to [`or_skip`], which is
 //! loud, and fatal in CI. A server by script ([`web`]), a hub of datasets ([`mimic_hub`]) and Parquet
 //! out of JSON need nothing.
@@ -28,7 +28,9 @@ pub mod sensor;
 pub mod simulation;
 mod skip;
 pub mod tiny_model;
+pub mod tokenizers;
 pub mod web;
+mod wheel;
 
 pub use browser::Browser;
 pub use clock::ManualClock;

@@ -1,5 +1,6 @@
-//! A hub of datasets on loopback: the part of the Hugging Face hub that we use, after its public
-//! documentation. Files are not sent by the hub itself: it redirects to a store on another port.
+//! A hub of datasets and models on loopback: the part of the Hugging Face hub that we use, after its
+//! public documentation. Files are not sent by the hub itself: it redirects to a store on another
+//! port.
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
 
@@ -13,7 +14,7 @@ use crate::web::{Asked, Reply, Served, Server};
 /// The branch with the Parquet copies that the hub makes itself.
 pub const CONVERTED: &str = "refs/convert/parquet";
 
-/// What one dataset has: the content of each file by revision and path.
+/// What one repository has: the content of each file by revision and path.
 pub type Files = BTreeMap<(String, String), Vec<u8>>;
 
 /// How the hub behaves.
@@ -100,7 +101,7 @@ impl State {
         match steps[..] {
             [
                 "api",
-                "datasets",
+                "datasets" | "models",
                 owner,
                 name,
                 "tree",
@@ -110,27 +111,38 @@ impl State {
                 let repository = format!("{owner}/{name}");
                 self.tree(&repository, revision, &path.join("/"), query, &manners)
             }
-            ["datasets", owner, name, "resolve", revision, ref path @ ..] => {
-                let may = manners.token.as_ref().is_none_or(|token| {
-                    asked.authorization.as_deref() == Some(&format!("Bearer {token}"))
-                });
-                if !may {
-                    return refused(401, "GatedRepo");
-                }
-                let path = path.join("/");
-                let repository = format!("{owner}/{name}");
-                let Some(content) = self.file(&repository, revision, &path) else {
-                    return refused(404, "EntryNotFound");
-                };
-                let target = format!("Location: {store}/{repository}/{revision}:{path}?signed=1");
-                let mut head = vec![target];
-                if !manners.hides_checksums {
-                    head.push(format!("X-Linked-Size: {}", content.len()));
-                }
-                Reply::Status(302, head)
+            ["datasets", owner, name, "resolve", revision, ref path @ ..]
+            | [owner, name, "resolve", revision, ref path @ ..] => {
+                let file = (&*format!("{owner}/{name}"), revision, &*path.join("/"));
+                self.resolve(file, asked, &manners, store)
             }
             _ => refused(404, "RepoNotFound"),
         }
+    }
+
+    fn resolve(
+        &self,
+        (repository, revision, path): (&str, &str, &str),
+        asked: &Asked,
+        manners: &Manners,
+        store: &str,
+    ) -> Reply {
+        let may = manners
+            .token
+            .as_ref()
+            .is_none_or(|token| asked.authorization.as_deref() == Some(&format!("Bearer {token}")));
+        if !may {
+            return refused(401, "GatedRepo");
+        }
+        let Some(content) = self.file(repository, revision, path) else {
+            return refused(404, "EntryNotFound");
+        };
+        let target = format!("Location: {store}/{repository}/{revision}:{path}?signed=1");
+        let mut head = vec![target];
+        if !manners.hides_checksums {
+            head.push(format!("X-Linked-Size: {}", content.len()));
+        }
+        Reply::Status(302, head)
     }
 
     fn store(&self, asked: &Asked) -> Reply {

@@ -64,6 +64,10 @@ pub(crate) struct PingArgs {
     /// A text for the system role; none is sent otherwise
     #[arg(long, value_name = "TEXT", env = "IPW_SYSTEM")]
     system: Option<String>,
+    /// Count tokens by this tokenizer, too: a `tokenizer.json`, its directory, a GGUF file or
+    /// `hf:owner/name`
+    #[arg(long, value_name = "WHERE", env = "IPW_TOKENIZER")]
+    tokenizer: Option<String>,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -90,6 +94,7 @@ impl PingArgs {
             request_timeout: self.request_timeout,
             param: self.param.clone(),
             system: self.system.clone(),
+            tokenizer: self.tokenizer.clone(),
             config: self.config.clone(),
             ..ProfileArgs::default()
         }

@@ -229,6 +229,15 @@ pub(crate) struct ProfileArgs {
     /// Grade every row by this scorer, whatever the rows name (see `ipw list scorers`)
     #[arg(long, value_name = "ID", env = "IPW_SCORER", help_heading = "Workload")]
     pub(crate) scorer: Option<String>,
+    /// Count tokens by this tokenizer where the service does not say, and check it where it does: a
+    /// `tokenizer.json`, its directory, a GGUF file or `hf:owner/name`
+    #[arg(
+        long,
+        value_name = "WHERE",
+        env = "IPW_TOKENIZER",
+        help_heading = "Workload"
+    )]
+    pub(crate) tokenizer: Option<String>,
     /// A table of prices of tokens, before our own (see the guide)
     #[arg(
         long,

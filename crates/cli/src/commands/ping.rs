@@ -11,16 +11,18 @@ use ipw_clients::{Canceller, Client, Request};
 use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::query::Query;
 use ipw_core::record::Record;
-use ipw_core::reply::{Failure, Outcome};
+use ipw_core::reply::{Failure, Outcome, TokenCounts};
+use ipw_core::text::printable;
 use ipw_core::time::Clock;
 use ipw_core::verdict::Grade;
 use ipw_runner::SystemClock;
+use ipw_tokens::Asked;
 
 use super::profile::{not_ready, only_model};
 use crate::args::PingArgs;
 use crate::error::{CliError, Exit};
 use crate::settings::{self, Ask};
-use crate::{clients, failures, screen};
+use crate::{clients, counting, failures, screen};
 use seen::{Log, Seen};
 
 /// Short, and nobody has to think about the answer.
@@ -33,6 +35,8 @@ struct Ping<'a> {
     /// As a run would store it.
     row: Record,
     seen: Seen,
+    /// By the tokenizer, if one was named and there was something to count.
+    counted: Option<TokenCounts>,
 }
 
 pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
@@ -45,8 +49,12 @@ pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
         runtime.block_on(only_model(client, &clock))
     })?;
     let client = clients::connect(&ask.client, &ask.model, Arc::clone(&clock), args.json)?;
+    let tokens = counting::load(ask.tokenizer.as_deref(), args.json)?;
     let prompt = args.prompt.as_deref().unwrap_or(PROMPT);
-    let ping = runtime.block_on(ping(&ask, client.as_ref(), prompt))?;
+    let mut ping = runtime.block_on(ping(&ask, client.as_ref(), prompt))?;
+    if let Some(tokens) = &tokens {
+        ping.count(tokens);
+    }
     screen::print(&if args.json {
         format!("{:#}\n", program::json(&ping))
     } else {
@@ -99,7 +107,26 @@ async fn ping<'a>(
         client,
         row,
         seen: log.into_seen(),
+        counted: None,
     })
+}
+
+impl Ping<'_> {
+    /// Counts as a run does, when all is over.
+    fn count(&mut self, tokens: &ipw_tokens::Counter) {
+        for warning in counting::warnings(Some(tokens), None) {
+            screen::talk(&format!("warning: {}", printable(&warning)));
+        }
+        let Record { query, reply, .. } = &mut self.row;
+        let generation = &self.ask.generation;
+        let asked = Asked {
+            query,
+            system: generation.system.as_deref(),
+            parameters: &generation.parameters,
+            is_raw: ipw_clients::is_raw(&self.ask.client),
+        };
+        self.counted = tokens.settle(&asked, reply);
+    }
 }
 
 /// What a failed reply means for the one who asked.

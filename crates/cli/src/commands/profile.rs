@@ -33,8 +33,8 @@ use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress, Transfer};
 use crate::service_metrics::Watched;
 use crate::{
-    attribution, calibration, clients, grading, load, next, quality, screen, service_metrics,
-    settings, signals, summary,
+    attribution, calibration, clients, counting, grading, load, next, quality, screen,
+    service_metrics, settings, signals, summary,
 };
 
 pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
@@ -48,6 +48,7 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
     })?;
     let plan_text = settings::to_toml(&plan)?;
     let quiet = args.quiet || args.json;
+    let tokens = counting::load(plan.tokenizer.as_deref(), quiet)?;
     let dataset = open_dataset(&plan.dataset, quiet)?;
     let client = clients::connect(&plan.client, &plan.model, Arc::clone(&clock), quiet)?;
     let profile = Profile {
@@ -57,6 +58,7 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
         clock,
         dataset,
         client,
+        tokens,
     };
     runtime.block_on(profile.run_and_close())
 }
@@ -85,6 +87,7 @@ pub(crate) struct Profile {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) dataset: Box<dyn Dataset>,
     client: Box<dyn Client>,
+    tokens: Option<Arc<ipw_tokens::Counter>>,
 }
 
 /// How the queries went.
@@ -114,16 +117,11 @@ impl Profile {
         let hardware = Hardware::start(&self.plan.telemetry, client, &self.clock)?;
         let directory = self.directory(&hardware);
         let left = self.left()?;
+        // Before a resumed run's summary is a new one.
+        let of_tokens = counting::warnings(self.tokens.as_deref(), self.args.resume.as_deref());
         let page =
             service_metrics::find(self.plan.server_metrics.as_deref(), client, &*self.clock)?;
-        let mut client_info = client.describe().await;
-        if let (Some(launched), Some(info)) = (&self.args.launched, client_info.as_object_mut()) {
-            info.insert("launch".to_owned(), launched.clone());
-        }
-        let proxy = ipw_clients::proxy(client.base_url());
-        if let (Some(proxy), Some(info)) = (proxy, client_info.as_object_mut()) {
-            info.insert("proxy".to_owned(), json!(proxy));
-        }
+        let client_info = self.client_info().await;
         let mut about = summary::new(self, &hardware, &directory, client_info, &left);
         about.total_queries = left.done.len() as u64;
         let part = left.next_part;
@@ -133,7 +131,11 @@ impl Profile {
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, done.count()));
-        for message in warnings.into_iter().chain(self.dataset.notes()) {
+        for message in warnings
+            .into_iter()
+            .chain(of_tokens)
+            .chain(self.dataset.notes())
+        {
             notices.send(Event::Warning { message });
         }
         for message in hardware.notes() {
@@ -152,6 +154,10 @@ impl Profile {
             client,
             dataset: &*self.dataset,
             session: Arc::clone(&hardware.session),
+            counter: self
+                .tokens
+                .clone()
+                .map(|tokens| counting::every_reply(tokens, &self.plan)),
             grader: grading::grader(self.plan.scorer.clone()),
             judge: load::judge(&self.plan.load),
             clock: Arc::clone(&self.clock),
@@ -179,6 +185,25 @@ impl Profile {
             screen::print(&next::advice(&found, &directory.display().to_string()));
         }
         done
+    }
+
+    /// What is known of the service, of the way to it, and of what counts its tokens.
+    async fn client_info(&self) -> Value {
+        let client = self.client.as_ref();
+        let mut info = client.describe().await;
+        let launched = self.args.launched.clone();
+        let proxy = ipw_clients::proxy(client.base_url()).map(|proxy| json!(proxy));
+        let tokenizer = self.tokens.as_ref().map(|tokens| json!(tokens.about()));
+        for (name, fact) in [
+            ("launch", launched),
+            ("proxy", proxy),
+            ("tokenizer", tokenizer),
+        ] {
+            if let (Some(fact), Some(info)) = (fact, info.as_object_mut()) {
+                info.insert(name.to_owned(), fact);
+            }
+        }
+        info
     }
 
     /// A run that was to be measured and lost a source for good says so when all is saved.

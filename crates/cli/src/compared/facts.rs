@@ -83,6 +83,8 @@ pub(crate) struct Facts {
     pub(crate) methods: Vec<String>,
     /// Rows whose tokens were counted by chunks, as the service gave no usage.
     pub(crate) rows_counted_by_chunks: Option<u64>,
+    /// Rows whose tokens were counted by a tokenizer; `None`: by a version that had none.
+    pub(crate) rows_counted_by_tokenizer: Option<u64>,
     /// Version of ipw.
     pub(crate) ipw: Option<String>,
     /// Whether `ipw calibrate` found everything within its bounds; `None` where it never ran.
@@ -117,6 +119,9 @@ impl Facts {
             methods: seen.methods.into_iter().collect(),
             rows_counted_by_chunks: summary
                 .pointer("/overview/tokens/rows_counted_by_chunks")
+                .and_then(Value::as_u64),
+            rows_counted_by_tokenizer: summary
+                .pointer("/overview/tokens/rows_counted_by_tokenizer")
                 .and_then(Value::as_u64),
             ipw: text("/versions/ipw"),
             calibration_passed: summary

@@ -291,8 +291,12 @@ impl Pair<'_> {
                 "answers and their lengths depend on it; use the same `--param` and `--system`";
             doubts.push(warn(Cause::OtherParameters, finding, advice));
         }
-        let by_chunks = |facts: &Facts| Some((facts.rows_counted_by_chunks? > 0).to_string());
-        if self.differ(by_chunks).is_some() {
+        let counted = |facts: &Facts| {
+            let by_chunks = facts.rows_counted_by_chunks? > 0;
+            let by_tokenizer = facts.rows_counted_by_tokenizer.is_some_and(|rows| rows > 0);
+            Some(format!("{by_chunks} {by_tokenizer}"))
+        };
+        if self.differ(counted).is_some() {
             let finding = format!(
                 "tokens of {a} and {b} were counted otherwise, as one service gave no usage"
             );
@@ -416,6 +420,7 @@ mod tests {
             basis: vec!["cpu".to_owned()],
             methods: vec!["counter".to_owned()],
             rows_counted_by_chunks: Some(0),
+            rows_counted_by_tokenizer: Some(0),
             ipw: Some("0.1.0".to_owned()),
             ..Facts::default()
         }

@@ -74,6 +74,7 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     plan.generation.system = asked.system.or(plan.generation.system);
     grading::check(args.scorer.as_deref())?;
     plan.scorer = args.scorer.clone().or(plan.scorer);
+    plan.tokenizer = super::tokenizer(args)?.or(plan.tokenizer);
     if args.prices.is_some() {
         let (prices, url) = (args.prices.as_deref(), plan.client.base_url.as_deref());
         plan.price = prices::find(prices, url, &plan.model)?;

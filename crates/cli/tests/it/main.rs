@@ -48,4 +48,5 @@ mod settings;
 mod stop;
 mod surroundings;
 mod tls;
+mod tokenizer;
 mod watch;

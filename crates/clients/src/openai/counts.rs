@@ -1,17 +1,15 @@
 //! Who counted the tokens, and how long things took: what the ends of streams say.
 //!
-//! Usage comes first, then a server's own timings, then our count of chunks. Usage may stand in the
+//! Usage comes first, then a server's own timings, then our count of chunks; a tokenizer that
+//! comes between the last two is asked when the reply is over, and not here. Usage may stand in the
 //! last chunk, in one of its own without choices, or in every chunk: the last one that counts the
 //! output is it.
 
 use std::time::Duration;
 
-use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
+use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource, agree};
 
 use super::wire::{Chunk, Seconds, Stats, Timings, Usage};
-
-/// Two counts of the same tokens that differ by no more than this agree.
-const AGREEMENT: f64 = 0.02;
 
 /// What a stream said of tokens and times so far.
 #[derive(Debug, Default, Clone, Copy)]
@@ -142,14 +140,6 @@ fn counts(usage: &Usage) -> bool {
 
 fn span(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "token counts are far below 2^53, and a ratio is all that is wanted"
-)]
-fn agree(one: u64, other: u64) -> bool {
-    one.abs_diff(other) as f64 <= AGREEMENT * one.max(other) as f64
 }
 
 #[cfg(test)]

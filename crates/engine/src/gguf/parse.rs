@@ -17,17 +17,25 @@ const MOST_NESTED: u32 = 4;
 const ALIGNMENT: u64 = 32;
 const LARGEST_ALIGNMENT: u64 = 1 << 20;
 
-type Header = (BTreeMap<String, Value>, BTreeMap<String, TensorInfo>);
+type Metadata = BTreeMap<String, Value>;
+type Header = (Metadata, BTreeMap<String, TensorInfo>);
 
-pub(super) fn header(source: &mut impl Read, length: u64) -> Result<Header, GgufError> {
-    if length == 0 {
-        return Err(GgufError::Empty);
-    }
+/// The metadata alone, and how many bytes of the file it takes up to its end.
+pub(super) fn metadata(source: &mut impl Read, length: u64) -> Result<(Metadata, u64), GgufError> {
     let mut input = Input {
         source,
         at: 0,
         length,
     };
+    let (metadata, _) = entries(&mut input)?;
+    Ok((metadata, input.at))
+}
+
+/// The metadata, and how many tensors follow it.
+fn entries<R: Read>(input: &mut Input<'_, R>) -> Result<(Metadata, u64), GgufError> {
+    if input.length == 0 {
+        return Err(GgufError::Empty);
+    }
     let magic = input.array("the first four bytes")?;
     if magic != *b"GGUF" {
         return Err(GgufError::NotGguf(magic));
@@ -47,6 +55,16 @@ pub(super) fn header(source: &mut impl Read, length: u64) -> Result<Header, Gguf
             return Err(GgufError::Broken(format!("`{key}` is there twice")));
         }
     }
+    Ok((metadata, tensors))
+}
+
+pub(super) fn header(source: &mut impl Read, length: u64) -> Result<Header, GgufError> {
+    let mut input = Input {
+        source,
+        at: 0,
+        length,
+    };
+    let (metadata, tensors) = entries(&mut input)?;
     let alignment = alignment(&metadata)?;
     let mut found = Vec::new();
     for _ in 0..tensors {

@@ -105,6 +105,14 @@ impl Tokenizer {
         tokens
     }
 
+    /// The tokens of what a chat template wrote: one that begins the text itself needs no second
+    /// beginning.
+    pub fn encode_rendered(&self, text: &str) -> Vec<u32> {
+        let bos = self.bos.and_then(|bos| self.piece(bos));
+        let begun = bos.is_some_and(|bos| text.starts_with(bos));
+        self.encode(text, !begun)
+    }
+
     /// What the token prints: nothing for control tokens, and for tokens that do not exist.
     pub fn bytes(&self, token: u32) -> &[u8] {
         self.printed.get(token).unwrap_or_default()

@@ -386,7 +386,7 @@ fn tokens() -> Column<Row> {
         vec![
             Column::int("input", |row: &Row| count(row.record.reply.tokens.input))
                 .unit("tokens")
-                .says("tokens of the prompt", "the service did not say"),
+                .says("tokens of the prompt", "nobody counted them"),
             Column::int("output", |row: &Row| count(row.record.reply.tokens.output))
                 .unit("tokens")
                 .says(

@@ -50,7 +50,7 @@ fn first_columns() -> Vec<Column<Row>> {
                 .map(|source| source.label().into())
         })
         .says(
-            "who counted the output: `usage`, `timings` or `chunks`",
+            "who counted the output: `usage`, `timings`, `tokenizer` or `chunks`",
             "nobody did",
         ),
         timing(),
@@ -243,7 +243,7 @@ fn tokens() -> Column<Row> {
             .unit("tokens")
             .says(
                 "tokens of the output that were reasoning",
-                "the service did not say",
+                "nobody counted them",
             ),
             Column::int("cached", |row: &Row| count(row.record.reply.tokens.cached))
                 .unit("tokens")
@@ -265,13 +265,13 @@ fn token_details() -> Column<Row> {
         "token_details",
         vec![
             counted("tool_call", |tokens| tokens.tool_call)
-                .says("tokens of the output that were tool calls", null),
+                .says("tokens of the output that were tool calls", "nobody counted them"),
             counted("speculative_accepted", |tokens| tokens.speculative_accepted)
                 .says("tokens that were guessed ahead and kept", null),
             counted("speculative_rejected", |tokens| tokens.speculative_rejected)
                 .says("tokens that were guessed ahead and thrown away", null),
             Column::text("note", |row: &Row| row.record.reply.token_note.as_deref()).says(
-                "what another source of the same service counted, where the two differ by more than 2 %",
+                "what another source (the service's timings, a tokenizer) counted, where the two differ by more than 2 %",
                 "they agree, or only one counted",
             ),
         ],

@@ -129,6 +129,7 @@ impl Bench {
             client,
             dataset: &dataset,
             session: Arc::clone(session),
+            counter: None,
             grader: grading::grader(None),
             judge: None,
             clock: Arc::clone(&self.clock),
@@ -182,6 +183,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
     Plan {
         model: MODEL.to_owned(),
         scorer: None,
+        tokenizer: None,
         price: None,
         launch: None,
         server_metrics: None,

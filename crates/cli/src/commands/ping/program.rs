@@ -29,6 +29,7 @@ pub(super) fn json(ping: &Ping<'_>) -> Value {
         })),
         "reads": reads(ping),
         "events": events(ping),
+        "tokenizer": ping.counted.as_ref().map(counts),
         "row": {
             "outcome": reply.outcome.label(),
             "error": reply.error,
@@ -37,6 +38,7 @@ pub(super) fn json(ping: &Ping<'_>) -> Value {
             "reasoning": reply.reasoning,
             "tokens": counts(&reply.tokens),
             "token_source": reply.token_source.map(TokenSource::label),
+            "token_note": reply.token_note,
             "time_to_first_token_seconds": seconds(latency.first_token),
             "total_query_seconds": seconds(latency.total),
             "throughput_tokens_per_sec": latency.tokens_per_second,
@@ -118,6 +120,7 @@ fn counts(tokens: &TokenCounts) -> Value {
         "output": tokens.output,
         "reasoning": tokens.reasoning,
         "cached": tokens.cached,
+        "tool_call": tokens.tool_call,
     })
 }
 

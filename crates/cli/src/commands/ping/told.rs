@@ -171,6 +171,7 @@ fn counts(tokens: &TokenCounts) -> String {
         ("output", tokens.output),
         ("reasoning", tokens.reasoning),
         ("cached", tokens.cached),
+        ("tool calls", tokens.tool_call),
     ];
     let known = named
         .iter()
@@ -228,6 +229,12 @@ fn row(out: &mut String, ping: &Ping<'_>) {
             None => {}
         }
     }
+    if let Some(counted) = &ping.counted {
+        line(out, "tokenizer", &counts(counted));
+    }
+    if let Some(note) = &reply.token_note {
+        line(out, "note", note);
+    }
 }
 
 /// Who counted, and what that is worth.
@@ -235,6 +242,7 @@ fn counted(source: TokenSource) -> String {
     let worth = match source.label() {
         "usage" => "the service's own count",
         "timings" => "the service's own timings",
+        "tokenizer" => "the text that came, by the tokenizer",
         "chunks" => "chunks with content, and a chunk is not always one token",
         _ => "our own count",
     };

@@ -121,6 +121,7 @@ fn run(healthy: bool, ready: bool, output: &Path) -> (Result<Exit, CliError>, Ve
         clock: Arc::new(SystemClock::start()),
         dataset: ipw_datasets::open(&dataset).unwrap(),
         client: Box::new(client),
+        tokens: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,0 +1,166 @@
+//! Counting what went out and what came back.
+
+use ipw_core::query::Query;
+use ipw_core::reply::{Reply, TokenCounts};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::about::About;
+use crate::encoder::{Encoder, Role};
+use crate::settle::settle;
+#[cfg(feature = "engine")]
+pub(crate) use crate::template::Template;
+
+/// Without the engine there is none.
+#[cfg(not(feature = "engine"))]
+pub(crate) enum Template {}
+
+#[cfg(not(feature = "engine"))]
+impl Template {
+    fn render(&self, _system: Option<&str>, _query: &Query) -> Option<String> {
+        match *self {}
+    }
+}
+
+/// Parameters with which the model reads something else than we can write down: what goes in is not
+/// counted then.
+const CHANGE_THE_PROMPT: [&str; 12] = [
+    "add_generation_prompt",
+    "add_special_tokens",
+    "chat_template",
+    "chat_template_kwargs",
+    "continue_final_message",
+    "documents",
+    "echo",
+    "functions",
+    "reasoning_effort",
+    "suffix",
+    "think",
+    "tools",
+];
+
+/// What went out.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The query as it was sent.
+    pub query: &'a Query,
+    /// Text for the system role.
+    pub system: Option<&'a str>,
+    /// Generation parameters that went along.
+    pub parameters: &'a Map<String, Value>,
+    /// Whether the prompt went out as it is, and not as a chat.
+    pub is_raw: bool,
+}
+
+/// Counts tokens by one tokenizer.
+pub struct Counter {
+    encoder: Box<dyn Encoder>,
+    template: Option<Template>,
+    about: About,
+    note: Option<String>,
+}
+
+/// A call, as the row keeps it.
+#[derive(Deserialize)]
+struct Call {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    arguments: String,
+}
+
+impl Counter {
+    pub(crate) fn new(
+        encoder: Box<dyn Encoder>,
+        template: Option<Template>,
+        about: About,
+        note: Option<String>,
+    ) -> Self {
+        Self {
+            encoder,
+            template,
+            about,
+            note,
+        }
+    }
+
+    /// What counts, for the record.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// What the user should know of it: a chat template that is there and cannot be used.
+    pub fn note(&self) -> Option<String> {
+        let why = self.note.as_ref()?;
+        Some(format!(
+            "the chat template of the tokenizer `{}` cannot be used, so that input tokens are not \
+             counted: {why}",
+            self.about.from
+        ))
+    }
+
+    /// Counts what came; `None` if nothing did. The input is among it where it can be told.
+    pub fn count(&self, asked: &Asked<'_>, reply: &Reply) -> Option<TokenCounts> {
+        let answer = self.text(Some(&reply.answer))?;
+        let reasoning = self.text(reply.reasoning.as_deref())?;
+        let calls = self.calls(reply.tool_calls.as_deref())?;
+        if reply.answer.is_empty() && reasoning.is_none() && calls.is_none() {
+            return None;
+        }
+        let parts = [answer, reasoning, calls];
+        Some(TokenCounts {
+            input: self.input(asked),
+            output: Some(parts.iter().flatten().sum()),
+            reasoning,
+            tool_call: calls,
+            ..TokenCounts::default()
+        })
+    }
+
+    /// Counts what came, and puts it where nobody counted but by chunks; where the service itself
+    /// counted, the row notes how far the two are apart. What was counted comes back.
+    pub fn settle(&self, asked: &Asked<'_>, reply: &mut Reply) -> Option<TokenCounts> {
+        let counted = self.count(asked, reply)?;
+        settle(reply, &counted);
+        Some(counted)
+    }
+
+    /// The tokens of a part of a reply: inside, `None` for a part that did not come; outside, if it
+    /// cannot be counted.
+    #[expect(clippy::option_option, reason = "absent is not unknown")]
+    fn text(&self, text: Option<&str>) -> Option<Option<u64>> {
+        match text.filter(|text| !text.is_empty()) {
+            None => Some(None),
+            Some(text) => self.encoder.count(text, Role::Reply).map(Some),
+        }
+    }
+
+    /// The tokens of the calls: their names and their arguments, as the model wrote them.
+    #[expect(clippy::option_option, reason = "absent is not unknown")]
+    fn calls(&self, calls: Option<&str>) -> Option<Option<u64>> {
+        let Some(calls) = calls else {
+            return Some(None);
+        };
+        let calls: Vec<Call> = serde_json::from_str(calls).ok()?;
+        let mut sum = 0;
+        for call in &calls {
+            sum += self.encoder.count(&call.name, Role::Reply)?;
+            sum += self.encoder.count(&call.arguments, Role::Reply)?;
+        }
+        Some(Some(sum))
+    }
+
+    /// The tokens of the prompt, where it is known what the model read: never a guess.
+    fn input(&self, asked: &Asked<'_>) -> Option<u64> {
+        let mut changes = CHANGE_THE_PROMPT.iter();
+        if changes.any(|name| asked.parameters.contains_key(*name)) {
+            return None;
+        }
+        if asked.is_raw {
+            return self.encoder.count(&asked.query.problem, Role::Prompt);
+        }
+        let template = self.template.as_ref()?;
+        let text = template.render(asked.system, asked.query)?;
+        self.encoder.count(&text, Role::Rendered)
+    }
+}

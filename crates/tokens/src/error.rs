@@ -1,0 +1,116 @@
+//! Why there is no tokenizer.
+
+use std::path::{Path, PathBuf};
+
+use ipw_core::cache::NoCache;
+use ipw_core::text::printable;
+use ipw_hub::CacheError;
+
+/// Why tokens cannot be counted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokensError {
+    /// `hf:` and something that names no repository.
+    #[error(
+        "`{}` names no repository of the hub: {why}\nhelp: write `hf:owner/name` or \
+         `hf:owner/name@revision`",
+        printable(text)
+    )]
+    Reference {
+        /// The text as given.
+        text: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// There is nothing there, or not what it should be.
+    #[error(
+        "there is no tokenizer at `{}`: {what}\nhelp: give a `tokenizer.json`, a directory that \
+         holds one, a GGUF file, or `hf:owner/name`",
+        shown(path)
+    )]
+    NotThere {
+        /// The path as given.
+        path: PathBuf,
+        /// What is there instead.
+        what: String,
+    },
+    /// A file is something else.
+    #[error(
+        "`{}` is not a tokenizer: {}\nhelp: give a `tokenizer.json` as Hugging Face's `tokenizers` \
+         write it, or a GGUF file with its vocabulary",
+        printable(name),
+        printable(why)
+    )]
+    NotATokenizer {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The GGUF reader is not built in.
+    #[error(
+        "`{}` is a GGUF file, and this `ipw` was built without its engine, which reads them\nhelp: \
+         build it with default features, or give a `tokenizer.json`",
+        shown(path)
+    )]
+    NoEngine {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The repository has other files only.
+    #[error(
+        "`{repository}` has no `tokenizer.json` at `{revision}`\nhelp: name the repository that its \
+         model was made from, or give a GGUF file of the model"
+    )]
+    NoTokenizer {
+        /// Which repository.
+        repository: String,
+        /// In which revision.
+        revision: String,
+    },
+    /// The hub does not let us have it.
+    #[error("cannot get the tokenizer of `{repository}`: the hub refuses ({status})\nhelp: {help}")]
+    Denied {
+        /// Which repository.
+        repository: String,
+        /// What it answers.
+        status: u16,
+        /// Where to ask for access.
+        help: String,
+    },
+    /// It could not be fetched.
+    #[error(
+        "cannot get the tokenizer of `{repository}` from {}: {}\nhelp: go online, look at the name, \
+         or give a file that you have: `--tokenizer /path/to/tokenizer.json`",
+        printable(host),
+        printable(reason)
+    )]
+    Unfetched {
+        /// Which repository.
+        repository: String,
+        /// Who was asked.
+        host: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is no place for a cache.
+    #[error(transparent)]
+    NoCache(#[from] NoCache),
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+}
+
+impl TokensError {
+    /// Whether what was asked for cannot be, whatever the state of disk and network.
+    pub fn is_usage(&self) -> bool {
+        !matches!(
+            self,
+            Self::Denied { .. } | Self::Unfetched { .. } | Self::Cache(_)
+        )
+    }
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}

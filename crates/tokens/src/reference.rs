@@ -1,0 +1,107 @@
+//! What a person may write for a tokenizer.
+
+use std::path::PathBuf;
+
+use ipw_hub::is_name;
+
+use crate::error::TokensError;
+
+const HUB_PREFIX: &str = "hf:";
+const DEFAULT_REVISION: &str = "main";
+
+/// A tokenizer, as somebody named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// A file or a directory of the user's own. It need not exist yet.
+    Path(PathBuf),
+    /// A repository of the hub.
+    Hub {
+        /// `owner/name`.
+        repository: String,
+        /// A branch, tag or commit.
+        revision: String,
+    },
+}
+
+impl Reference {
+    /// Understands `hf:owner/name[@revision]`; anything else is a path.
+    pub fn parse(text: &str) -> Result<Self, TokensError> {
+        let Some(rest) = text.strip_prefix(HUB_PREFIX) else {
+            return Ok(Self::Path(PathBuf::from(text)));
+        };
+        let wrong = |why| TokensError::Reference {
+            text: text.to_owned(),
+            why,
+        };
+        let (repository, revision) = rest.split_once('@').unwrap_or((rest, DEFAULT_REVISION));
+        let Some((owner, name)) = repository.split_once('/') else {
+            return Err(wrong("the owner or the name is missing"));
+        };
+        if name.contains('/') {
+            return Err(wrong("a repository is named, and not a file in it"));
+        }
+        if !is_name(owner) || !is_name(name) {
+            return Err(wrong(
+                "owner and name have letters, digits, `-`, `_` and `.` only",
+            ));
+        }
+        if !is_name(revision) {
+            return Err(wrong("the revision is a branch, tag or commit without `/`"));
+        }
+        Ok(Self::Hub {
+            repository: repository.to_owned(),
+            revision: revision.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_owner_name_and_revision_and_anything_else_a_path() {
+        for (text, repository, revision) in [
+            (
+                "hf:HuggingFaceTB/SmolLM2-135M",
+                "HuggingFaceTB/SmolLM2-135M",
+                "main",
+            ),
+            ("hf:o/n@v1.0", "o/n", "v1.0"),
+        ] {
+            let hub = Reference::Hub {
+                repository: repository.to_owned(),
+                revision: revision.to_owned(),
+            };
+            assert_eq!(Reference::parse(text).unwrap(), hub);
+        }
+        for text in ["tokenizer.json", "./hf:odd", "a/b"] {
+            assert_eq!(
+                Reference::parse(text).unwrap(),
+                Reference::Path(text.into())
+            );
+        }
+    }
+
+    #[test]
+    fn a_reference_never_leads_out_of_the_cache() {
+        for text in [
+            "hf:",
+            "hf:owner",
+            "hf:/name",
+            "hf:owner/",
+            "hf:../name",
+            "hf:owner/..",
+            "hf:owner/name/tokenizer.json",
+            "hf:owner/name@",
+            "hf:owner/name@..",
+            "hf:owner/name@refs/pr/1",
+            "hf:ow ner/name",
+            "hf:owner/na\u{1b}me",
+        ] {
+            let error = Reference::parse(text).unwrap_err();
+            assert!(error.is_usage(), "{text}");
+            assert!(error.to_string().contains("help: write `hf:"), "{error}");
+        }
+    }
+}

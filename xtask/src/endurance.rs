@@ -22,8 +22,9 @@ pub(crate) struct NightArgs {
 }
 
 /// Package, kind of target, and which of its tests.
-const TARGETS: [(&str, &[&str], &str); 7] = [
+const TARGETS: [(&str, &[&str], &str); 8] = [
     ("ipw-clients", &["--lib"], "mutated_streams"),
+    ("ipw-clients", &["--lib"], "damaged_streams"),
     ("ipw-core", &["--lib"], "a_run_directory_is_one_name"),
     ("ipw-core", &["--lib"], "hardware::tests"),
     ("ipw-cli", &["--bin", "ipw"], "damaged_plans"),

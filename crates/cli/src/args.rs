@@ -3,6 +3,7 @@
 mod compared;
 mod look;
 mod monitor;
+mod network;
 mod ping;
 mod profile;
 mod score;
@@ -24,6 +25,7 @@ pub(crate) use look::{
     ReportFormat, ShowArgs,
 };
 pub(crate) use monitor::MonitorArgs;
+pub(crate) use network::NetworkArgs;
 pub(crate) use ping::PingArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use score::ScoreArgs;

@@ -41,6 +41,7 @@ pub(crate) fn advice(outcome: &str) -> Option<&'static str> {
         "failed:tls" => {
             "check that the URL's scheme and name fit the certificate, and that its issuer is trusted here (`--ca-file`)"
         }
+        "failed:protocol" => "leave `--http2` out",
         "failed:reset" | "failed:closed" => {
             "the service broke off: look into its log, often it ran out of memory"
         }
@@ -89,6 +90,7 @@ mod tests {
             Failure::Dns,
             Failure::Connect,
             Failure::Tls,
+            Failure::Protocol,
             Failure::Reset,
             Failure::Closed,
             Failure::NotAStream,

@@ -54,7 +54,7 @@ pub(crate) fn around(
         .enable_all()
         .build()
         .context("starting the runtime")?;
-    let mut launched = runtime.block_on(Launched::start(&launch, &args))?;
+    let mut launched = runtime.block_on(Launched::start(&launch, &args, &plan.client))?;
     let ready = runtime.block_on(launched.until_ready(&args, &plan.client));
     drop(runtime);
     match ready {
@@ -121,10 +121,18 @@ struct Launched {
 }
 
 impl Launched {
-    async fn start(launch: &Launch, args: &ProfileArgs) -> Result<Self, CliError> {
+    async fn start(
+        launch: &Launch,
+        args: &ProfileArgs,
+        client: &ClientSpec,
+    ) -> Result<Self, CliError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         if let Some(url) = &launch.ready_url {
             refuse_taken(url, &clock).await?;
+        }
+        // Queries may go elsewhere than the question whether it is ready.
+        if let Ok(client) = ipw_clients::connect(client, Arc::clone(&clock)) {
+            refuse_taken(client.base_url(), &clock).await?;
         }
         let log = log_file(args)?;
         let file =

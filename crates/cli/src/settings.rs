@@ -18,7 +18,9 @@ use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::args::{HostChoice, KeyValue, Pause, ProfileArgs, ScoreArgs, Span, json_or_text};
+use crate::args::{
+    HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Span, json_or_text,
+};
 use crate::error::{CliError, Exit};
 use crate::{clients, grading, prices, telemetry};
 
@@ -248,6 +250,7 @@ impl ProfileArgs {
         if self.header_env.is_empty() {
             self.header_env = weaker.header_env;
         }
+        self.http2 |= weaker.http2;
         if self.gpu.is_empty() {
             self.gpu = weaker.gpu;
         }
@@ -385,7 +388,7 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
         params: client_params(args)?,
         key,
         insecure_key: args.insecure_key,
-        network: network(args)?,
+        network: network(&args.network())?,
         connect_timeout: CONNECT_TIMEOUT,
     })
 }
@@ -400,7 +403,7 @@ fn tokenizer(args: &ProfileArgs) -> Result<Option<String>, CliError> {
 }
 
 /// What lies between us and the service.
-fn network(args: &ProfileArgs) -> Result<Network, CliError> {
+fn network(args: &NetworkArgs) -> Result<Network, CliError> {
     let is_name = |name: &&String| {
         let is_odd = |c: char| c == ':' || c == '=' || c.is_whitespace();
         !name.is_empty() && !name.contains(is_odd) && !looks_secret("", name)
@@ -415,6 +418,7 @@ fn network(args: &ProfileArgs) -> Result<Network, CliError> {
         ca_file: args.ca_file.clone(),
         header_file: args.header_file.clone(),
         header_env: args.header_env.clone(),
+        http2: args.http2,
     })
 }
 
@@ -473,7 +477,7 @@ pub(crate) fn judge(args: &ScoreArgs) -> Result<ClientSpec, CliError> {
             args.judge_api_key_file.as_deref(),
         )?,
         insecure_key: args.judge_insecure_key,
-        network: Network::default(),
+        network: network(&args.network)?,
         connect_timeout: CONNECT_TIMEOUT,
     })
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::service::{error_text, said};
 
 /// What services write when a prompt does not fit, in lower case.
-const CONTEXT: [&str; 10] = [
+const CONTEXT: [&str; 11] = [
     "context length",
     "context_length",
     "context window",
@@ -21,25 +21,31 @@ const CONTEXT: [&str; 10] = [
     "exceed_context_size",
     "prompt is too long",
     "longer than the model's context",
+    // vLLM's engine, where its front end let a prompt pass.
+    "maximum model length",
     // text-generation-inference.
     "`inputs` tokens + `max_new_tokens` must be",
     "`inputs` must have less than",
 ];
 /// What they write when they will not answer.
-const FILTER: [&str; 4] = [
+const FILTER: [&str; 5] = [
     "content_filter",
     "content management policy",
     "content_policy_violation",
+    // Anthropic.
+    "content filtering policy",
     "responsibleaipolicyviolation",
 ];
 /// What they write when they lack a model.
-const NO_MODEL: [&str; 6] = [
+const NO_MODEL: [&str; 7] = [
     "not found",
     "does not exist",
     "not exist",
     "no such model",
     "unknown model",
     "model_not_found",
+    // Anthropic, which names the model and says no more.
+    "not_found_error",
 ];
 
 /// The request that was answered with an error.

@@ -1,4 +1,5 @@
-//! The timed HTTP path (design D2): HTTP/1.1 as far as an inference service needs it, with stamps.
+//! The timed HTTP path (design D2): HTTP/1.1 as far as an inference service needs it, with stamps;
+//! HTTP/2 where it is asked for (`http2`).
 //!
 //! No proxy but the one that the environment names; no redirect, no decompression, no retry, with
 //! one exception: a *reused* connection that turns out dead before any byte of the reply came is
@@ -8,6 +9,7 @@ mod connect;
 mod connection;
 mod framing;
 mod head;
+mod http2;
 mod proxy;
 mod race;
 pub(crate) mod shown;
@@ -15,15 +17,15 @@ pub(crate) mod tls;
 mod url;
 
 pub(crate) use connect::Connector;
-pub(crate) use connection::{Body, Connection};
+pub(crate) use connection::Connection;
 pub(crate) use head::{Head, Status};
 pub(crate) use proxy::Proxy;
 pub use url::BaseUrl;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipw_core::reply::{Exchange, Failure, Timing};
-use ipw_core::time::Clock;
+use ipw_core::time::{Clock, Timestamp};
 
 use crate::witness::{Sight, Witness};
 
@@ -48,7 +50,15 @@ impl HttpError {
 pub(crate) struct Pool {
     connector: Connector,
     clock: Arc<dyn Clock>,
-    idle: Mutex<Vec<Connection>>,
+    kept: Kept,
+}
+
+/// What is kept for the next query.
+enum Kept {
+    /// HTTP/1.1: connections that carry one exchange at a time, while they carry none.
+    Idle(Mutex<Vec<Connection>>),
+    /// HTTP/2: connections that carry many.
+    Shared(http2::Sharing),
 }
 
 /// A reply whose head has come, with the connection that its body comes on.
@@ -57,17 +67,70 @@ pub(crate) struct Answered {
     pub(crate) body: Body,
 }
 
-impl Pool {
-    pub(crate) fn new(connector: Connector, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            connector,
-            clock,
-            idle: Mutex::new(Vec::new()),
+/// The body of a reply.
+pub(crate) enum Body {
+    /// On a connection of its own.
+    Own(connection::Body),
+    /// On one that others share.
+    Shared(http2::Body),
+}
+
+impl Body {
+    /// The next piece, and when it came off the socket; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
+        match self {
+            Self::Own(body) => body.next().await,
+            Self::Shared(body) => body.next().await,
         }
     }
 
-    /// Sends `request` and waits for the head of the reply; `timing` and `exchange` are filled in
-    /// as things happen, so that they are true also when this is dropped half way.
+    /// Whether the last piece has come.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Self::Own(body) => body.is_over(),
+            Self::Shared(body) => body.is_over(),
+        }
+    }
+
+    /// The headers as they may be shown; only before the first piece is taken.
+    pub(crate) fn headers(&self) -> Vec<(String, String)> {
+        match self {
+            Self::Own(body) => shown::headers(body.head()),
+            Self::Shared(body) => body.headers(),
+        }
+    }
+
+    /// Up to `most` bytes of the body.
+    pub(crate) async fn collect(&mut self, most: usize) -> Result<Vec<u8>, HttpError> {
+        let mut collected = Vec::new();
+        while let Some((bytes, _)) = self.next().await? {
+            let room = most.saturating_sub(collected.len());
+            collected.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if collected.len() >= most {
+                break;
+            }
+        }
+        Ok(collected)
+    }
+}
+
+impl Pool {
+    pub(crate) fn new(connector: Connector, clock: Arc<dyn Clock>) -> Self {
+        let kept = if connector.speaks_http2() {
+            Kept::Shared(http2::Sharing::default())
+        } else {
+            Kept::Idle(Mutex::default())
+        };
+        Self {
+            connector,
+            clock,
+            kept,
+        }
+    }
+
+    /// Sends `request`, written as HTTP/1.1 has it, and waits for the head of the reply; `timing` and
+    /// `exchange` are filled in as things happen, so that they are true also when this is dropped
+    /// half way.
     pub(crate) async fn send(
         &self,
         request: &[u8],
@@ -75,8 +138,19 @@ impl Pool {
         exchange: &mut Exchange,
         witness: Option<&dyn Witness>,
     ) -> Result<Answered, HttpError> {
+        let idle = match &self.kept {
+            Kept::Idle(idle) => idle,
+            Kept::Shared(sharing) => {
+                let way = http2::Way {
+                    connector: &self.connector,
+                    clock: &self.clock,
+                    witness,
+                };
+                return sharing.send(way, request, timing, exchange).await;
+            }
+        };
         exchange.connections_replaced = Some(0);
-        if let Some(connection) = self.reusable().await {
+        if let Some(connection) = reusable(idle).await {
             exchange.connection_reused = Some(true);
             match on(connection, request, timing, exchange, witness).await {
                 Err(error) if error.failure == Failure::Reset => {
@@ -93,14 +167,20 @@ impl Pool {
         on(connection, request, timing, exchange, witness).await
     }
 
-    /// Opens connections until so many are idle; gives up at the first that cannot be had.
-    pub(crate) async fn warm(&self, connections: usize) {
-        while self.lock().len() < connections {
-            // How long these take is no query's time.
-            let mut own = Timing::begun(self.clock.now());
-            match self.connector.connect(&self.clock, &mut own, None).await {
-                Ok(connection) => self.lock().push(connection),
-                Err(_) => return,
+    /// Opens connections until so many queries can be sent at once; gives up at the first that
+    /// cannot be had.
+    pub(crate) async fn warm(&self, queries: usize) {
+        // How long these take is no query's time.
+        let mut own = Timing::begun(self.clock.now());
+        match &self.kept {
+            Kept::Shared(sharing) => sharing.warm(&self.connector, &self.clock, queries).await,
+            Kept::Idle(idle) => {
+                while lock(idle).len() < queries {
+                    match self.connector.connect(&self.clock, &mut own, None).await {
+                        Ok(connection) => lock(idle).push(connection),
+                        Err(_) => return,
+                    }
+                }
             }
         }
     }
@@ -112,33 +192,38 @@ impl Pool {
 
     /// Takes a connection back for the next query, if it can carry one.
     pub(crate) fn give_back(&self, body: Body) {
-        if let Some(connection) = body.into_idle() {
-            self.lock().push(connection);
+        if let (Kept::Idle(idle), Body::Own(body)) = (&self.kept, body)
+            && let Some(connection) = body.into_idle()
+        {
+            lock(idle).push(connection);
         }
     }
 
-    /// Lets go of all idle connections.
+    /// Lets go of all connections that carry nothing.
     pub(crate) fn clear(&self) {
-        self.lock().clear();
-    }
-
-    async fn reusable(&self) -> Option<Connection> {
-        if self.lock().is_empty() {
-            return None;
-        }
-        // One turn of the reactor, so that a close that has already arrived is seen.
-        tokio::task::yield_now().await;
-        loop {
-            let mut connection = self.lock().pop()?;
-            if connection.is_alive().await {
-                return Some(connection);
-            }
+        match &self.kept {
+            Kept::Idle(idle) => lock(idle).clear(),
+            Kept::Shared(sharing) => sharing.clear(),
         }
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+async fn reusable(idle: &Mutex<Vec<Connection>>) -> Option<Connection> {
+    if lock(idle).is_empty() {
+        return None;
     }
+    // One turn of the reactor, so that a close that has already arrived is seen.
+    tokio::task::yield_now().await;
+    loop {
+        let mut connection = lock(idle).pop()?;
+        if connection.is_alive().await {
+            return Some(connection);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sends `request` on this connection.
@@ -150,6 +235,12 @@ async fn on(
     witness: Option<&dyn Witness>,
 ) -> Result<Answered, HttpError> {
     if let Some(witness) = witness {
+        let is_new = exchange.connection_reused == Some(false);
+        witness.saw(Sight::Carried {
+            by: "HTTP/1.1",
+            is_new,
+            streams: None,
+        });
         let end = memchr::memmem::find(request, b"\r\n\r\n").map_or(request.len(), |end| end + 4);
         let (head, body) = request.split_at(end);
         let head = &shown::request(head);
@@ -157,6 +248,6 @@ async fn on(
     }
     let mut head = connection.exchange(request, timing).await?;
     exchange.status = Some(head.status.code);
-    let body = Body::new(&mut head, connection);
+    let body = Body::Own(connection::Body::new(&mut head, connection));
     Ok(Answered { head, body })
 }

@@ -17,6 +17,10 @@ mod network;
 mod ollama;
 mod openai;
 mod probe;
+#[cfg(test)]
+#[path = "../tests/it/served.rs"]
+#[expect(dead_code, reason = "the tests beside it use all of it")]
+mod served;
 mod service;
 mod sglang;
 pub mod sse;

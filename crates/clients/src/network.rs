@@ -19,6 +19,9 @@ pub struct Network {
     /// Environment variables that hold one such line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_env: Vec<String>,
+    /// Whether HTTP/2 is spoken, and nothing else; otherwise HTTP/1.1.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub http2: bool,
 }
 
 impl Network {
@@ -68,6 +71,14 @@ pub enum NetworkError {
     Unencrypted {
         /// Where to.
         host: String,
+    },
+    /// HTTP/2 would have to go through a proxy that forwards HTTP/1.1.
+    #[error(
+        "{proxy} asks `http://` services in our place, and that in HTTP/1.1 only\nhelp: leave `--http2` out, use https, or exempt the service with `NO_PROXY`"
+    )]
+    Forwarded {
+        /// The proxy, and the variable that names it.
+        proxy: String,
     },
     /// The proxy of the environment cannot be used.
     #[error("the proxy in `{variable}` {problem}")]

@@ -73,7 +73,12 @@ impl Service {
         let connector = Connector::new(url.clone(), spec.connect_timeout)
             .trusting(authorities.transpose()?.unwrap_or_default())
             .through(Proxy::find(&url, variable)?)
+            .speaking_http2(network.http2)
             .prepared();
+        if let Some(proxy) = connector.forwarder().filter(|_| network.http2) {
+            let proxy = proxy.named();
+            return Err(NetworkError::Forwarded { proxy }.into());
+        }
         Ok(Self {
             url,
             pool: Pool::new(connector, Arc::clone(&clock)),
@@ -158,13 +163,8 @@ impl Service {
     /// Whether the service answers a GET of `endpoint`; the status, if it does not say that the
     /// service is broken, not ready, or refuses our credentials.
     pub(crate) async fn check(&self, endpoint: &str) -> Result<Status, NotReady> {
-        let (status, body) = self.get(endpoint).await.map_err(|error| NotReady {
-            cause: error.text,
-            help: Some(format!(
-                "start the service, or name another with `--client-base-url` (now {})",
-                self.url.as_str()
-            )),
-        })?;
+        let asked = self.get(endpoint).await;
+        let (status, body) = asked.map_err(|error| self.unreachable(error))?;
         match status.code {
             407 => Err(NotReady {
                 cause: format!("{status}{}", self.way()),
@@ -188,6 +188,19 @@ impl Service {
                 help: Some("look into the service's own log".to_owned()),
             }),
             _ => Ok(status),
+        }
+    }
+
+    fn unreachable(&self, error: HttpError) -> NotReady {
+        let help = if error.failure == Failure::Protocol {
+            "leave `--http2` out".to_owned()
+        } else {
+            let url = self.url.as_str();
+            format!("start the service, or name another with `--client-base-url` (now {url})")
+        };
+        NotReady {
+            cause: error.text,
+            help: Some(help),
         }
     }
 
@@ -224,10 +237,11 @@ impl Service {
         endpoint: &str,
     ) -> Result<T, NotReady> {
         let not_listed = |cause: String| NotReady { cause, help: None };
-        let (status, body) = self
-            .get(endpoint)
-            .await
-            .map_err(|error| not_listed(error.text))?;
+        let asked = self.get(endpoint).await;
+        let (status, body) = asked.map_err(|error| match error.failure {
+            Failure::Protocol => self.unreachable(error),
+            _ => not_listed(error.text),
+        })?;
         if !status.is_success() {
             return Err(not_listed(format!(
                 "the service lists no models ({status})"

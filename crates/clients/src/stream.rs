@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use crate::client::Request;
 use crate::fault::{self, Asked};
-use crate::http::{Answered, HttpError, shown};
+use crate::http::{Answered, HttpError};
 use crate::service::Service;
 use crate::sse::TooLarge;
 use crate::witness::{Sight, Witness};
@@ -189,7 +189,7 @@ impl Service {
             witness.saw(Sight::Answered {
                 at: timing.end,
                 status: &answered.head.status.to_string(),
-                headers: &shown::headers(answered.body.head()),
+                headers: &answered.body.headers(),
             });
         }
         if !answered.head.status.is_success() {

@@ -44,6 +44,15 @@ pub enum Sight<'a> {
         /// The version of the protocol and the cipher suite.
         with: &'a str,
     },
+    /// There is a connection for the request.
+    Carried {
+        /// The protocol.
+        by: &'static str,
+        /// Whether it was opened for this request.
+        is_new: bool,
+        /// How many requests the service takes on it at a time, where it says.
+        streams: Option<usize>,
+    },
     /// The request goes out.
     Asked {
         /// Its head; what may be secret is `…`.

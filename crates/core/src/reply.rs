@@ -51,6 +51,8 @@ pub enum Failure {
     Connect,
     /// The TLS handshake failed.
     Tls,
+    /// The service does not speak HTTP/2, which was asked for.
+    Protocol,
     /// The connection broke before the first byte of the reply.
     Reset,
     /// The connection broke, or the stream ended, in the middle of the reply.
@@ -87,6 +89,7 @@ impl fmt::Display for Failure {
             Self::Dns => "dns",
             Self::Connect => "connect",
             Self::Tls => "tls",
+            Self::Protocol => "protocol",
             Self::Reset => "reset",
             Self::Closed => "closed",
             Self::Http(status) => return write!(formatter, "http_{status}"),

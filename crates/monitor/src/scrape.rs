@@ -94,6 +94,7 @@ impl Scraper {
             .name("ipw-scrape".to_owned())
             .spawn(move || {
                 let mut seen = Seen::default();
+                let mut is_last = false;
                 loop {
                     match page.asker.ask(&*clock) {
                         Ok(answer) => {
@@ -107,16 +108,18 @@ impl Scraper {
                             seen.scraped.fault = Some(failed.words());
                         }
                     }
-                    let last = stopped.recv_timeout(every);
-                    if !matches!(last, Err(RecvTimeoutError::Timeout)) {
+                    if is_last {
                         return seen.scraped;
                     }
+                    // Who is stopped looks once more: the last replies are counted by then.
+                    let told = stopped.recv_timeout(every);
+                    is_last = !matches!(told, Err(RecvTimeoutError::Timeout));
                 }
             })?;
         Ok(Self { stop, thread })
     }
 
-    /// Stops, and says what was seen.
+    /// Looks a last time and stops; what was seen.
     pub fn finish(self) -> Scraped {
         drop(self.stop);
         match self.thread.join() {
@@ -193,6 +196,9 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use ipw_runner::SystemClock;
+    use ipw_testkit::web::{Reply, Served, Server};
+
     use super::*;
 
     fn answer(text: &str, nanos: u64) -> Answer {
@@ -201,6 +207,25 @@ mod tests {
             asked: Timestamp::from_nanos(nanos),
             answered: Timestamp::from_nanos(nanos + 10),
         }
+    }
+
+    #[test]
+    fn who_is_stopped_looks_once_more() {
+        // One token more with every look.
+        let server = Server::start(|_, nth| {
+            let page = format!("llamacpp:tokens_predicted_total {nth}\n");
+            Reply::File(Served::of(page.as_bytes()))
+        });
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let url = Url::parse(&server.url()).unwrap();
+        let page = Page::find(&url, &*clock).unwrap();
+        let (looked, looks) = std::sync::mpsc::channel();
+        let take = Box::new(move |_: &[_]| looked.send(()).is_ok());
+        let scraper = Scraper::start(page, Duration::from_hours(1), clock, take).unwrap();
+        looks.recv().unwrap();
+        let scraped = scraper.finish();
+        assert_eq!((scraped.pages, scraped.failed), (2, 0), "{scraped:?}");
+        assert_eq!(scraped.metrics["output_tokens"].grown, Some(1.0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-"""A real llama.cpp server on a free port of this machine, until standard input closes.
+"""A real llama.cpp server on this machine, until standard input closes.
 
-Called with: model file, the model's name, threads. Prints its address as one line of JSON.
+Called with: model file, the model's name, threads. Prints its address as one line of JSON. With a
+port behind them it listens there, and goes on until it is told to end.
 """
 
 import json
@@ -16,12 +17,12 @@ import xllamacpp
 SLOTS = 2
 TOKENS_PER_SLOT = 4096
 
-model, name, threads = sys.argv[1:]
+model, name, threads, *port = sys.argv[1:]
 parameters = xllamacpp.CommonParams()
 parameters.model.path = model
 parameters.model_alias = {name}
 parameters.hostnames = ["127.0.0.1"]
-parameters.port = 0
+parameters.port = int(port[0]) if port else 0
 parameters.n_parallel = SLOTS
 parameters.n_ctx = SLOTS * TOKENS_PER_SLOT
 parameters.cpuparams.n_threads = int(threads)
@@ -29,6 +30,8 @@ parameters.endpoint_metrics = True
 server = xllamacpp.Server(parameters)
 print(json.dumps({"address": server.listening_address}), flush=True)
 
+if port:
+    signal.pause()
 # Whoever started us holds the other end; it closes when they end, however they end.
 sys.stdin.buffer.read()
 os._exit(0)

@@ -2,6 +2,7 @@
 //!
 //! The server ends when its standard input closes: no way for us to die leaves it behind.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -103,6 +104,17 @@ impl LlamaServer {
             thread::sleep(BETWEEN_LOOKS);
             waited += BETWEEN_LOOKS;
         }
+    }
+
+    /// The command that starts one at this port, with the model under this name: it runs until it is
+    /// told to end.
+    pub fn command(name: &str, threads: usize, port: u16) -> Result<Vec<OsString>, Missing> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/llama_server.py");
+        let python = environment()?.command().get_program().to_owned();
+        let numbers = [threads.to_string(), port.to_string()].map(OsString::from);
+        let mut command = vec![python, script.into(), model()?.into(), name.into()];
+        command.extend(numbers);
+        Ok(command)
     }
 
     /// Where it listens, without `/v1`.

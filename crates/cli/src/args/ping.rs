@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{KeyValue, ProfileArgs, Span};
+use super::{KeyValue, NetworkArgs, ProfileArgs, Span};
 
 /// Flags of `ipw ping`: how a service is reached, as `ipw profile` has them, and one question.
 #[derive(Debug, Args)]
@@ -38,20 +38,8 @@ pub(crate) struct PingArgs {
     /// Allow the key to travel over plain http beyond this machine
     #[arg(long)]
     insecure_key: bool,
-    /// PEM file of authorities to trust beside the system's
-    #[arg(long, value_name = "PATH", env = "IPW_CA_FILE")]
-    ca_file: Option<PathBuf>,
-    /// File of `Name: value` lines that go with every request; they are neither stored nor shown
-    #[arg(long, value_name = "PATH", env = "IPW_HEADER_FILE")]
-    header_file: Option<PathBuf>,
-    /// Environment variable that holds one such line; repeat for more
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "IPW_HEADER_ENV",
-        value_delimiter = ','
-    )]
-    header_env: Vec<String>,
+    #[command(flatten)]
+    network: NetworkArgs,
     /// How long the query may take [default: 10m]
     #[arg(long, value_name = "D", env = "IPW_REQUEST_TIMEOUT")]
     request_timeout: Option<Span>,
@@ -88,9 +76,10 @@ impl PingArgs {
             api_key_env: self.api_key_env.clone(),
             api_key_file: self.api_key_file.clone(),
             insecure_key: self.insecure_key,
-            ca_file: self.ca_file.clone(),
-            header_file: self.header_file.clone(),
-            header_env: self.header_env.clone(),
+            ca_file: self.network.ca_file.clone(),
+            header_file: self.network.header_file.clone(),
+            header_env: self.network.header_env.clone(),
+            http2: self.network.http2,
             request_timeout: self.request_timeout,
             param: self.param.clone(),
             system: self.system.clone(),

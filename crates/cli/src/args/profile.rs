@@ -8,7 +8,7 @@ use ipw_runner::{Process, Rate, Tolerance};
 use serde::Deserialize;
 
 use super::values::{table_of_json, table_of_texts};
-use super::{HostChoice, KeyValue, Pause, Span, Sweep};
+use super::{HostChoice, KeyValue, NetworkArgs, Pause, Span, Sweep};
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
 #[derive(Debug, Clone, Default, Args, Deserialize)]
@@ -92,6 +92,9 @@ pub(crate) struct ProfileArgs {
         help_heading = "Service"
     )]
     pub(crate) header_env: Vec<String>,
+    /// Speak HTTP/2, and nothing else: many queries share one connection [default: HTTP/1.1]
+    #[arg(long, help_heading = "Service")]
+    pub(crate) http2: bool,
     /// Start the service for this run: the command stands behind `--`, runs without a shell, and ends
     /// with the run
     #[arg(long, help_heading = "Service")]
@@ -403,5 +406,15 @@ impl ProfileArgs {
         };
         let search = self.find_saturation.then_some(search);
         self.sweep.clone().or(search)
+    }
+
+    /// What lies between us and the service.
+    pub(crate) fn network(&self) -> NetworkArgs {
+        NetworkArgs {
+            ca_file: self.ca_file.clone(),
+            header_file: self.header_file.clone(),
+            header_env: self.header_env.clone(),
+            http2: self.http2,
+        }
     }
 }

@@ -3,11 +3,14 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Arg, Args};
 
-use super::KeyValue;
+use super::{KeyValue, NetworkArgs};
 
+/// Flags of `ipw score`. What the environment names for the service of a run is not the judge's: its
+/// headers go to nobody else.
 #[derive(Debug, Args)]
+#[command(mut_args(unset))]
 pub(crate) struct ScoreArgs {
     /// The run's directory: finished, killed or resumed
     pub(crate) run: PathBuf,
@@ -46,10 +49,17 @@ pub(crate) struct ScoreArgs {
     /// Allow that key to travel over plain http beyond this machine
     #[arg(long, help_heading = "Judge")]
     pub(crate) judge_insecure_key: bool,
+    #[command(flatten, next_help_heading = "Judge")]
+    pub(crate) network: NetworkArgs,
     /// How many answers are judged at a time
     #[arg(long, value_name = "N", default_value = "4", help_heading = "Judge")]
     pub(crate) judge_concurrency: NonZeroUsize,
     /// How often a judge is asked again that fails or says no verdict
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Judge")]
     pub(crate) judge_retries: u32,
+}
+
+/// A flag that no variable sets.
+fn unset(flag: Arg) -> Arg {
+    flag.env(None::<&'static str>)
 }

@@ -137,7 +137,11 @@ fn verdict(ping: &Ping<'_>) -> Result<Exit, CliError> {
     }
     let exit = match reply.outcome {
         Outcome::Failed(
-            Failure::Dns | Failure::Connect | Failure::Tls | Failure::Http(401 | 403 | 407 | 503),
+            Failure::Dns
+            | Failure::Connect
+            | Failure::Tls
+            | Failure::Protocol
+            | Failure::Http(401 | 403 | 407 | 503),
         ) => Exit::Service,
         _ => Exit::Failed,
     };

@@ -1,6 +1,7 @@
 //! `ipw profile`: puts the parts together, runs, and says what came out.
 
-use std::collections::HashMap;
+mod earlier;
+
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -14,15 +15,14 @@ use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::{Dataset, DatasetSpec, Fetching};
 use ipw_runner::{
-    Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recall, Recorder, RunError,
-    SystemClock,
+    Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
 };
 use ipw_store::events::EventLog;
 use ipw_store::output::Existing;
-use ipw_store::resume::{self, Left};
+use ipw_store::resume;
 use ipw_store::schema::RunSchema;
 use ipw_store::writer::Finished;
-use ipw_store::{CommitPolicy, NewRun, ReadingWriter, Run, RunWriter, Status, StoreError};
+use ipw_store::{CommitPolicy, NewRun, ReadingWriter, RunWriter, Status, StoreError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ impl Profile {
         };
         let hardware = Hardware::start(&self.plan.telemetry, client, &self.clock)?;
         let directory = self.directory(&hardware);
-        let left = self.left()?;
+        let (left, recall) = earlier::look(&self.args)?;
         // Before a resumed run's summary is a new one.
         let of_tokens = counting::warnings(self.tokens.as_deref(), self.args.resume.as_deref());
         let page =
@@ -125,7 +125,6 @@ impl Profile {
         let mut about = summary::new(self, &hardware, &directory, client_info, &left);
         about.total_queries = left.done.len() as u64;
         let part = left.next_part;
-        let recall = self.recall(&left)?;
         let done: Done = left.done.into_iter().collect();
         let output = self.prepare_output(&directory, &about, &hardware)?;
         let aside = output.aside().map(Path::to_owned);
@@ -194,9 +193,11 @@ impl Profile {
         let launched = self.args.launched.clone();
         let proxy = ipw_clients::proxy(client.base_url()).map(|proxy| json!(proxy));
         let tokenizer = self.tokens.as_ref().map(|tokens| json!(tokens.about()));
+        let is_http2 = self.plan.client.network.http2;
         for (name, fact) in [
             ("launch", launched),
             ("proxy", proxy),
+            ("protocol", is_http2.then(|| json!("HTTP/2"))),
             ("tokenizer", tokenizer),
         ] {
             if let (Some(fact), Some(info)) = (fact, info.as_object_mut()) {
@@ -224,38 +225,6 @@ impl Profile {
         }
         let name = run_directory(&hardware.label, &self.plan.model, self.dataset.name());
         self.plan.output.directory.join(name)
-    }
-
-    /// What earlier parts left; nothing for a new run.
-    /// What earlier parts heard in conversations that go on in this one.
-    fn recall(&self, left: &Left) -> Result<Recall, CliError> {
-        let heard = match &self.args.resume {
-            Some(directory) => {
-                let run =
-                    Run::open(directory).map_err(|error| CliError::new(Exit::Usage, error))?;
-                resume::replies(&run, left).context("looking at the rows")?
-            }
-            None => HashMap::new(),
-        };
-        Ok(Arc::new(move |index| {
-            let heard = heard.get(&index).cloned();
-            heard.ok_or_else(|| "the run has no row for it".to_owned())
-        }))
-    }
-
-    fn left(&self) -> Result<Left, CliError> {
-        let Some(directory) = &self.args.resume else {
-            return Ok(Left::default());
-        };
-        let run = Run::open(directory).map_err(|error| CliError::new(Exit::Usage, error))?;
-        let left = resume::look(&run, self.args.retry_failed).context("looking at the rows")?;
-        if left.failed > 0 && !self.args.retry_failed && !self.args.quiet {
-            screen::talk(&format!(
-                "note: {} queries have no answer; `--retry-failed` sends them again",
-                left.failed
-            ));
-        }
-        Ok(left)
     }
 
     /// Takes raw readings to disk from now on.

@@ -139,6 +139,7 @@ fn with_client(plan: &mut Plan, args: &ProfileArgs) -> Result<(), CliError> {
     if !given.header_env.is_empty() {
         network.header_env = given.header_env;
     }
+    network.http2 |= given.http2;
     Ok(())
 }
 

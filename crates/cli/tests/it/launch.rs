@@ -1,6 +1,9 @@
 //! `ipw profile --launch`: the service is started, waited for, measured and stopped, with all that it
 //! started.
 
+mod real;
+
+use std::ffi::OsStr;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -87,7 +90,7 @@ fn with_argument(mark: &str) -> Vec<String> {
     lines.filter(|line| line.contains(mark)).collect()
 }
 
-fn launch(command: &mut Command, launched: &[String]) -> Said {
+fn launch<S: AsRef<OsStr>>(command: &mut Command, launched: &[S]) -> Said {
     said(command.arg("--launch").arg("--").args(launched))
 }
 
@@ -212,31 +215,51 @@ fn a_service_that_fails_or_never_comes_is_told_with_its_last_words() {
 }
 
 #[test]
+fn a_command_that_leaves_only_a_daemon_is_told_and_the_daemon_is_stopped() {
+    let place = Place::new();
+    let mark = place.directory.path().join("daemon");
+    // Forked twice, in a session of its own, and its parents are gone.
+    let daemon = format!(
+        "(setsid sh -c 'sleep 600; : {}' &); echo gone to the background",
+        mark.display()
+    );
+    let url = format!("http://127.0.0.1:{}", place.port);
+    let mut command = place.profile(&["--client-base-url", &url, "--model", "m"]);
+    let done = launch(&mut command, &["sh", "-c", &daemon].map(str::to_owned));
+    assert_eq!(done.code, Some(3), "{}", done.err);
+    for words in [
+        "ended before it was ready (exit code 0)",
+        "gone to the background",
+    ] {
+        assert!(done.err.contains(words), "{words}: {}", done.err);
+    }
+    assert_eq!(place.processes(), Vec::<String>::new());
+}
+
+#[test]
 fn a_port_that_is_taken_and_a_command_that_is_missing_are_said_at_once() {
     let place = Place::new();
     let other = paced(10);
     let url = other.service.url();
-    let flags = [
-        "--client-base-url",
-        &url,
-        "--model",
-        "m",
-        "--ready-url",
-        &url,
-    ];
+    let elsewhere = format!("http://127.0.0.1:{}/health", place.port);
     let mark = place.directory.path().join("never");
     let command = format!("touch {}", mark.display());
-    let taken = launch(
-        &mut place.profile(&flags),
-        &["sh", "-c", &command].map(str::to_owned),
-    );
-    assert_eq!(taken.code, Some(3), "{}", taken.err);
-    assert!(
-        taken.err.contains("answers at") && taken.err.contains("another port"),
-        "{}",
-        taken.err
-    );
-    assert!(!mark.exists(), "nothing was started");
+    // Whether it is asked for readiness or for replies: who is there was not started by us.
+    for ready in [Some(&url), None, Some(&elsewhere)] {
+        let mut profile = place.profile(&["--client-base-url", &url, "--model", "m"]);
+        if let Some(ready) = ready {
+            profile.args(["--ready-url", ready]);
+        }
+        let taken = launch(&mut profile, &["sh", "-c", &command].map(str::to_owned));
+        assert_eq!(taken.code, Some(3), "{ready:?}: {}", taken.err);
+        assert!(
+            taken.err.contains("answers at") && taken.err.contains("another port"),
+            "{ready:?}: {}",
+            taken.err
+        );
+        assert!(!mark.exists(), "{ready:?}: nothing was started");
+    }
+    assert_eq!(other.service.requests(), 0, "no query was sent");
     for (more, words) in [
         (&["--launch"][..], "behind `--`"),
         (&["--", "sh"], "takes `--launch`"),

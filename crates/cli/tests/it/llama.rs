@@ -112,9 +112,9 @@ fn what_the_server_says_of_itself_is_beside_the_rows_and_agrees_with_them() {
         metrics["output"].as_f64().unwrap()
     };
     let counted: f64 = lab.rows().iter().map(output).sum();
-    // The warm-up is in the server's count, and perhaps not the last reply, which it books late.
+    // The warm-up is in the server's count, too.
     assert!(
-        grown > 0.5 * counted && grown < counted + 400.0,
+        grown >= counted && grown < counted + 400.0,
         "{grown} of {counted}"
     );
     let datasets = or_skip(hugging_face::newest()).unwrap();

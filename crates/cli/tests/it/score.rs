@@ -11,6 +11,7 @@ use ipw_testkit::or_skip;
 use serde_json::{Value, json};
 
 use crate::common::{Place, Said, ipw, metrics, rows, said, spawn, summary, wait_until};
+use crate::tls::front;
 
 fn score(run: &Path, more: &[&str]) -> Said {
     said(ipw().arg("score").arg(run).args(more))
@@ -317,4 +318,42 @@ fn a_judge_without_verdicts_ends_it_and_one_that_is_killed_goes_on_where_it_was(
     let done = scored(&run, &args);
     assert_eq!(done["judge"]["asked"], json!(12 - (kept - 1)));
     assert_eq!(done["after"]["correct"], 12);
+}
+
+#[test]
+fn a_judge_behind_an_authority_and_a_gateway_gets_its_own_headers_and_no_others() {
+    let place = saying();
+    let run = answered(&place, "judge");
+    let court = Place::new(judge);
+    let front = front(&court, &["localhost"]);
+    let headers = court.path().join("headers");
+    std::fs::write(&headers, "X-Court: mine\n").unwrap();
+    let url = format!("https://localhost:{}", front.port);
+    let score = |more: &[&str]| {
+        let mut command = ipw();
+        command
+            .arg("score")
+            .arg(&run)
+            .args(["--judge-model", "judge-1", "--judge-base-url", &url])
+            .args(more)
+            .arg("--ca-file")
+            .arg(&front.roots)
+            // What a run's service is told is not the judge's affair.
+            .env("IPW_HEADER_ENV", "SERVICE_HEADER")
+            .env("SERVICE_HEADER", "X-Service: not yours");
+        said(&mut command)
+    };
+    let told = score(&["--http2"]);
+    assert_eq!(told.code, Some(3), "{}", told.err);
+    assert!(told.err.contains("does not speak HTTP/2"), "{}", told.err);
+    assert!(told.err.contains("leave `--http2` out"), "{}", told.err);
+    let told = score(&["--header-file", headers.to_str().unwrap()]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(verdicts(&run).iter().all(Value::is_boolean));
+    let log = court.service.log();
+    assert!(!log.is_empty());
+    for one in log {
+        assert_eq!(one.received.header("x-court"), Some("mine"));
+        assert_eq!(one.received.header("x-service"), None);
+    }
 }

@@ -6,12 +6,14 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use ipw_testkit::tap::Tap;
 use ipw_testkit::tiny_model::TinyModel;
 use ipw_testkit::{Venv, or_skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::common::{all_cores, ipw, rows, said};
+use crate::wire::{assert_counts, prompts, stream_of};
 
 /// A directory with a model.
 struct Place(tempfile::TempDir);
@@ -202,6 +204,27 @@ fn profile_counts_the_same_by_the_server_and_in_process() {
         let tokens = |row: &Value| row["model_metrics"]["tiny"]["token_metrics"].clone();
         assert_eq!(tokens(here), tokens(there));
         assert!(tokens(here)["output"].as_u64().unwrap() > 0, "{here}");
+    }
+}
+
+#[test]
+fn every_count_of_a_row_is_what_the_server_says_on_the_wire() {
+    let _busy = all_cores();
+    let place = Place::new(&TinyModel::default());
+    let lines = prompts(20).into_iter().enumerate().map(|(index, mut row)| {
+        row["parameters"] = json!({ "temperature": 0, "max_tokens": 4 + index });
+        row.to_string() + "\n"
+    });
+    std::fs::write(place.path("questions.jsonl"), lines.collect::<String>()).unwrap();
+    let serving = place.serve();
+    let tap = Tap::start(serving.url());
+    let url = tap.url();
+    let args = ["--client", "openai", "--client-base-url", &url];
+    let rows = place.profile("tapped", &[&args[..], &["--concurrency", "8"]].concat());
+    assert_eq!(rows.len(), 20);
+    let exchanges = tap.exchanges();
+    for row in &rows {
+        assert_counts(row, "tiny", &stream_of(&exchanges, row));
     }
 }
 

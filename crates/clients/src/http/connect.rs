@@ -14,14 +14,19 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
-use super::{BaseUrl, HttpError, Proxy, proxy, race, tls};
+use super::{BaseUrl, HttpError, Proxy, http2, proxy, race, tls};
 use crate::witness::{Sight, Witness};
+
+/// The name of HTTP/2 in TLS handshakes.
+const ALPN: &[u8] = b"h2";
 
 /// Makes connections to one service.
 pub(crate) struct Connector {
     url: BaseUrl,
     limit: Duration,
     proxy: Option<Proxy>,
+    /// Whether HTTP/2 is spoken, and nothing else.
+    http2: bool,
     /// Trusted beside the system's.
     authorities: Vec<CertificateDer<'static>>,
     /// Made with the first need of it, where there may be one: reading the system's roots takes a
@@ -50,6 +55,7 @@ impl Connector {
             url,
             limit,
             proxy: None,
+            http2: false,
             authorities: Vec::new(),
             tls: OnceLock::new(),
         }
@@ -67,6 +73,21 @@ impl Connector {
         self
     }
 
+    /// Speaks HTTP/2, if that is wanted.
+    pub(crate) fn speaking_http2(mut self, is_wanted: bool) -> Self {
+        self.http2 = is_wanted;
+        self
+    }
+
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.http2
+    }
+
+    /// The service's URL.
+    pub(super) fn url(&self) -> &BaseUrl {
+        &self.url
+    }
+
     /// Does what takes a while and need be done only once.
     pub(crate) fn prepared(self) -> Self {
         if self.url.is_encrypted() {
@@ -77,7 +98,9 @@ impl Connector {
     }
 
     fn config(&self) -> &Result<Arc<ClientConfig>, String> {
-        self.tls.get_or_init(|| tls::config(&self.authorities))
+        let protocols: &[&[u8]] = if self.http2 { &[ALPN] } else { &[] };
+        self.tls
+            .get_or_init(|| tls::config(&self.authorities, protocols))
     }
 
     /// The proxy that is asked in the service's place: plain requests go to it as they are.
@@ -93,32 +116,72 @@ impl Connector {
         timing: &mut Timing,
         witness: Option<&dyn Witness>,
     ) -> Result<Connection, HttpError> {
+        let open = async {
+            let stream = self.stream(clock.as_ref(), timing, witness).await?;
+            Ok(Connection::new(stream, Arc::clone(clock)))
+        };
+        self.within_limit(open).await
+    }
+
+    /// A new connection of HTTP/2: the service has said that it speaks it.
+    pub(super) async fn connect_http2(
+        &self,
+        clock: &Arc<dyn Clock>,
+        timing: &mut Timing,
+        witness: Option<&dyn Witness>,
+    ) -> Result<http2::Connection, HttpError> {
+        let open = async {
+            let stream = self.stream(clock.as_ref(), timing, witness).await?;
+            let opened = http2::Connection::open(stream, Arc::clone(clock)).await;
+            opened.map_err(|why| self.no_http2(&why))
+        };
+        self.within_limit(open).await
+    }
+
+    /// A stream of bytes to the service, proxy and TLS included.
+    async fn stream(
+        &self,
+        clock: &dyn Clock,
+        timing: &mut Timing,
+        witness: Option<&dyn Witness>,
+    ) -> Result<Box<dyn Stream>, HttpError> {
         let mut opening = Opening {
-            clock: clock.as_ref(),
+            clock,
             timing,
             witness,
         };
-        let open = async {
-            let mut stream = match self.url.socket() {
-                Some(path) => self.local(path, &mut opening).await?,
-                None => self.socket(&mut opening).await?,
-            };
-            if self.url.is_encrypted() {
-                if let Some(proxy) = &self.proxy {
-                    let target = proxy::place(self.url.host(), self.url.port());
-                    proxy.tunnel(&mut stream, &target).await?;
-                    let at = opening.clock.now();
-                    opening.timing.proxy = Some(at);
-                    opening.tell(Sight::Tunnelled { at });
-                }
-                stream = self.secure(stream, &mut opening).await?;
-            }
-            Ok(Connection::new(stream, Arc::clone(clock)))
+        let mut stream = match self.url.socket() {
+            Some(path) => self.local(path, &mut opening).await?,
+            None => self.socket(&mut opening).await?,
         };
+        if self.url.is_encrypted() {
+            if let Some(proxy) = &self.proxy {
+                let target = proxy::place(self.url.host(), self.url.port());
+                proxy.tunnel(&mut stream, &target).await?;
+                let at = opening.clock.now();
+                opening.timing.proxy = Some(at);
+                opening.tell(Sight::Tunnelled { at });
+            }
+            stream = self.secure(stream, &mut opening).await?;
+        }
+        Ok(stream)
+    }
+
+    async fn within_limit<T>(
+        &self,
+        open: impl Future<Output = Result<T, HttpError>>,
+    ) -> Result<T, HttpError> {
         timeout(self.limit, open).await.unwrap_or_else(|_| {
-            let text = format!("no connection to {} within {:?}", self.place(), self.limit);
+            let what = if self.http2 { "HTTP/2 " } else { "" };
+            let (place, limit) = (self.place(), self.limit);
+            let text = format!("no {what}connection to {place} within {limit:?}");
             Err(HttpError::new(Failure::Connect, text))
         })
+    }
+
+    fn no_http2(&self, why: &str) -> HttpError {
+        let text = format!("{} does not speak HTTP/2: {why}", self.place());
+        HttpError::new(Failure::Protocol, text)
     }
 
     async fn local(
@@ -189,12 +252,21 @@ impl Connector {
         let stream = TlsConnector::from(config)
             .connect(name, stream)
             .await
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| {
+                if refuses_protocol(&error) {
+                    self.no_http2("it refuses `h2` in the TLS handshake (ALPN)")
+                } else {
+                    failed(error.to_string())
+                }
+            })?;
         let at = opening.clock.now();
         opening.timing.tls = Some(at);
         if opening.witness.is_some() {
             let with = agreed(stream.get_ref().1);
             opening.tell(Sight::Secured { at, with: &with });
+        }
+        if self.http2 && stream.get_ref().1.alpn_protocol() != Some(ALPN) {
+            return Err(self.no_http2("it agrees to no `h2` in the TLS handshake (ALPN)"));
         }
         Ok(Box::new(stream))
     }
@@ -225,6 +297,13 @@ fn peer(socket: &TcpStream, witness: Option<&dyn Witness>) -> String {
     address.map_or_else(String::new, |address| address.to_string())
 }
 
+/// Whether the handshake ended because the service speaks none of the protocols that we offer.
+fn refuses_protocol(error: &std::io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    let alert = rustls::AlertDescription::NoApplicationProtocol;
+    cause == Some(&rustls::Error::AlertReceived(alert))
+}
+
 /// What both sides agreed on.
 fn agreed(session: &rustls::ClientConnection) -> String {
     let version = session
@@ -232,7 +311,9 @@ fn agreed(session: &rustls::ClientConnection) -> String {
         .and_then(|version| version.as_str());
     let suite = session.negotiated_cipher_suite();
     let suite = suite.and_then(|suite| suite.suite().as_str());
-    [version, suite]
+    let protocol = session.alpn_protocol().map(String::from_utf8_lossy);
+    let protocol = protocol.map(|name| format!("ALPN {name}"));
+    [version, suite, protocol.as_deref()]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()

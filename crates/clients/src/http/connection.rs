@@ -25,7 +25,7 @@ const LEAST_READ: usize = 8 << 10;
 /// What is read at once at the most, where more is waiting.
 const MOST_READ: usize = 64 << 10;
 /// A head larger than this is refused.
-const LARGEST_HEAD: usize = 256 << 10;
+pub(super) const LARGEST_HEAD: usize = 256 << 10;
 
 /// A socket, or TLS over one.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -250,19 +250,6 @@ impl Body {
     /// Whether the last piece has come.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
-    }
-
-    /// Up to `most` bytes of the body.
-    pub(crate) async fn collect(&mut self, most: usize) -> Result<Vec<u8>, HttpError> {
-        let mut collected = Vec::new();
-        while let Some((bytes, _)) = self.next().await? {
-            let room = most.saturating_sub(collected.len());
-            collected.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            if collected.len() >= most {
-                break;
-            }
-        }
-        Ok(collected)
     }
 
     /// The connection, if it can carry another exchange: the reply was read to its end, and nothing

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use super::framing::Framing;
 
 /// More headers than this are refused.
-const MOST_HEADERS: usize = 100;
+pub(super) const MOST_HEADERS: usize = 100;
 
 /// A status line without the version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,24 @@ impl Head {
             return Ok(None);
         };
         Ok(Some((Self::of(&response)?, length)))
+    }
+
+    /// A head whose body says by itself where it ends, and on whose connection others follow.
+    pub(super) fn of_http2(response: &http::response::Parts) -> Self {
+        let text = |name: http::HeaderName| {
+            let value = response.headers.get(name)?;
+            Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        Self {
+            status: Status {
+                code: response.status.as_u16(),
+                reason: String::new(),
+            },
+            content_type: text(http::header::CONTENT_TYPE),
+            retry_after: text(http::header::RETRY_AFTER),
+            framing: Framing::UntilClose,
+            keeps_alive: false,
+        }
     }
 
     /// Whether the real reply is still to come (`100 Continue` and the like).

@@ -113,7 +113,7 @@ impl Proxy {
     }
 
     /// The proxy in messages.
-    pub(super) fn named(&self) -> String {
+    pub(crate) fn named(&self) -> String {
         format!("the proxy `{}` (`{}`)", self.place, self.variable)
     }
 

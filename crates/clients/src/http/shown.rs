@@ -24,25 +24,33 @@ pub(crate) fn request(bytes: &[u8]) -> String {
     let (first, headers) = lines(bytes);
     let mut text = first;
     for (name, value) in headers {
-        let is_plain = PLAIN.contains(&name.to_ascii_lowercase().as_str());
-        let value = if is_plain { value.as_str() } else { HIDDEN };
+        let value = if is_plain(&name.to_ascii_lowercase()) {
+            value.as_str()
+        } else {
+            HIDDEN
+        };
         text.extend(["\n", &name, ": ", value]);
     }
     text
 }
 
+/// Whether a header of a request, its name in lower case, may be shown.
+pub(super) fn is_plain(name: &str) -> bool {
+    PLAIN.contains(&name)
+}
+
 /// The headers of a reply.
 pub(crate) fn headers(bytes: &[u8]) -> Vec<(String, String)> {
     let (_, headers) = lines(bytes);
-    headers
-        .into_iter()
-        .map(|(name, value)| {
-            let lower = name.to_ascii_lowercase();
-            let is_secret = TELLING.contains(&lower.as_str()) || looks_secret(&lower, &value);
-            let value = if is_secret { HIDDEN.to_owned() } else { value };
-            (name, value)
-        })
-        .collect()
+    headers.into_iter().map(header).collect()
+}
+
+/// A header of a reply.
+pub(super) fn header((name, value): (String, String)) -> (String, String) {
+    let lower = name.to_ascii_lowercase();
+    let is_secret = TELLING.contains(&lower.as_str()) || looks_secret(&lower, &value);
+    let value = if is_secret { HIDDEN.to_owned() } else { value };
+    (name, value)
 }
 
 /// The first line, and the headers up to the empty line.

@@ -37,8 +37,11 @@ pub(crate) fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, N
     Ok(found)
 }
 
-/// TLS that trusts the system's authorities and `more`.
-pub(super) fn config(more: &[CertificateDer<'static>]) -> Result<Arc<ClientConfig>, String> {
+/// TLS that trusts the system's authorities and `more`, and offers `protocols` (ALPN).
+pub(super) fn config(
+    more: &[CertificateDer<'static>],
+    protocols: &[&[u8]],
+) -> Result<Arc<ClientConfig>, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     let (usable, _) = roots.add_parsable_certificates(found.certs);
@@ -52,11 +55,12 @@ pub(super) fn config(more: &[CertificateDer<'static>]) -> Result<Arc<ClientConfi
         ));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }
 

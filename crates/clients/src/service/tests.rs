@@ -14,6 +14,8 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::network::Network;
 
+mod http2;
+
 /// The variables of a test.
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
@@ -79,19 +81,23 @@ fn asked(
     runtime().block_on(ask(&service))
 }
 
-/// A TLS front for `service.example` before `behind`, and the file with its authority.
-fn front(behind: SocketAddr, ca_file: &Path) -> SocketAddr {
+/// What a service has that is `service.example`; its authority goes into that file.
+fn server_config(ca_file: &Path) -> rustls::ServerConfig {
     let made = rcgen::generate_simple_self_signed(vec!["service.example".to_owned()]).unwrap();
     std::fs::write(ca_file, made.cert.pem()).unwrap();
     let key = rustls::pki_types::PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
-        .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+        .unwrap()
+}
+
+/// A TLS front for `service.example` before `behind`, and the file with its authority.
+fn front(behind: SocketAddr, ca_file: &Path) -> SocketAddr {
+    let acceptor = TlsAcceptor::from(Arc::new(server_config(ca_file)));
     let runtime = runtime();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
@@ -275,15 +281,12 @@ fn an_exempted_service_is_asked_directly() {
     assert!(proxy.heads().is_empty());
 }
 
-#[test]
-fn a_service_on_a_socket_of_this_machine_is_asked() {
-    let (reference, directory) = (reference(), tempfile::tempdir().unwrap());
-    let path = directory.path().join("a b.sock");
-    let behind = reference.address();
-    let (runtime, at) = (runtime(), path.clone());
+/// A socket at `path` that leads to `behind`.
+fn relay(path: &Path, behind: SocketAddr) {
+    let runtime = runtime();
     let listener = {
         let _inside = runtime.enter();
-        UnixListener::bind(&at).unwrap()
+        UnixListener::bind(path).unwrap()
     };
     std::thread::spawn(move || {
         runtime.block_on(async move {
@@ -295,6 +298,13 @@ fn a_service_on_a_socket_of_this_machine_is_asked() {
             }
         });
     });
+}
+
+#[test]
+fn a_service_on_a_socket_of_this_machine_is_asked() {
+    let (reference, directory) = (reference(), tempfile::tempdir().unwrap());
+    let path = directory.path().join("a b.sock");
+    relay(&path, reference.address());
     let encoded = percent_encoding::percent_encode(
         path.to_str().unwrap().as_bytes(),
         percent_encoding::NON_ALPHANUMERIC,

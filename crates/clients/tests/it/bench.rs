@@ -16,7 +16,7 @@ pub(crate) const PROMPT: &str = "three little words";
 /// All clients that reach a service.
 pub(crate) const CLIENTS: [&str; 2] = ["openai", "ollama"];
 /// Longer than any test that works.
-const AMPLE: Duration = Duration::from_mins(1);
+pub(crate) const AMPLE: Duration = Duration::from_mins(1);
 
 /// What a query is asked with.
 pub(crate) struct Ask {

@@ -2,13 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
 
+mod accounting;
 mod anthropic;
 mod bench;
 mod faults;
 mod flavours;
+mod http2;
 mod limits;
 mod llama;
 mod ollama;
 mod openai;
 mod scripted;
+mod served;
 mod witness;
+mod words;

@@ -22,6 +22,7 @@ impl Witness for Words {
             Sight::Connected { peer, .. } => format!("connected {}", peer.contains("127.0.0.1")),
             Sight::Tunnelled { .. } => "tunnelled".to_owned(),
             Sight::Secured { .. } => "secured".to_owned(),
+            Sight::Carried { by, is_new, .. } => format!("by {by}, {is_new}"),
             Sight::Asked { head, body } => {
                 let is_whole = head.starts_with("POST ") && body.starts_with(b"{");
                 format!("asked {is_whole}")
@@ -78,6 +79,7 @@ fn an_exchange_is_seen_in_order_and_by_meaning() {
     assert_eq!(reply.outcome, Outcome::Complete);
     let expected = [
         "connected true",
+        "by HTTP/1.1, true",
         "asked true",
         "answered 200 OK",
         "event",
@@ -91,14 +93,15 @@ fn an_exchange_is_seen_in_order_and_by_meaning() {
     assert_eq!(first, expected);
     // The second goes over the same connection.
     let (_, second) = seen(&bench);
-    assert_eq!(second, expected[1..]);
+    assert_eq!(second[0], "by HTTP/1.1, false");
+    assert_eq!(second[1..], expected[2..]);
 }
 
 #[test]
 fn the_last_line_of_ollama_says_several_things_at_once() {
     let bench = Bench::ollama(|_| Script::words(1));
     let (_, seen) = seen(&bench);
-    assert_eq!(seen[3..], ["event text", "event stop usage timings last"]);
+    assert_eq!(seen[4..], ["event text", "event stop usage timings last"]);
 }
 
 #[test]

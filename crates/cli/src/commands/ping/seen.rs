@@ -14,9 +14,19 @@ pub(super) struct Seen {
     pub(super) peer: Option<String>,
     pub(super) proxy: Option<String>,
     pub(super) tls: Option<String>,
+    pub(super) carried: Option<Carried>,
     pub(super) request: Option<Asked>,
     pub(super) answered: Option<Answered>,
     pub(super) pieces: Vec<Piece>,
+}
+
+/// What carried the request.
+#[derive(Debug)]
+pub(super) struct Carried {
+    pub(super) by: &'static str,
+    pub(super) is_new: bool,
+    /// How many requests the service takes on it at a time, where it says.
+    pub(super) streams: Option<usize>,
 }
 
 /// What was asked.
@@ -105,6 +115,17 @@ impl Witness for Log {
             // When is in the row.
             Sight::Tunnelled { .. } => {}
             Sight::Secured { with, .. } => seen.tls = Some(with.to_owned()),
+            Sight::Carried {
+                by,
+                is_new,
+                streams,
+            } => {
+                seen.carried = Some(Carried {
+                    by,
+                    is_new,
+                    streams,
+                });
+            }
             Sight::Asked { head, body } => {
                 let body = String::from_utf8_lossy(body).into_owned();
                 let head = head.to_owned();

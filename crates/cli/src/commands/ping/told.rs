@@ -8,7 +8,7 @@ use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Timestamp;
 
 use super::Ping;
-use super::seen::{Piece, Said, Seen};
+use super::seen::{Carried, Piece, Said, Seen};
 
 /// Most characters of the request's body, and of a text or an event in the stream.
 const BODY: usize = 600;
@@ -52,11 +52,15 @@ fn connection(out: &mut String, ping: &Ping<'_>) {
         None => what.to_owned(),
     };
     let peer = seen.peer.as_deref().unwrap_or_default();
+    // HTTP/1.1 has nothing to agree on.
+    let shared = seen.carried.as_ref();
+    let shared = shared.filter(|carried| carried.by == "HTTP/2");
     let phases = [
         ("name", timing.dns, seen.addresses.join(", ")),
         ("socket", timing.tcp, proxied(peer)),
         ("tunnel", timing.proxy, "opened by the proxy".to_owned()),
         ("TLS", timing.tls, seen.tls.clone().unwrap_or_default()),
+        ("HTTP/2", shared.and(timing.connected), agreed(shared)),
         ("sent", timing.sent, "first byte of the request".to_owned()),
         (
             "reply",
@@ -76,8 +80,18 @@ fn connection(out: &mut String, ping: &Ping<'_>) {
         );
         before = at;
     }
-    if timing.tcp.is_none() {
+    if shared.is_some_and(|carried| !carried.is_new) {
+        out.push_str("  HTTP/2 on a connection that was there\n");
+    } else if timing.tcp.is_none() {
         out.push_str("  no connection\n");
+    }
+}
+
+/// What a new connection of HTTP/2 was agreed on.
+fn agreed(carried: Option<&Carried>) -> String {
+    match carried.and_then(|carried| carried.streams) {
+        Some(most) => format!("new connection, takes {most} requests at a time"),
+        None => "new connection".to_owned(),
     }
 }
 

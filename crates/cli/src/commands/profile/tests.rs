@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ipw_clients::{BoxFuture, CloseError, Request};
 use ipw_core::params::Params;
-use ipw_core::reply::{Exchange, Outcome, Reply, ServiceTiming, Timing, TokenCounts};
+use ipw_core::reply::{Failure, Outcome, Reply};
 use ipw_core::time::Timestamp;
 use ipw_datasets::DatasetSpec;
 use serde_json::Value;
@@ -72,17 +72,7 @@ impl Client for Noted {
         let reply = Reply {
             outcome: Outcome::Complete,
             error: None,
-            answer: String::new(),
-            reasoning: None,
-            tool_calls: None,
-            finish_reason: None,
-            tokens: TokenCounts::default(),
-            token_source: None,
-            token_note: None,
-            timing: Timing::begun(Timestamp::ZERO),
-            exchange: Exchange::default(),
-            service_timing: ServiceTiming::default(),
-            compute: None,
+            ..Reply::unsent(Timestamp::ZERO, Failure::Empty, String::new())
         };
         Box::pin(async { reply })
     }

@@ -43,6 +43,7 @@ pub(super) struct Judge {
     concurrency: usize,
     retries: u32,
     price: Option<Price>,
+    http2: bool,
 }
 
 /// What judging took: apart from what the service took, and never in its joules.
@@ -113,6 +114,7 @@ impl Judge {
             concurrency: args.judge_concurrency.get(),
             retries: args.judge_retries,
             price,
+            http2: spec.network.http2,
         }))
     }
 
@@ -152,8 +154,14 @@ impl Judge {
             return Ok(told);
         };
         if let Err(error) = self.client.health().await {
-            return Err(CliError::new(Exit::Service, error)
-                .help("is the judge there? `--judge-base-url URL`; nothing was changed"));
+            let or = if self.http2 {
+                ", or leave `--http2` out"
+            } else {
+                ""
+            };
+            return Err(CliError::new(Exit::Service, error).help(format!(
+                "is the judge there? `--judge-base-url URL`{or}; nothing was changed"
+            )));
         }
         let begun = self.clock.now();
         let mut flying: JoinSet<Entry> = JoinSet::new();

@@ -31,6 +31,8 @@ pub(super) enum Cause {
     Slow(fn() -> Fault, &'static [&'static str]),
     /// One reply has this text.
     Text(&'static str),
+    /// One reply ends for this reason.
+    Finish(&'static str),
     /// Every question before the run gets this status.
     Questions(u16),
     /// Nobody listens.
@@ -39,6 +41,8 @@ pub(super) enum Cause {
     Name,
     /// http behind an https URL.
     Plain,
+    /// HTTP/1.1 where HTTP/2 is asked for.
+    Http1,
     /// A certificate that is no good.
     Certificate(Wrong),
     /// Something answers that is not Ollama.
@@ -57,6 +61,8 @@ pub(super) enum Seen {
     NoRun(&'static str),
     /// A row with this outcome, and these words in its error.
     Row(&'static str, &'static str),
+    /// A row that counts as answered, with this outcome, and these words in its error.
+    Ended(&'static str, Option<&'static str>),
     /// A reply like any other.
     Reply,
 }
@@ -122,6 +128,12 @@ pub(super) const TABLE: &[Line] = &[
         "Write `http://` in `--client-base-url`.",
     ),
     line(
+        "The service speaks HTTP/1.1, and `--http2` is given",
+        Cause::Http1,
+        Seen::NoRun("does not speak HTTP/2"),
+        "Leave `--http2` out.",
+    ),
+    line(
         "The service asks for a key (401) before the run",
         Cause::Questions(401),
         Seen::NoRun("asks for a key"),
@@ -180,6 +192,60 @@ pub(super) const TABLE: &[Line] = &[
         status::<404>(),
         Seen::Row("failed:http_404", "404 Not Found: its own words"),
         "Check `--model`. With Ollama: `ollama pull NAME`.",
+    ),
+    line(
+        "The service has no such model, and says so",
+        Cause::Reply(|| {
+            let body = r#"{"error":{"message":"The model `reference` does not exist.","type":"NotFoundError","param":"model","code":404}}"#;
+            Fault::Status(404, body.to_owned())
+        }),
+        Seen::Row(
+            "failed:http_404",
+            "the service has no model `reference`, which `--model` names",
+        ),
+        "Check `--model`: a warning before the run named the nearest.",
+    ),
+    line(
+        "Another API answers",
+        Cause::Reply(|| Fault::Status(404, r#"{"detail":"Not Found"}"#.to_owned())),
+        Seen::Row(
+            "failed:http_404",
+            "a FastAPI server, as vLLM and SGLang are, answered",
+        ),
+        "Check the URL's path, `--client` and `--api`: the words say who answered.",
+    ),
+    line(
+        "The prompt does not fit the context",
+        Cause::Reply(|| {
+            let body = r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#;
+            Fault::Status(400, body.to_owned())
+        }),
+        Seen::Row("failed:context", "maximum context length is 8192 tokens"),
+        "Shorten the prompt, or take a model with a longer context.",
+    ),
+    line(
+        "The quota is used up (429)",
+        Cause::Reply(|| {
+            let body = r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#;
+            Fault::Status(429, body.to_owned())
+        }),
+        Seen::Row("failed:http_429", "You exceeded your current quota"),
+        "Look at the account. With `--retries N` it is asked N times more and no oftener.",
+    ),
+    line(
+        "A content filter refuses the prompt (400)",
+        Cause::Reply(|| {
+            let body = r#"{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","type":null,"param":"prompt","code":"content_filter","status":400}}"#;
+            Fault::Status(400, body.to_owned())
+        }),
+        Seen::Ended("refused", Some("content management policy")),
+        "Nothing. Refusals are counted apart.",
+    ),
+    line(
+        "The reply is cut at a length limit",
+        Cause::Finish("length"),
+        Seen::Ended("truncated", None),
+        "Raise `--param max_tokens=N` if the answer matters.",
     ),
     line(
         "408, the service gave up waiting",
@@ -336,6 +402,9 @@ pub(super) fn markdown() -> String {
         let (happens, outcome, says, exit) = match line.seen {
             Seen::NoRun(says) => ("no run is made", "", says, "3"),
             Seen::Row(outcome, says) => ("a row; the run goes on", outcome, says, "0 or 4"),
+            Seen::Ended(outcome, says) => {
+                ("a row that is answered", outcome, says.unwrap_or(""), "0")
+            }
             Seen::Reply => ("a reply like any other", "complete", "", "0"),
         };
         let _ = writeln!(

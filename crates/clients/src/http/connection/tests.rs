@@ -22,7 +22,10 @@ async fn ask(ours: DuplexStream, request: &[u8]) -> Result<Came, HttpError> {
     let mut timing = Timing::begun(connection.clock.now());
     let mut head = connection.exchange(request, &mut timing).await?;
     let mut body = Body::new(&mut head, connection);
-    let collected = body.collect(1 << 20).await?;
+    let mut collected = Vec::new();
+    while let Some((bytes, _)) = body.next().await? {
+        collected.extend_from_slice(bytes);
+    }
     Ok(Came {
         status: head.status.code,
         body: collected,

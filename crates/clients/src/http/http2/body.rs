@@ -1,0 +1,91 @@
+//! The body of a reply, frame by frame.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use h2::{Reason, RecvStream};
+use http::HeaderMap;
+use ipw_core::reply::Failure;
+use ipw_core::time::Timestamp;
+
+use super::connection::said;
+use super::wire::Stamps;
+use crate::http::{HttpError, shown};
+
+/// The body of a reply, on a stream of a connection that others share.
+pub(crate) struct Body {
+    stream: RecvStream,
+    headers: HeaderMap,
+    /// What was handed out last.
+    piece: Bytes,
+    stamps: Arc<Stamps>,
+    is_over: bool,
+    /// Kept until the stream is done with.
+    _place: Arc<()>,
+}
+
+impl Body {
+    pub(super) fn new(
+        stream: RecvStream,
+        headers: HeaderMap,
+        stamps: Arc<Stamps>,
+        place: Arc<()>,
+    ) -> Self {
+        Self {
+            stream,
+            headers,
+            piece: Bytes::new(),
+            stamps,
+            is_over: false,
+            _place: place,
+        }
+    }
+
+    /// The next piece, and when it came off the socket; `None` at the end.
+    pub(in crate::http) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
+        while !self.is_over {
+            let came = poll_fn(|context| self.stream.poll_data(context)).await;
+            // Nothing lies between the hand-over and this.
+            let at = self.stamps.read_at();
+            match came {
+                Some(Ok(bytes)) => {
+                    // The service gets its leave to send back at once.
+                    let _ = self.stream.flow_control().release_capacity(bytes.len());
+                    self.is_over = self.stream.is_end_stream();
+                    if !bytes.is_empty() {
+                        self.piece = bytes;
+                        return Ok(Some((&self.piece, at)));
+                    }
+                }
+                // All is said, whatever became of the request (RFC 9113 §8.1).
+                Some(Err(error)) if is_no_fault(&error) => self.is_over = true,
+                Some(Err(error)) => {
+                    let text = format!("connection lost mid-reply: {}", said(&error));
+                    return Err(HttpError::new(Failure::Closed, text));
+                }
+                // Trailers may follow; they say nothing that we look at.
+                None => self.is_over = true,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the last piece has come.
+    pub(in crate::http) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The headers as they may be shown.
+    pub(in crate::http) fn headers(&self) -> Vec<(String, String)> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let headers = self.headers.iter();
+        headers
+            .map(|(name, value)| shown::header((name.to_string(), text(value.as_bytes()))))
+            .collect()
+    }
+}
+
+fn is_no_fault(error: &h2::Error) -> bool {
+    error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
+}

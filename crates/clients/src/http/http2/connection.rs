@@ -1,0 +1,264 @@
+//! One HTTP/2 connection: opened, driven, and asked.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use h2::Reason;
+use h2::client::{Builder, ResponseFuture, SendRequest};
+use http::Response;
+use ipw_core::reply::{Failure, Timing};
+use ipw_core::time::Clock;
+
+use super::Body;
+use super::message::Message;
+use super::wire::{Stamps, Wire};
+use crate::http::connection::{LARGEST_HEAD, Stream};
+use crate::http::head::{Head, MOST_HEADERS};
+use crate::http::{Answered, HttpError};
+
+/// What may be on the way to us: so much that a service never waits for our leave.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 64 << 20;
+
+type Driven = h2::client::Connection<Wire, Bytes>;
+
+/// A connection that carries many exchanges.
+pub(in crate::http) struct Connection {
+    sender: SendRequest<Bytes>,
+    stamps: Arc<Stamps>,
+    /// One holder here, and one for each stream.
+    place: Arc<()>,
+}
+
+impl Connection {
+    /// Opens a connection over `stream`; it is there once the service has said how it wants to be
+    /// spoken to. The error says what it did instead.
+    pub(in crate::http) async fn open(
+        stream: Box<dyn Stream>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        let (wire, stamps) = Wire::new(stream, clock);
+        let mut builder = Builder::new();
+        builder
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(u32::try_from(LARGEST_HEAD).unwrap_or(u32::MAX))
+            // Until the service's settings have come.
+            .initial_max_send_streams(0);
+        let opened = builder.handshake(wire).await;
+        let (sender, mut driven) = opened.map_err(|error| error.to_string())?;
+        settled(&mut driven, &stamps).await?;
+        tokio::spawn(drive(driven, Arc::clone(&stamps)));
+        Ok(Self {
+            sender,
+            stamps,
+            place: Arc::default(),
+        })
+    }
+
+    /// Whether the connection takes further streams, as far as has arrived here.
+    pub(super) fn is_alive(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
+    }
+
+    /// Whether it carries nothing.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight() == 0
+    }
+
+    /// How many streams there is still room for.
+    pub(super) fn places(&self) -> usize {
+        let limit = self.sender.current_max_send_streams();
+        limit.saturating_sub(self.in_flight())
+    }
+
+    fn in_flight(&self) -> usize {
+        Arc::strong_count(&self.place) - 1
+    }
+
+    /// Takes a place.
+    pub(super) fn line(&self) -> Line {
+        Line {
+            sender: self.sender.clone(),
+            stamps: Arc::clone(&self.stamps),
+            place: Arc::clone(&self.place),
+        }
+    }
+
+    /// How many streams are still kept, by our own count and by `h2`'s.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> (usize, usize) {
+        (self.in_flight(), self.sender.num_wired_streams())
+    }
+}
+
+/// Waits for the service's settings.
+async fn settled(driven: &mut Driven, stamps: &Stamps) -> Result<(), String> {
+    poll_fn(|context| {
+        stamps.begin_turn();
+        let ended = match Pin::new(&mut *driven).poll(context) {
+            Poll::Pending if driven.max_concurrent_send_streams() > 0 => {
+                return Poll::Ready(Ok(()));
+            }
+            Poll::Pending if stamps.is_held() => {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(ended) => ended,
+        };
+        Poll::Ready(Err(match ended {
+            _ if stamps.is_http1() => "it answers in HTTP/1.1".to_owned(),
+            Ok(()) => "it hangs up".to_owned(),
+            Err(error) => error.to_string(),
+        }))
+    })
+    .await
+}
+
+/// Reads and writes for all streams until the connection ends. Each of them learns of that by itself.
+async fn drive(mut driven: Driven, stamps: Arc<Stamps>) {
+    loop {
+        let ended = poll_fn(|context| {
+            stamps.begin_turn();
+            match Pin::new(&mut driven).poll(context) {
+                Poll::Pending if stamps.is_held() => Poll::Ready(false),
+                polled => polled.map(|_| true),
+            }
+        });
+        if ended.await {
+            return;
+        }
+        // Now whoever got something takes it, before the next read.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A place on a connection, for one exchange.
+pub(super) struct Line {
+    sender: SendRequest<Bytes>,
+    stamps: Arc<Stamps>,
+    place: Arc<()>,
+}
+
+/// An exchange that broke before the head of its reply came.
+pub(super) struct Lost {
+    pub(super) error: HttpError,
+    /// Whether the service has not begun with it: the connection died, or it says so.
+    pub(super) may_be_replaced: bool,
+}
+
+impl Line {
+    /// How many streams the service takes at a time; `None`: it does not say.
+    pub(super) fn limit(&self) -> Option<usize> {
+        let limit = self.sender.current_max_send_streams();
+        Some(limit).filter(|limit| *limit < usize::MAX)
+    }
+
+    /// Sends a request and waits for the head of the reply; `timing` is filled in as things happen.
+    pub(super) async fn ask(
+        mut self,
+        message: Message,
+        timing: &mut Timing,
+    ) -> Result<Answered, Lost> {
+        let Message { head, body } = message;
+        let wrote = self.stamps.next_write();
+        let sent = self.sender.send_request(head, body.is_empty());
+        let (mut response, mut rest) = sent.map_err(|error| lost(&error, timing))?;
+        if !body.is_empty() {
+            let sent = rest.send_data(body, true);
+            sent.map_err(|error| lost(&error, timing))?;
+        }
+        let answered = poll_fn(|context| {
+            let polled = poll_head(&mut response, timing, &self.stamps, context);
+            if timing.sent.is_none() {
+                timing.sent = wrote.get().copied();
+            }
+            polled
+        });
+        let response = answered.await.map_err(|error| lost(&error, timing))?;
+        let (parts, stream) = response.into_parts();
+        if parts.headers.len() > MOST_HEADERS {
+            return Err(not_http("it has too many headers").into());
+        }
+        Ok(Answered {
+            head: Head::of_http2(&parts),
+            body: super::super::Body::Shared(Body::new(
+                stream,
+                parts.headers,
+                self.stamps,
+                self.place,
+            )),
+        })
+    }
+}
+
+/// The head of the reply; interim ones count as its first bytes and for nothing else.
+fn poll_head(
+    response: &mut ResponseFuture,
+    timing: &mut Timing,
+    stamps: &Stamps,
+    context: &mut Context<'_>,
+) -> Poll<Result<Response<h2::RecvStream>, h2::Error>> {
+    while let Poll::Ready(Some(Ok(_))) = response.poll_informational(context) {
+        timing.first_byte.get_or_insert(stamps.read_at());
+    }
+    let polled = Pin::new(response).poll(context);
+    if let Poll::Ready(Ok(_)) = polled {
+        timing.first_byte.get_or_insert(stamps.read_at());
+    }
+    polled
+}
+
+impl From<HttpError> for Lost {
+    fn from(error: HttpError) -> Self {
+        Self {
+            error,
+            may_be_replaced: false,
+        }
+    }
+}
+
+fn not_http(why: &str) -> HttpError {
+    let text = format!("the reply is not HTTP/2: {why}");
+    HttpError::new(Failure::NotAStream, text)
+}
+
+/// What a fault before the head of the reply means.
+fn lost(error: &h2::Error, timing: &Timing) -> Lost {
+    if error.is_reset() && error.is_library() {
+        return not_http("its head is too large, or breaks the rules").into();
+    }
+    let why = said(error);
+    let (failure, text) = match timing.first_byte {
+        Some(_) => (Failure::Closed, format!("connection lost: {why}")),
+        None => (
+            Failure::Reset,
+            format!("connection lost before a reply: {why}"),
+        ),
+    };
+    let is_refused = error.reason() == Some(Reason::REFUSED_STREAM);
+    Lost {
+        error: HttpError::new(failure, text),
+        may_be_replaced: failure == Failure::Reset && (!error.is_reset() || is_refused),
+    }
+}
+
+/// A fault in words.
+pub(super) fn said(error: &h2::Error) -> String {
+    let reason = error.reason().map(|reason| format!("{reason:?}"));
+    let reason = reason.unwrap_or_default();
+    match (error.is_reset(), error.is_go_away(), error.is_remote()) {
+        (true, _, true) => format!("the service reset the stream ({reason})"),
+        (_, true, true) => format!("the service closes the connection (GOAWAY, {reason})"),
+        (true, ..) | (_, true, _) => {
+            format!("what the service sends breaks the rules of HTTP/2 ({reason})")
+        }
+        _ => error.to_string(),
+    }
+}

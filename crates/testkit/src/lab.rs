@@ -112,7 +112,9 @@ impl LlamaServer {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/llama_server.py");
         let python = environment()?.command().get_program().to_owned();
         let numbers = [threads.to_string(), port.to_string()].map(OsString::from);
-        let mut command = vec![python, script.into(), model()?.into(), name.into()];
+        // Nothing beside the script is taken for a module of Python's.
+        let alone = OsString::from("-I");
+        let mut command = vec![python, alone, script.into(), model()?.into(), name.into()];
         command.extend(numbers);
         Ok(command)
     }

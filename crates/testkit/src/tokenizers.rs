@@ -8,7 +8,7 @@ use crate::place::lab;
 use crate::wheel::InWheel;
 use crate::{Missing, ScriptFailed, Venv};
 
-const SCRIPT: &str = include_str!("../python/tokenize.py");
+const SCRIPT: &str = include_str!("../python/encode_texts.py");
 
 /// Byte-level pair encoding behind a normalizer, with special tokens.
 const CLAUDE: InWheel = InWheel {

@@ -28,15 +28,22 @@ pub struct Left {
     pub done: Vec<u64>,
     /// How many of them were not answered.
     pub failed: u64,
+    /// Those that are turns of conversations, with their numbers.
+    turns: Vec<(u64, u64)>,
 }
 
 /// Looks at what is there. `retry_failed`: queries that were not answered count as not done, and
 /// [`reopen`] takes their rows out.
 pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
     let (mut done, mut failed, mut next_part) = (Vec::new(), 0, 0);
+    let mut turns = Vec::new();
     for batch in run.batches() {
         let batch = batch?;
         let indices = column::<Int64Array>(&batch, "query_index")?;
+        // Runs of older versions have no such column.
+        if let Ok(numbers) = column::<Int64Array>(&batch, "turn") {
+            turns.extend(numbered(indices, numbers));
+        }
         for part in column::<Int32Array>(&batch, "part")?.iter().flatten() {
             next_part = next_part.max(u32::try_from(part).unwrap_or(0) + 1);
         }
@@ -56,13 +63,25 @@ pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
         next_part: next_part.max(told),
         done,
         failed,
+        turns,
+    })
+}
+
+/// The rows that are turns, each with its number.
+fn numbered<'a>(
+    indices: &'a Int64Array,
+    numbers: &'a Int64Array,
+) -> impl Iterator<Item = (u64, u64)> + 'a {
+    let pairs = indices.iter().zip(numbers);
+    pairs.filter_map(|(index, number)| {
+        Some((u64::try_from(index?).ok()?, u64::try_from(number?).ok()?))
     })
 }
 
 /// What came back for the turns of conversations that are not over, by the query's index; `None`
 /// where a turn was not answered. Rows of a run without conversations are not looked at twice.
 pub fn replies(run: &Run, left: &Left) -> Result<HashMap<u64, Option<Message>>, StoreError> {
-    let wanted = unfinished(run, left)?;
+    let wanted = unfinished(left);
     let mut replies = HashMap::with_capacity(wanted.len());
     if wanted.is_empty() {
         return Ok(replies);
@@ -80,29 +99,15 @@ pub fn replies(run: &Run, left: &Left) -> Result<HashMap<u64, Option<Message>>, 
 }
 
 /// The rows of conversations whose next turn has no row.
-fn unfinished(run: &Run, left: &Left) -> Result<HashSet<u64>, StoreError> {
-    let mut wanted = HashSet::new();
-    if run.schema().column_with_name("turn").is_none() || left.done.is_empty() {
-        return Ok(wanted);
+fn unfinished(left: &Left) -> HashSet<u64> {
+    if left.turns.is_empty() {
+        return HashSet::new();
     }
     let done: HashSet<u64> = left.done.iter().copied().collect();
-    for batch in run.batches() {
-        let batch = batch?;
-        let indices = column::<Int64Array>(&batch, "query_index")?;
-        let turns = column::<Int64Array>(&batch, "turn")?;
-        for (index, turn) in indices.iter().zip(turns) {
-            let (Some(index), Some(turn)) = (index, turn) else {
-                continue;
-            };
-            let (Ok(index), Ok(turn)) = (u64::try_from(index), u64::try_from(turn)) else {
-                continue;
-            };
-            if done.contains(&index) && !done.contains(&(index + 1)) {
-                wanted.extend((index + 1).saturating_sub(turn)..=index);
-            }
-        }
-    }
-    Ok(wanted)
+    let last = |(index, _): &&(u64, u64)| done.contains(index) && !done.contains(&(index + 1));
+    let last = left.turns.iter().filter(last);
+    last.flat_map(|(index, turn)| (index + 1).saturating_sub(*turn)..=*index)
+        .collect()
 }
 
 /// Which rows of a batch were answered.

@@ -124,9 +124,8 @@ impl Message {
         &self.0
     }
 
-    /// The same with `text` before its own.
-    #[must_use]
-    pub fn behind(mut self, text: &str) -> Self {
+    /// Puts `text` before its own.
+    pub fn put_before(&mut self, text: &str) {
         match self.0.get_mut(CONTENT) {
             Some(Value::String(content)) => content.insert_str(0, text),
             Some(Value::Array(parts)) => {
@@ -137,7 +136,6 @@ impl Message {
                 self.0.insert(CONTENT.to_owned(), text.into());
             }
         }
-        self
     }
 }
 
@@ -210,13 +208,13 @@ mod tests {
         let asked = message(&json!({"role": "user", "content": parts})).unwrap();
         assert_eq!(asked.text(), "What \nis it?");
         assert!(!asked.is_blank());
-        let only = message(&json!({"role": "user", "content": [image]})).unwrap();
+        let mut only = message(&json!({"role": "user", "content": [image]})).unwrap();
         assert!(only.text().is_empty() && !only.is_blank());
-        assert_eq!(only.behind("[1] ").text(), "[1] ");
-        assert_eq!(
-            Message::of("user", "why?").behind("[1] ").text(),
-            "[1] why?"
-        );
+        only.put_before("[1] ");
+        assert_eq!(only.text(), "[1] ");
+        let mut plain = Message::of("user", "why?");
+        plain.put_before("[1] ");
+        assert_eq!(plain.text(), "[1] why?");
     }
 
     #[test]

@@ -72,15 +72,9 @@ impl Query {
     #[must_use]
     pub fn behind(&self, text: &str) -> Self {
         let mut query = self.clone();
-        match query
-            .messages
-            .iter()
-            .position(|message| !message.is_system())
-        {
-            Some(first) => {
-                let message = query.messages[first].clone();
-                query.messages[first] = message.behind(text);
-            }
+        let mut messages = query.messages.iter_mut();
+        match messages.find(|message| !message.is_system()) {
+            Some(first) => first.put_before(text),
             None => query.problem.insert_str(0, text),
         }
         query

@@ -1,20 +1,15 @@
 //! A small real model and a real llama.cpp server, both out of Python packages.
-//!
-//! The server ends when its standard input closes: no way for us to die leaves it behind.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::http::{HttpFailed, Reply, ask};
-use crate::place::{lab, tail};
+use crate::place::lab;
+use crate::spawned::{self, PATIENCE, Spawned};
 use crate::wheel::InWheel;
 use crate::{Missing, Venv};
 
@@ -33,8 +28,6 @@ const SERVER_PACKAGE: &str = "xllamacpp==2026.10.11549";
 
 const SERVE: &str = include_str!("../python/llama_server.py");
 
-/// How long the server may take to load the model, and then to be healthy.
-const PATIENCE: Duration = Duration::from_mins(2);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// The model file, downloaded and checked once.
@@ -49,7 +42,11 @@ fn environment() -> Result<Venv, Missing> {
 /// A running llama.cpp server with two slots; it ends with this value or with this process.
 #[derive(Debug)]
 pub struct LlamaServer {
-    process: Child,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the server ends when this is dropped")
+    )]
+    process: Spawned,
     authority: String,
 }
 
@@ -58,34 +55,22 @@ impl LlamaServer {
     pub fn start(threads: usize) -> Result<Self, Missing> {
         let venv = environment()?;
         let model = model()?;
-        let log = lab("logs")?.join(format!("llama-{}.log", std::process::id()));
-        Self::spawn(&venv, &model, threads, &log).map_err(|why| {
-            let talk = fs::read(&log).unwrap_or_default();
-            let talk = tail(&String::from_utf8_lossy(&talk));
-            let how = format!("read `{}`", log.display());
-            Missing::new("the llama.cpp server", format!("{why}\n{talk}"), &how)
-        })
+        let log = spawned::log("llama")?;
+        Self::spawn(&venv, &model, threads, &log)
+            .map_err(|why| spawned::missing("the llama.cpp server", &why, &log))
     }
 
     fn spawn(venv: &Venv, model: &Path, threads: usize, log: &Path) -> Result<Self, String> {
-        let log = File::create(log).map_err(|error| error.to_string())?;
-        let mut process = venv
-            .command()
+        let mut command = venv.command();
+        command
             .args(["-c", SERVE])
             .arg(model)
-            .args([MODEL_NAME, &threads.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let stdout = process.stdout.take().expect("it was piped just now");
-        // From here on dropping it ends the process, on every path.
-        let mut server = Self {
+            .args([MODEL_NAME, &threads.to_string()]);
+        let (process, said) = Spawned::start(&mut command, log)?;
+        let server = Self {
             process,
-            authority: String::new(),
+            authority: spawned::authority(&said)?,
         };
-        server.authority = authority(stdout)?;
         server.wait_until_healthy()?;
         Ok(server)
     }
@@ -135,32 +120,6 @@ impl LlamaServer {
     }
 }
 
-impl Drop for LlamaServer {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The first line that the server prints, read in a thread because a pipe has no timeout.
-fn authority(stdout: ChildStdout) -> Result<String, String> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut line = String::new();
-        let _ = BufReader::new(stdout).read_line(&mut line);
-        let _ = sender.send(line);
-    });
-    let line = receiver
-        .recv_timeout(PATIENCE)
-        .map_err(|_| "it did not start in time".to_owned())?;
-    let said: Value = serde_json::from_str(&line).unwrap_or_default();
-    said["address"]
-        .as_str()
-        .and_then(|address| address.strip_prefix("http://"))
-        .map(str::to_owned)
-        .ok_or_else(|| "it ended before it was ready".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +130,7 @@ mod tests {
         let Some(mut server) = or_skip(LlamaServer::start(1)) else {
             return;
         };
-        drop(server.process.stdin.take());
-        assert!(server.process.wait().unwrap().success());
+        drop(server.process.0.stdin.take());
+        assert!(server.process.0.wait().unwrap().success());
     }
 }

@@ -29,6 +29,7 @@ pub mod relay;
 pub mod sensor;
 pub mod simulation;
 mod skip;
+mod spawned;
 pub mod tap;
 pub mod tiny_model;
 pub mod tokenizers;

@@ -3,12 +3,11 @@
 //! Which of them there are is written down: a tokenizer that is here whole needs no question, and
 //! one that is here stays as it is, also when its branch has moved on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use ipw_hub::{
-    CacheError, Denied, Entry, Expected, Failure, Hub, Kind, Missing, Place, Progress, Refusal,
-    Remote, Report,
+    Denied, Entry, Expected, Failure, Hub, Kind, Missing, Place, Progress, Refusal, Remote, Report,
+    read_note, write_note,
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,15 +45,19 @@ impl Shelf<'_> {
     pub(crate) fn directory(&self, report: Report<'_>) -> Result<PathBuf, TokensError> {
         if !self.is_whole() {
             let listing = self.list(report)?;
-            self.write(&listing)?;
+            write_note(&self.note(), &listing)?;
             for file in &listing.files {
                 self.fetch(file, report)?;
             }
         }
-        Ok(self
-            .steps()
-            .iter()
-            .fold(self.cache.to_owned(), |path, step| path.join(step)))
+        Ok(self.own())
+    }
+
+    /// The repository's own directory.
+    fn own(&self) -> PathBuf {
+        let steps = self.steps();
+        let own = steps.iter();
+        own.fold(self.cache.to_owned(), |path, step| path.join(step))
     }
 
     /// The steps to the files, below the cache.
@@ -88,17 +91,12 @@ impl Shelf<'_> {
     }
 
     fn note(&self) -> PathBuf {
-        let steps = self.steps();
-        let directory = steps
-            .iter()
-            .fold(self.cache.to_owned(), |path, step| path.join(step));
-        directory.join(NOTE)
+        self.own().join(NOTE)
     }
 
     /// Whether all that the repository has is here.
     fn is_whole(&self) -> bool {
-        let written = fs::read(self.note()).ok();
-        let listing: Option<Listing> = written.and_then(|text| serde_json::from_slice(&text).ok());
+        let listing: Option<Listing> = read_note(&self.note());
         listing.is_some_and(|listing| {
             let mut files = listing.files.iter();
             let is_here =
@@ -125,20 +123,6 @@ impl Shelf<'_> {
             });
         }
         Ok(Listing { files })
-    }
-
-    fn write(&self, listing: &Listing) -> Result<(), TokensError> {
-        let note = self.note();
-        let directory = note.parent().unwrap_or(self.cache);
-        let text = serde_json::to_vec(listing).expect("a listing serializes");
-        let aside = note.with_extension("new");
-        fs::create_dir_all(directory)
-            .and_then(|()| fs::write(&aside, text))
-            .and_then(|()| fs::rename(&aside, &note))
-            .map_err(|cause| {
-                let directory = directory.to_owned();
-                CacheError::Unusable { directory, cause }.into()
-            })
     }
 
     fn fetch(&self, file: &Listed, report: Report<'_>) -> Result<(), TokensError> {

@@ -66,7 +66,7 @@ fn output(reply: &Reply, counted: &TokenCounts) -> Option<Difference> {
 
 #[cfg(test)]
 mod tests {
-    use ipw_core::reply::{Exchange, Failure, Outcome, ServiceTiming, Timing};
+    use ipw_core::reply::{Failure, Outcome};
     use ipw_core::time::Timestamp;
 
     use super::*;
@@ -84,16 +84,9 @@ mod tests {
             outcome: Outcome::Complete,
             error: None,
             answer: "an answer".to_owned(),
-            reasoning: None,
-            tool_calls: None,
-            finish_reason: None,
             tokens,
             token_source: source,
-            token_note: None,
-            timing: Timing::begun(Timestamp::ZERO),
-            exchange: Exchange::default(),
-            service_timing: ServiceTiming::default(),
-            compute: None,
+            ..Reply::unsent(Timestamp::ZERO, Failure::Empty, String::new())
         }
     }
 

@@ -67,7 +67,7 @@ fn a_service_behind_tls_agrees_on_http_2() {
         return;
     };
     let more = ["--http2", "--concurrency", "4", "--max-queries", "12"];
-    let mut command = place.profile_at(&server.tls_url(), "reference", &more);
+    let mut command = place.profile_at(&server.tls_url().unwrap(), "reference", &more);
     let told = said(command.arg("--ca-file").arg(&certificate));
     assert_eq!(told.code, Some(0), "{}", told.err);
     let rows = rows(&place.run());
@@ -75,7 +75,7 @@ fn a_service_behind_tls_agrees_on_http_2() {
     assert!(reused(&rows), "{rows:?}");
     assert_eq!(server.seen().unwrap()["versions"], json!(["2"]));
     // Without the flag it is HTTP/1.1, as ever.
-    let mut command = place.profile_at(&server.tls_url(), "reference", &["--overwrite"]);
+    let mut command = place.profile_at(&server.tls_url().unwrap(), "reference", &["--overwrite"]);
     command.args(["--max-queries", "1"]);
     let told = said(command.arg("--ca-file").arg(&certificate));
     assert_eq!(told.code, Some(0), "{}", told.err);
@@ -85,7 +85,7 @@ fn a_service_behind_tls_agrees_on_http_2() {
 
 /// What `ipw ping` shows of such a connection.
 fn ping_shows(server: &Hypercorn, certificate: &PathBuf) {
-    let url = server.tls_url();
+    let url = server.tls_url().unwrap();
     let ping = |more: &[&str]| {
         let mut command = ipw();
         command.args(["ping", "--http2", "--client-base-url", &url, "--ca-file"]);

@@ -5,13 +5,12 @@
 //! files. What was listed is written down: a benchmark that is here whole needs no question, and one
 //! that is here stays as it is, also when its branch has moved on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use ipw_core::nearest::nearest;
 use ipw_hub::{
-    CacheError, Denied, Entry, Expected, Failure, Hub, Kind, Magic, Missing, Place, Progress,
-    Refusal, Remote, Report,
+    Denied, Entry, Expected, Failure, Hub, Kind, Magic, Missing, Place, Progress, Refusal, Remote,
+    Report, read_note, write_note,
 };
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +154,7 @@ impl Shelf<'_> {
 
     /// What is wanted, if all of it is here.
     fn whole(&self) -> Option<Listing> {
-        let listing: Listing = serde_json::from_slice(&fs::read(self.note()).ok()?).ok()?;
+        let listing: Listing = read_note(&self.note())?;
         let is_whole = listing.files.iter().all(|file| {
             file.path.split('/').all(is_step)
                 && self.place(&listing.revision, file).checked().is_some()
@@ -169,23 +168,9 @@ impl Shelf<'_> {
         if listing.files.is_empty() {
             return Err(self.unfetched("it has no files there".to_owned()));
         }
-        self.write(&listing)?;
+        write_note(&self.note(), &listing)?;
         self.fetch(&listing, report)?;
         Ok(listing)
-    }
-
-    fn write(&self, listing: &Listing) -> Result<(), DatasetError> {
-        let note = self.note();
-        let directory = note.parent().unwrap_or(&self.cache);
-        let text = serde_json::to_vec(listing).expect("a listing serializes");
-        let aside = note.with_extension("new");
-        fs::create_dir_all(directory)
-            .and_then(|()| fs::write(&aside, text))
-            .and_then(|()| fs::rename(&aside, &note))
-            .map_err(|cause| {
-                let directory = directory.to_owned();
-                CacheError::Unusable { directory, cause }.into()
-            })
     }
 
     fn fetch(&self, listing: &Listing, report: Report<'_>) -> Result<(), DatasetError> {

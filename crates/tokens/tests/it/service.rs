@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ipw_clients::{Canceller, Client, ClientSpec, KeySource, Network, Request, connect};
 use ipw_core::query::Query;
-use ipw_core::reply::{Exchange, Outcome, Reply, ServiceTiming, Timing, TokenCounts};
+use ipw_core::reply::{Failure, Outcome, Reply};
 use ipw_core::time::Timestamp;
 use ipw_testkit::ManualClock;
 use ipw_testkit::fuzz::Random;
@@ -150,16 +150,7 @@ pub(crate) fn answered(answer: &str) -> Reply {
         outcome: Outcome::Complete,
         error: None,
         answer: answer.to_owned(),
-        reasoning: None,
-        tool_calls: None,
-        finish_reason: None,
-        tokens: TokenCounts::default(),
-        token_source: None,
-        token_note: None,
-        timing: Timing::begun(Timestamp::ZERO),
-        exchange: Exchange::default(),
-        service_timing: ServiceTiming::default(),
-        compute: None,
+        ..Reply::unsent(Timestamp::ZERO, Failure::Empty, String::new())
     }
 }
 

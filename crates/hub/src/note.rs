@@ -1,0 +1,29 @@
+//! A list, beside fetched files, of what there is to fetch: whoever has it and all that it lists
+//! need not ask.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::CacheError;
+
+/// What is written there; `None` if nothing is, or something else.
+pub fn read_note<T: DeserializeOwned>(note: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(note).ok()?).ok()
+}
+
+/// Writes it down, whole or not at all.
+pub fn write_note(note: &Path, content: &impl Serialize) -> Result<(), CacheError> {
+    let directory = note.parent().unwrap_or(note);
+    let text = serde_json::to_vec(content).expect("a list of files serializes");
+    let aside = note.with_extension("new");
+    fs::create_dir_all(directory)
+        .and_then(|()| fs::write(&aside, text))
+        .and_then(|()| fs::rename(&aside, note))
+        .map_err(|cause| CacheError::Unusable {
+            directory: directory.to_owned(),
+            cause,
+        })
+}

@@ -234,6 +234,7 @@ mod tests {
                     is_correct: Some(random.unit() < 0.7),
                     ..Row::default()
                 }
+                .alone()
             })
             .collect()
     }
@@ -327,7 +328,8 @@ mod tests {
             is_answered: true,
             is_correct: Some(true),
             ..Row::default()
-        };
+        }
+        .alone();
         assert!(intervals(&[one], &METRICS, 0).values().all(Option::is_none));
         let alike: Vec<Row> = names.iter().map(|query| Row { query, ..one }).collect();
         for (metric, sure) in intervals(&alike, &METRICS, 0) {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::interval::{real, wilson};
+use crate::metric::{Metric, Values};
 
 /// Answers by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -31,23 +32,12 @@ pub struct Accuracy {
 pub struct Efficiency {
     /// Accuracy; `None` when nothing was graded.
     pub accuracy: Option<Accuracy>,
-    /// Accuracy ÷ mean power of a query, per watt.
+    /// Accuracy ÷ mean power of the service, per watt.
     pub intelligence_per_watt: Option<f64>,
     /// Accuracy ÷ mean energy of a query, per joule.
     pub intelligence_per_joule: Option<f64>,
     /// Joules of all queries ÷ correct answers; `None` without one.
     pub joules_per_correct_answer: Option<f64>,
-}
-
-/// Energy of a run's queries: the joules of failed ones are in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Spent {
-    /// Joules of all queries.
-    pub joules: Option<f64>,
-    /// Mean joules of a query.
-    pub joules_per_query: Option<f64>,
-    /// Mean power while queries were under way.
-    pub watts: Option<f64>,
 }
 
 impl Answers {
@@ -60,24 +50,16 @@ impl Answers {
             high: share.high,
         })
     }
+}
 
-    /// What was bought for what was spent.
-    pub fn efficiency(self, spent: Spent) -> Efficiency {
-        let accuracy = self.accuracy();
-        let per = |cost: Option<f64>| {
-            let cost = cost.filter(|cost| *cost > 0.0)?;
-            Some(accuracy?.value / cost)
-        };
-        #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
-        let correct = self.correct as f64;
-        Efficiency {
-            accuracy,
-            intelligence_per_watt: per(spent.watts),
-            intelligence_per_joule: per(spent.joules_per_query),
-            joules_per_correct_answer: spent
-                .joules
-                .filter(|_| correct > 0.0)
-                .map(|joules| joules / correct),
+impl Efficiency {
+    /// What was bought, by the metrics of the same run.
+    pub fn of(answers: Answers, values: &Values) -> Self {
+        Self {
+            accuracy: answers.accuracy(),
+            intelligence_per_watt: values.get(Metric::Ipw),
+            intelligence_per_joule: values.get(Metric::Ipj),
+            joules_per_correct_answer: values.get(Metric::JoulesPerCorrect),
         }
     }
 }
@@ -253,56 +235,5 @@ mod tests {
         .accuracy()
         .unwrap();
         assert!(close(none.low, 0.0) && (none.high - 0.277_532_8).abs() < 1e-6);
-    }
-
-    #[test]
-    fn the_originals_definitions_hold() {
-        // Its own example: accuracy 1, 30 J and 10 W a query.
-        let spent = Spent {
-            joules: Some(60.0),
-            joules_per_query: Some(30.0),
-            watts: Some(10.0),
-        };
-        let found = Answers {
-            correct: 2,
-            wrong: 0,
-            unscored: 0,
-        }
-        .efficiency(spent);
-        assert!(close(found.intelligence_per_joule.unwrap(), 1.0 / 30.0));
-        assert!(close(found.intelligence_per_watt.unwrap(), 0.1));
-        assert!(close(found.joules_per_correct_answer.unwrap(), 30.0));
-    }
-
-    #[test]
-    fn without_energy_or_grades_there_is_no_efficiency() {
-        let found = Answers {
-            correct: 1,
-            wrong: 1,
-            unscored: 0,
-        }
-        .efficiency(Spent::default());
-        assert_eq!(
-            (found.intelligence_per_watt, found.intelligence_per_joule),
-            (None, None)
-        );
-        let spent = Spent {
-            joules: Some(1.0),
-            joules_per_query: Some(1.0),
-            watts: Some(1.0),
-        };
-        let ungraded = Answers {
-            unscored: 2,
-            ..Answers::default()
-        }
-        .efficiency(spent);
-        assert_eq!(ungraded.intelligence_per_watt, None);
-        let wrong = Answers {
-            wrong: 2,
-            ..Answers::default()
-        }
-        .efficiency(spent);
-        assert_eq!(wrong.intelligence_per_watt, Some(0.0));
-        assert_eq!(wrong.joules_per_correct_answer, None);
     }
 }

@@ -216,12 +216,7 @@ impl Clause {
         let (value, unit) = match (self.of, self.metric.unit()) {
             (Of::Relative, _) | (Of::Value, Unit::Share) => (100.0 * value, "%"),
             (_, Unit::Share) => (100.0 * value, "pp"),
-            (_, Unit::Joules) => (value, "J"),
-            (_, Unit::Watts) => (value, "W"),
-            (_, Unit::Seconds) => (value, "s"),
-            (_, Unit::PerSecond) => (value, "/s"),
-            (_, Unit::PerWatt) => (value, "/W"),
-            (_, Unit::PerJoule) => (value, "/J"),
+            (_, unit) => (value, unit.name()),
         };
         let digits = digits(value);
         if is_change && value >= 0.0 {

@@ -14,6 +14,7 @@ pub mod interval;
 pub mod latency;
 pub mod marginal;
 pub mod metric;
+pub mod occupancy;
 pub mod outliers;
 pub mod percentile;
 pub mod quality;

@@ -90,10 +90,10 @@ struct Flight {
 
 /// A time in which the number in flight does not change.
 #[derive(Debug, Clone, Copy)]
-struct Level {
-    from: f64,
-    until: f64,
-    in_flight: u64,
+pub(crate) struct Level {
+    pub(crate) from: f64,
+    pub(crate) until: f64,
+    pub(crate) in_flight: u64,
 }
 
 /// What was served on the way to [`Steady`].
@@ -152,6 +152,29 @@ impl Flights {
     pub fn spans(&self, part: u32) -> Vec<(f64, f64)> {
         let flights = self.parts.get(&part).into_iter().flatten();
         flights.map(|flight| (flight.start, flight.end)).collect()
+    }
+
+    /// The parts that have a query.
+    pub fn parts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.parts.keys().copied()
+    }
+
+    /// From the first start to the last end of each part.
+    pub fn extents(&self) -> BTreeMap<u32, Window> {
+        let extent = |flights: &Vec<Flight>| {
+            let first = flights.iter().map(|flight| flight.start).reduce(f64::min)?;
+            let last = flights.iter().map(|flight| flight.end).reduce(f64::max)?;
+            Some(Window::new(first, last))
+        };
+        let extents = self.parts.iter();
+        extents
+            .filter_map(|(part, flights)| Some((*part, extent(flights)?)))
+            .collect()
+    }
+
+    /// How many queries of a part are in flight from each event to the next.
+    pub(crate) fn levels(&self, part: u32) -> Vec<Level> {
+        levels(&self.spans(part))
     }
 
     /// The window of each part that has a query.
@@ -283,7 +306,8 @@ pub(crate) fn block_means(spans: &[(f64, f64)], from: f64, until: f64, count: u3
 }
 
 impl Window {
-    fn new(from: f64, until: f64) -> Self {
+    /// The time from `from` to `until`.
+    pub fn new(from: f64, until: f64) -> Self {
         Self {
             from,
             until,
@@ -368,7 +392,7 @@ impl Served {
 }
 
 /// The share of a reply that came inside the window: by chunks, or all of it with the end.
-fn share_inside(row: &Row, end: f64, window: &Window) -> f64 {
+pub(crate) fn share_inside(row: &Row, end: f64, window: &Window) -> f64 {
     if row.chunks.is_empty() {
         return if window.holds(end) { 1.0 } else { 0.0 };
     }

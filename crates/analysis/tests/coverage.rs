@@ -50,6 +50,7 @@ fn run<'a>(names: &'a [String], lengths: &[f64], factor: f64, random: &mut Rando
                 is_answered: true,
                 ..Row::default()
             }
+            .alone()
         })
         .collect()
 }

@@ -61,7 +61,9 @@ fn rows(run: &Run) -> Vec<Row<'_>> {
                 is_answered: true,
                 is_correct: Some(place % 3 > 0),
                 is_good: Some(place % 5 > 0),
+                ..Row::default()
             }
+            .alone()
         })
         .collect()
 }

@@ -45,7 +45,7 @@ proptest! {
             is_answered: true,
             is_correct,
             ..Row::default()
-        }).collect();
+        }.alone()).collect();
         for sure in bootstrap::intervals(&rows, &Metric::ALL, 1).into_values().flatten() {
             prop_assert!(sure.value.is_finite() && sure.low.is_finite() && sure.high.is_finite());
             prop_assert!(sure.low <= sure.high);

@@ -138,14 +138,17 @@ impl Queries {
 
     fn rows(&self) -> Vec<Row<'_>> {
         (0..self.names.len())
-            .map(|place| Row {
-                query: &self.names[place],
-                joules: Some(self.joules[place]),
-                seconds: Some(self.seconds[place]),
-                total_tokens: Some(self.tokens[place]),
-                is_answered: true,
-                is_correct: Some(self.correct[place] == 1),
-                ..Row::default()
+            .map(|place| {
+                Row {
+                    query: &self.names[place],
+                    joules: Some(self.joules[place]),
+                    seconds: Some(self.seconds[place]),
+                    total_tokens: Some(self.tokens[place]),
+                    is_answered: true,
+                    is_correct: Some(self.correct[place] == 1),
+                    ..Row::default()
+                }
+                .alone()
             })
             .collect()
     }

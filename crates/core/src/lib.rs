@@ -15,6 +15,7 @@ pub mod hardware;
 pub mod nearest;
 pub mod params;
 pub mod price;
+pub mod quantity;
 pub mod query;
 pub mod random;
 pub mod reading;

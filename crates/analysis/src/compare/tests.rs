@@ -2,6 +2,7 @@ use ipw_core::random::Random;
 use proptest::prelude::*;
 
 use super::*;
+use crate::metric::Values;
 
 const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 
@@ -13,15 +14,22 @@ fn row(query: &str, joules: f64) -> Row<'_> {
     Row {
         query,
         joules: Some(joules),
+        prefill_joules: Some(joules * 0.7),
+        decode_joules: Some(joules * 0.3),
         seconds: Some(joules / 50.0),
-        total_tokens: Some(100),
+        input_tokens: Some(50),
         output_tokens: Some(50),
+        total_tokens: Some(100),
         first_token: Some(joules / 500.0),
         latency: Some(joules / 50.0),
+        sent_first_token: Some(joules / 600.0),
+        sent_latency: Some(joules / 60.0),
+        per_output_token: Some(joules / 3000.0),
         is_answered: true,
         is_correct: Some(true),
         ..Row::default()
     }
+    .alone()
 }
 
 /// Queries that differ much from each other, in a run that takes `factor` times as much.
@@ -71,12 +79,12 @@ fn a_run_is_no_different_from_itself() {
     for comparison in compare(&a, &a, &Metric::ALL, Tolerance::default()) {
         let name = comparison.metric.name();
         match comparison.metric {
-            // Nobody judged it; and a twelfth is too few for p99.
+            // There is no SLO, and twelve queries are too few for p99.
             Metric::Goodput => {
                 let unknown = NotCompared::Unknown { run: Side::A };
                 assert_eq!(comparison.reason, Some(unknown));
             }
-            Metric::TtftP99 | Metric::LatencyP99 => {
+            metric if metric.name().ends_with("p99") => {
                 let few = NotCompared::TooFew {
                     queries: 12,
                     needs: 368,
@@ -111,7 +119,7 @@ fn sentences_are_plain() {
     let same = by(&a, &a, Metric::Watts);
     assert_eq!(
         same.sentence("A", "B"),
-        "power for a query in flight: unchanged (0 %, 95 %: 0 to 0 %)"
+        "power while queries are in flight: unchanged (0 %, 95 %: 0 to 0 %)"
     );
     let unknown = by(&a, &b, Metric::Goodput);
     assert_eq!(
@@ -184,7 +192,7 @@ fn a_query_that_one_run_does_not_know_counts_in_neither() {
         .filter(|(place, _)| *place != 3 && *place != 11)
         .map(|(_, row)| *row)
         .collect();
-    assert!((found.a.unwrap() - Metric::JoulesPerQuery.of(&kept).unwrap()).abs() < 1e-9);
+    assert!((found.a.unwrap() - Values::of(&kept).get(Metric::JoulesPerQuery).unwrap()).abs() < 1e-9);
 }
 
 #[test]
@@ -257,7 +265,8 @@ proptest! {
             is_answered: flags.0,
             is_correct: flags.1,
             is_good: flags.2,
-        }).collect();
+            ..Row::default()
+        }.alone()).collect();
         let (a, b) = rows.split_at(cut.min(rows.len()));
         for found in compare(a, b, &Metric::ALL, Tolerance::default()) {
             for value in [found.a, found.b, found.p_value].into_iter().flatten() {

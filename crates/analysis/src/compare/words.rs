@@ -13,23 +13,9 @@ struct Phrase {
     higher: &'static str,
 }
 
-const fn phrase(metric: Metric) -> Phrase {
-    let (verb, noun) = match metric {
-        Metric::JoulesPerQuery => (Some("uses"), "energy per query"),
-        Metric::JoulesPerToken => (Some("uses"), "energy per token"),
-        Metric::JoulesPerCorrect => (Some("uses"), "energy per right answer"),
-        Metric::Watts => (Some("draws"), "power for a query in flight"),
-        Metric::TokensPerSecond => (Some("gives"), "tokens per second"),
-        Metric::Accuracy => (None, "accuracy"),
-        Metric::Ipw => (None, "intelligence per watt"),
-        Metric::Ipj => (None, "intelligence per joule"),
-        Metric::TtftP50 => (None, "median time to first token"),
-        Metric::TtftP99 => (None, "p99 of the time to first token"),
-        Metric::LatencyP50 => (None, "median latency"),
-        Metric::LatencyP99 => (None, "p99 of the latency"),
-        Metric::Goodput => (None, "goodput"),
-        Metric::Failed => (None, "share of failed queries"),
-    };
+fn phrase(metric: Metric) -> Phrase {
+    let definition = metric.definition();
+    let (verb, noun) = (definition.verb, definition.noun);
     let (lower, higher) = match (metric.unit(), verb) {
         (Unit::PerSecond, _) => ("fewer", "more"),
         (Unit::Seconds, _) => ("shorter", "longer"),

@@ -141,13 +141,19 @@ const fn units(unit: Unit) -> (&'static [(&'static str, f64)], &'static str) {
                 ("µs", 1e-6),
                 ("ms", 1e-3),
                 ("s", 1.0),
-                ("", 1.0),
             ],
             "`%`, `us`, `ms` or `s`",
         ),
         Unit::PerSecond => (&[("/s", 1.0), ("", 1.0)], "`%` or `/s`"),
-        Unit::PerWatt => (&[("/W", 1.0), ("", 1.0)], "`%` or `/W`"),
-        Unit::PerJoule => (&[("/J", 1.0), ("", 1.0)], "`%` or `/J`"),
+        Unit::PerWatt => (
+            &[("/kW", 1e-3), ("/W", 1.0), ("", 1.0)],
+            "`%`, `/W` or `/kW`",
+        ),
+        Unit::PerJoule => (
+            &[("/kJ", 1e-3), ("/J", 1.0), ("", 1.0)],
+            "`%`, `/J` or `/kJ`",
+        ),
+        Unit::Plain => (&[("", 1.0)], "`%`"),
         Unit::Share => (
             &[("pp", 1e-2)],
             "`pp` with a sign for a change in percentage points, or `%`",
@@ -164,6 +170,7 @@ const fn example(unit: Unit) -> &'static str {
         Unit::PerWatt => "0.01/W",
         Unit::PerJoule => "0.01/J",
         Unit::Share => "80%",
+        Unit::Plain => "2",
     }
 }
 

@@ -20,6 +20,7 @@ fn comparisons() -> Vec<Comparison> {
                 is_correct: Some(place < right),
                 ..Row::default()
             })
+            .map(Row::alone)
             .collect()
     };
     compare(

@@ -94,7 +94,7 @@ pub struct LatencySummary {
     /// The others.
     pub failed: u64,
     /// To the first token.
-    pub first_token_seconds: Origins<Option<Summary>>,
+    pub time_to_first_token_seconds: Origins<Option<Summary>>,
     /// To the first token of the answer.
     pub first_answer_token_seconds: Origins<Option<Summary>>,
     /// To the end.
@@ -206,7 +206,7 @@ impl Latencies {
             rows: self.rows,
             answered: self.answered,
             failed: self.rows - self.answered,
-            first_token_seconds: self.first_token.summary(),
+            time_to_first_token_seconds: self.first_token.summary(),
             first_answer_token_seconds: self.first_answer_token.summary(),
             total_seconds: self.total.summary(),
             per_output_token_seconds: Summary::of(self.per_output_token),

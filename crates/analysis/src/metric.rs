@@ -22,8 +22,8 @@ pub use self::row::Row;
 pub use ipw_core::quantity::Unit;
 
 pub(crate) use self::dictionary::Kind;
-pub(crate) use self::row::{OneQuery, Recipe, Sums, by_query, total};
 use self::row::Time;
+pub(crate) use self::row::{OneQuery, Recipe, Sums, by_query, total};
 
 /// Rows on the way to [`Values`].
 #[derive(Debug, Clone, Default)]

@@ -37,7 +37,9 @@ impl Occupancy {
     /// The share of the busy time that a query from `start` to `end` has, in seconds.
     pub fn share(&self, part: u32, start: f64, end: f64) -> f64 {
         let divided = self.parts.get(&part);
-        divided.map_or(0.0, |divided| (divided.at(end) - divided.at(start)).max(0.0))
+        divided.map_or(0.0, |divided| {
+            (divided.at(end) - divided.at(start)).max(0.0)
+        })
     }
 
     /// The same for the time inside a window.

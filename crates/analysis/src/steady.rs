@@ -125,7 +125,7 @@ pub struct Steady {
     /// shared among its chunks. `None` if a query that was under way does not know its tokens.
     pub output_tokens_per_second: Option<f64>,
     /// To the first token, of answered queries that lie wholly inside.
-    pub first_token_seconds: Origins<Option<Summary>>,
+    pub time_to_first_token_seconds: Origins<Option<Summary>>,
     /// To the end, of the same.
     pub total_seconds: Origins<Option<Summary>>,
 }
@@ -385,7 +385,7 @@ impl Served {
             failed: self.failed,
             requests_per_second: real(self.completed) / seconds,
             output_tokens_per_second: (!self.has_unknown_tokens).then(|| self.tokens / seconds),
-            first_token_seconds: self.first_token.summary(),
+            time_to_first_token_seconds: self.first_token.summary(),
             total_seconds: self.total.summary(),
         })
     }

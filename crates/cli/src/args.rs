@@ -1,5 +1,6 @@
 //! The command line, typed as written: no defaults, no logic.
 
+mod basis;
 mod compared;
 mod look;
 mod monitor;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ipw_engine::server::guard::HostName;
 use serde::Deserialize;
 
+pub(crate) use basis::{BasisArgs, BasisChoice};
 pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs};
 pub(crate) use look::{
     AnalyzeArgs, AttributeArgs, ExportArgs, ExportFormat, PlotArgs, PlotFormat, ReportArgs,

@@ -10,10 +10,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::path::Path;
 
-use ipw_analysis::metric::{Metric, Row, Unit};
+use ipw_analysis::metric::{Frame, Metric, Row};
 use ipw_core::nearest::nearest;
-use ipw_core::rollup::is_estimated;
+use ipw_core::rollup::{Choice, is_estimated};
 use ipw_store::{QueryRow, Run, StoreError};
+
+use crate::measured;
 
 pub(crate) use facts::{Facts, How};
 pub(crate) use fairness::{Doubt, Level, Named, Part, unfair};
@@ -34,12 +36,8 @@ pub(crate) struct Compared {
 struct Line {
     key: usize,
     subject: Option<usize>,
-    input_tokens: Option<u64>,
     row: Row<'static>,
 }
-
-/// A row with its input tokens.
-pub(crate) type WithInput<'a> = (Row<'a>, Option<u64>);
 
 /// How far the queries of two runs are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -58,7 +56,8 @@ impl Compared {
     /// Reads a run.
     pub(crate) fn read(run: &Run) -> Result<Self, StoreError> {
         let mut reading = Reading::default();
-        run.for_each_query(|row| reading.add(row))?;
+        let frame = measured::frame(run)?;
+        run.for_each_query(|row| reading.add(&frame, row))?;
         let facts = Facts::of(run, reading.seen())?;
         Ok(Self {
             facts,
@@ -68,9 +67,13 @@ impl Compared {
         })
     }
 
-    /// Opens and reads a run.
-    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
-        Self::read(&Run::open(directory)?)
+    /// Opens and reads a run, on another basis where one is asked for.
+    pub(crate) fn open(directory: &Path, basis: Option<Choice>) -> Result<Self, StoreError> {
+        let run = Run::open(directory)?;
+        Self::read(&match basis {
+            Some(basis) => run.on(basis)?,
+            None => run,
+        })
     }
 
     /// Its rows, as metrics are made from them.
@@ -82,12 +85,12 @@ impl Compared {
         self.lines.iter().map(row).collect()
     }
 
-    /// Rows by subject, in the order in which subjects first came, with the input tokens of each.
-    pub(crate) fn by_subject(&self) -> Vec<(Option<&str>, Vec<WithInput<'_>>)> {
+    /// Rows by subject, in the order in which subjects first came.
+    pub(crate) fn by_subject(&self) -> Vec<(Option<&str>, Vec<Row<'_>>)> {
         let mut groups: Vec<(Option<&str>, Vec<_>)> = Vec::new();
         for line in &self.lines {
             let subject = line.subject.map(|place| self.subjects[place].as_str());
-            let row = (line.row, line.input_tokens);
+            let row = line.row;
             match groups.iter_mut().find(|(name, _)| *name == subject) {
                 Some((_, rows)) => rows.push(row),
                 None => groups.push((subject, vec![row])),
@@ -150,7 +153,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn add(&mut self, row: &QueryRow<'_>) {
+    fn add(&mut self, frame: &Frame, row: &QueryRow<'_>) {
         self.failed += u64::from(!row.is_answered);
         let key = format!("{:016x}{}", fingerprint(row.problem), row.id);
         let key = match self.places.entry(key) {
@@ -167,8 +170,10 @@ impl Reading {
         self.lines.push(Line {
             key,
             subject,
-            input_tokens: row.input_tokens,
-            row: numbers(row),
+            row: Row {
+                query: "",
+                ..measured::row(frame, row)
+            },
         });
     }
 
@@ -204,36 +209,6 @@ impl Reading {
             methods: std::mem::take(&mut self.methods),
         }
     }
-}
-
-/// The numbers of a row. Times count from the planned send: a service that stalls cannot hide
-/// behind queries that wait here.
-fn numbers(row: &QueryRow<'_>) -> Row<'static> {
-    let at = row.instants;
-    let between = |from: Option<f64>, to: Option<f64>| Some(to? - from?);
-    Row {
-        query: "",
-        joules: row.energy.joules,
-        seconds: between(at.start, at.end),
-        total_tokens: row
-            .input_tokens
-            .zip(row.output_tokens)
-            .map(|(input, output)| input + output),
-        output_tokens: row.output_tokens,
-        first_token: between(at.due, at.first_token).or(row.first_token_seconds),
-        latency: row.planned_seconds.or(row.total_seconds),
-        is_answered: row.is_answered,
-        is_correct: row.is_correct,
-        is_good: row.is_slo_met,
-    }
-}
-
-/// Whether a metric has energy in it.
-pub(crate) const fn has_energy(metric: Metric) -> bool {
-    matches!(
-        metric.unit(),
-        Unit::Joules | Unit::Watts | Unit::PerWatt | Unit::PerJoule
-    )
 }
 
 /// The metric of this name.
@@ -298,12 +273,5 @@ mod tests {
         let wrong = metric_named("acuracy").unwrap_err();
         assert!(wrong.contains("did you mean `accuracy`?"), "{wrong}");
         assert!(wrong.contains("`joules_per_token`"), "{wrong}");
-    }
-
-    #[test]
-    fn energy_is_in_six_of_the_metrics() {
-        let with: Vec<_> = Metric::ALL.into_iter().filter(|m| has_energy(*m)).collect();
-        assert_eq!(with.len(), 6, "{with:?}");
-        assert!(!has_energy(Metric::Accuracy) && has_energy(Metric::Ipw));
     }
 }

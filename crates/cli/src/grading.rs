@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ipw_analysis::efficiency::{Answers, Efficiency, Spent};
+use ipw_analysis::efficiency::{Answers, Efficiency};
+use ipw_analysis::metric::Values;
 use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_core::verdict::Grade;
@@ -76,17 +77,12 @@ pub(crate) fn grade(
 }
 
 /// What the run's joules bought.
-pub(crate) fn efficiency(overview: &Overview) -> Efficiency {
+pub(crate) fn efficiency(overview: &Overview, values: &Values) -> Efficiency {
     let verdicts = overview.verdicts;
     let answers = Answers {
         correct: verdicts.correct,
         wrong: verdicts.wrong,
         unscored: verdicts.unscored,
     };
-    let energy = &overview.energy;
-    answers.efficiency(Spent {
-        joules: energy.joules,
-        joules_per_query: energy.joules_per_query.map(|joules| joules.mean),
-        watts: energy.watts,
-    })
+    Efficiency::of(answers, values)
 }

@@ -10,6 +10,7 @@ use ipw_clients::{BaseUrl, Client};
 use ipw_core::attribution::Balance;
 use ipw_core::energy::Reason;
 use ipw_core::hardware::{Device, SystemInfo, label};
+use ipw_core::rollup::Choice;
 use ipw_core::source::{Gauge, Quantity, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::{Joules, Watts};
@@ -22,6 +23,7 @@ use ipw_telemetry::{Absent, Gpus, Options, Role, SelfTest, Session, Setup};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
+use crate::commands::no_basis;
 use crate::error::{CliError, Exit};
 use crate::marginal;
 use crate::telemetry::{Attached, attach};
@@ -137,6 +139,14 @@ impl Hardware {
             is_service: client.in_process(),
         };
         let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
+        if plan.basis != Choice::All {
+            let offered = session.bases();
+            if !offered.contains(&plan.basis) {
+                let message = format!("nothing here fills basis `{}`", plan.basis.label());
+                return Err(no_basis(message, &offered));
+            }
+            session.count_only(plan.basis);
+        }
         session.prime(PRIMING);
         let system = match session.system() {
             Some(system) if !is_here => system.clone(),

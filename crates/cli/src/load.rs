@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ipw_analysis::efficiency::{Derived, Gains, Took};
 use ipw_analysis::latency::{Latencies, LatencySummary, Origin, Row};
+use ipw_analysis::metric::Frame;
 use ipw_analysis::saturation::{Trend, queue_trend};
 use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
 use ipw_analysis::steady::{Flights, Load, NotSteady, Served, Steady, Window};
@@ -42,6 +43,9 @@ pub(crate) struct Findings {
     /// What energy and time gave: part of `efficiency`.
     #[serde(skip)]
     pub(crate) derived: Gained,
+    /// Which time counts for the metrics.
+    #[serde(skip)]
+    pub(crate) frame: Frame,
 }
 
 /// What energy and time gave.
@@ -124,16 +128,9 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
         chunks += instants.chunks.len() as u64;
     })?;
     let mut thinned = Thinned::of(chunks);
-    let kind = match plan.arrivals.concurrency() {
-        Some(places) if !plan.arrivals.is_open() => Load::Closed {
-            concurrency: places.get() as u64,
-            tolerance: DIP,
-        },
-        _ => Load::Open {
-            ramp: plan.ramp.as_secs_f64(),
-        },
-    };
+    let kind = kind(plan);
     let (windows, not_steady) = split(flights.windows(kind));
+    let frame = Frame::of(&flights, Some(kind));
     let mut latencies = Latencies::default();
     let mut served = Served::within(windows.clone());
     let slo = plan
@@ -188,7 +185,21 @@ pub(crate) fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError
             whole: whole.finish(),
             steady: (!windows.is_empty()).then(|| steady.finish()),
         },
+        frame,
     })
+}
+
+/// How the plan sends queries, as the steady window asks.
+pub(crate) fn kind(plan: &Planned) -> Load {
+    match plan.arrivals.concurrency() {
+        Some(places) if !plan.arrivals.is_open() => Load::Closed {
+            concurrency: places.get() as u64,
+            tolerance: DIP,
+        },
+        _ => Load::Open {
+            ramp: plan.ramp.as_secs_f64(),
+        },
+    }
 }
 
 /// Rows of which only so many keep their chunks that all gaps fit into memory.
@@ -268,7 +279,7 @@ fn in_words(plan: &Planned) -> String {
     words
 }
 
-fn row<'a>(instants: &Instants<'a>) -> Row<'a> {
+pub(crate) fn row<'a>(instants: &Instants<'a>) -> Row<'a> {
     Row {
         part: instants.part,
         due: instants.due,

@@ -1,5 +1,6 @@
 //! What there is to see in a run: its rows' numbers, gathered in one pass, for analyses and figures.
 
+mod accuracy;
 pub(crate) mod analyses;
 pub(crate) mod figures;
 mod power;
@@ -9,15 +10,19 @@ pub(crate) mod sweep;
 use std::collections::BTreeMap;
 
 use ipw_analysis::energy::{self, Breakdown, Energies};
-use ipw_analysis::{metric, outliers, regression};
+use ipw_analysis::metric::Values;
+use ipw_analysis::{outliers, regression};
 use ipw_store::queries::{QueryRow, RowPhases};
 use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
+
+use crate::measured;
 
 /// A run, looked at.
 pub(crate) struct Look<'a> {
     pub(crate) run: &'a Run,
     pub(crate) overview: &'a Overview,
+    pub(crate) values: Values,
     pub(crate) lines: Vec<Line>,
     pub(crate) energy: Breakdown,
     pub(crate) subjects: BTreeMap<String, Answers>,
@@ -49,15 +54,6 @@ impl Maybe {
     pub(crate) fn get(self) -> Option<f64> {
         self.0.is_finite().then_some(self.0)
     }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it was a count"
-    )]
-    fn whole(self) -> Option<u64> {
-        self.get().map(|value| value as u64)
-    }
 }
 
 /// The numbers of one row.
@@ -68,7 +64,6 @@ pub(crate) struct Line {
     pub(crate) is_answered: bool,
     pub(crate) is_complete: bool,
     pub(crate) is_correct: Option<bool>,
-    pub(crate) is_slo_met: Option<bool>,
     pub(crate) start: Maybe,
     pub(crate) end: Maybe,
     pub(crate) input_tokens: Maybe,
@@ -76,7 +71,7 @@ pub(crate) struct Line {
     pub(crate) first_token: Maybe,
     pub(crate) total: Maybe,
     pub(crate) joules: Maybe,
-    pub(crate) watts: Maybe,
+    pub(crate) share_watts: Maybe,
 }
 
 impl Line {
@@ -87,43 +82,19 @@ impl Line {
             is_answered: row.is_answered,
             is_complete: row.outcome == "complete",
             is_correct: row.is_correct,
-            is_slo_met: row.is_slo_met,
             start: row.instants.start.into(),
             end: row.instants.end.into(),
             input_tokens: Maybe::count(row.input_tokens),
             output_tokens: Maybe::count(row.output_tokens),
-            first_token: row.first_token_seconds.into(),
+            first_token: row.time_to_first_token_seconds.into(),
             total: row.total_seconds.into(),
             joules: row.energy.joules.into(),
-            watts: row.energy.watts.into(),
+            share_watts: row.energy.share_watts.into(),
         }
     }
 
     pub(crate) fn all_tokens(&self) -> Option<f64> {
         Some(self.input_tokens.get()? + self.output_tokens.get()?)
-    }
-
-    fn metric(&self) -> metric::Row<'_> {
-        metric::Row {
-            query: &self.id,
-            joules: self.joules.get(),
-            seconds: self
-                .end
-                .get()
-                .zip(self.start.get())
-                .map(|(end, start)| end - start),
-            total_tokens: self
-                .input_tokens
-                .whole()
-                .zip(self.output_tokens.whole())
-                .map(|(input, output)| input + output),
-            output_tokens: self.output_tokens.whole(),
-            first_token: self.first_token.get(),
-            latency: self.total.get(),
-            is_answered: self.is_answered,
-            is_correct: self.is_correct,
-            is_good: self.is_slo_met,
-        }
     }
 
     fn regression(&self) -> regression::Row {
@@ -134,7 +105,7 @@ impl Line {
             first_token: self.first_token.get(),
             total: self.total.get(),
             joules: self.joules.get(),
-            watts: self.watts.get(),
+            watts: self.share_watts.get(),
         }
     }
 
@@ -170,7 +141,7 @@ impl<'a> Look<'a> {
     }
 
     fn keeping(run: &'a Run, overview: &'a Overview, most: u64) -> Result<Self, StoreError> {
-        let headline = sources::headline(run);
+        let headline = run.headline_sources();
         let mut lines = Vec::new();
         let mut energies = Energies::default();
         let mut subjects: BTreeMap<String, Answers> = BTreeMap::new();
@@ -204,6 +175,7 @@ impl<'a> Look<'a> {
         Ok(Self {
             run,
             overview,
+            values: measured::values(run, overview)?,
             lines,
             energy: energies.finish(),
             subjects,
@@ -218,10 +190,6 @@ impl<'a> Look<'a> {
     /// Whether its energy is a model's.
     pub(crate) fn is_estimated(&self) -> bool {
         self.overview.energy.is_estimated()
-    }
-
-    fn metrics(&self) -> Vec<metric::Row<'_>> {
-        self.lines.iter().map(Line::metric).collect()
     }
 }
 

@@ -16,6 +16,7 @@ mod listen;
 mod load;
 mod look;
 mod marginal;
+mod measured;
 mod next;
 mod observe;
 mod output;

@@ -2,6 +2,7 @@
 
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::marginal::{Marginal, NotTold, Observation, fit};
+use ipw_core::quantity::Unit;
 use ipw_store::attribute::{Work, Worked};
 use serde_json::{Value, json};
 
@@ -72,18 +73,18 @@ fn sum(estimates: impl Iterator<Item = Estimate>) -> Estimate {
 
 /// The line for the screen; `None` where nothing is told.
 pub(crate) fn line(marginal: &Value) -> Option<String> {
-    let part = |key: &str, unit: &str| {
+    let part = |key: &str, shown: Unit, unit: &str| {
         let number = |name: &str| marginal.get(key)?.get(name)?.as_f64();
         let (value, low, high) = (number("value")?, number("low")?, number("high")?);
         Some((
-            format!("{} {unit}", short(value)),
-            format!("{} to {}", short(low), short(high)),
+            format!("{}{unit}", shown.show(value)),
+            shown.range(low, high),
         ))
     };
     let parts = [
-        part("joules_per_input_token", "J/input token")?,
-        part("joules_per_output_token", "J/output token")?,
-        part("idle_watts", "W idle")?,
+        part("joules_per_input_token", Unit::Joules, "/input token")?,
+        part("joules_per_output_token", Unit::Joules, "/output token")?,
+        part("idle_watts", Unit::Watts, " idle")?,
     ];
     let (values, intervals): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     Some(format!(
@@ -92,17 +93,6 @@ pub(crate) fn line(marginal: &Value) -> Option<String> {
         values.join(", "),
         intervals.join(", ")
     ))
-}
-
-/// Three digits, as far as they count.
-fn short(value: f64) -> String {
-    match value.abs() {
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        1.0.. => format!("{value:.2}"),
-        0.1.. => format!("{value:.3}"),
-        _ => format!("{value:.4}"),
-    }
 }
 
 #[cfg(test)]
@@ -143,7 +133,7 @@ mod tests {
         let line = line(&told).unwrap();
         assert!(
             line.starts_with(
-                "marginal  0.0750 J/input token, 3.00 J/output token, 45.0 W idle (95 %: "
+                "marginal  75.0 mJ/input token, 3.00 J/output token, 45.0 W idle (95 %: "
             ),
             "{line}"
         );

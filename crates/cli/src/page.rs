@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use ipw_analysis::metric::Metric;
 use ipw_core::text::printable;
 use ipw_report::markup;
 
@@ -41,6 +42,22 @@ pub(crate) fn document(title: &str, body: &str, script: Option<&str>) -> String 
     }
     out.push_str("</body>\n</html>\n");
     out
+}
+
+/// What the metrics on the page are.
+pub(crate) fn definitions(out: &mut String, metrics: &[Metric]) {
+    out.push_str("<section>\n<h2>What the metrics mean</h2>\n<dl class=\"definitions\">\n");
+    for metric in metrics {
+        let definition = metric.definition();
+        let _ = writeln!(
+            out,
+            "<dt>{} <code>{}</code></dt><dd>{}</dd>",
+            escape(definition.label),
+            definition.id,
+            prose(definition.formula)
+        );
+    }
+    out.push_str("</dl>\n</section>\n");
 }
 
 /// A text from outside, as text and in attributes.

@@ -9,14 +9,17 @@ use std::io::Write as _;
 use std::path::Path;
 
 use ipw_analysis::interval::wilson;
+use ipw_analysis::metric::{Metric, Values};
+use ipw_core::quantity::{Unit, digits, grouped};
+use ipw_core::rollup::Choice;
 use ipw_core::text::{excerpt, printable};
 use ipw_store::Overview;
+use ipw_store::basis::methods;
 use ipw_store::overview::{Distribution, EnergyTotals, Verdicts};
 use serde_json::Value;
 
 use crate::error::CliError;
 use crate::grading::efficiency;
-use crate::look::sources::methods;
 use crate::{failures, marginal};
 
 /// Width of the first column of tables, and of the others.
@@ -62,9 +65,11 @@ pub(crate) fn error(error: &CliError) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// What `summary.json` says beside the counts.
+/// What is known of a run beside the counts.
 #[derive(Clone, Copy)]
 pub(crate) struct Told<'a> {
+    pub(crate) values: &'a Values,
+    pub(crate) basis: Choice,
     pub(crate) load: &'a Value,
     pub(crate) marginal: &'a Value,
     pub(crate) telemetry: &'a Value,
@@ -91,14 +96,17 @@ pub(crate) fn overview(
     if let Some(elapsed) = overview.elapsed_seconds {
         let _ = writeln!(text, "{:<9} {}", "elapsed", seconds(elapsed));
     }
-    let methods = methods(told.telemetry);
-    for line in energy(&overview.energy, methods.as_deref()) {
+    let methods = methods(told.telemetry, told.basis);
+    for line in energy(&overview.energy, told.values, methods.as_deref()) {
         let _ = writeln!(text, "{line}");
     }
     if let Some(line) = marginal::line(told.marginal) {
         let _ = writeln!(text, "{line}");
     }
-    for line in answers(overview).iter().chain(&subjects(overview)) {
+    for line in answers(overview, told.values)
+        .iter()
+        .chain(&subjects(overview))
+    {
         let _ = writeln!(text, "{line}");
     }
     for line in loaded::lines(told.load) {
@@ -135,12 +143,11 @@ fn outcomes(overview: &Overview) -> String {
         .iter()
         .map(|(outcome, count)| format!("{count} {outcome}"))
         .collect();
-    format!("{} ({})", overview.rows, by_kind.join(", "))
+    format!("{} ({})", grouped(overview.rows), by_kind.join(", "))
 }
 
 fn tokens(overview: &Overview) -> String {
-    let count =
-        |tokens: Option<u64>| tokens.map_or("unknown".to_owned(), |count| count.to_string());
+    let count = |tokens: Option<u64>| tokens.map_or("unknown".to_owned(), grouped);
     let mut text = format!(
         "{} in, {} out",
         count(overview.tokens.input),
@@ -196,9 +203,9 @@ fn subjects(overview: &Overview) -> Vec<String> {
 }
 
 /// Right answers, and what a watt and a joule bought of them.
-pub(crate) fn answers(overview: &Overview) -> Vec<String> {
+pub(crate) fn answers(overview: &Overview, values: &Values) -> Vec<String> {
     let verdicts = overview.verdicts;
-    let found = efficiency(overview);
+    let found = efficiency(overview, values);
     let Some(accuracy) = found.accuracy else {
         let why = if overview.rows == 0 {
             "no rows"
@@ -226,18 +233,23 @@ pub(crate) fn answers(overview: &Overview) -> Vec<String> {
     } else {
         ""
     };
-    if let (Some(per_watt), Some(per_joule)) =
-        (found.intelligence_per_watt, found.intelligence_per_joule)
-    {
-        let per_correct = found
-            .joules_per_correct_answer
-            .map_or(String::new(), |joules| {
-                format!(", {} per right answer", small(joules, "J"))
-            });
-        lines.push(format!(
-            "{:<9} IPW {per_watt:.3} /W, IPJ {per_joule:.3} /J{per_correct}{mark}",
-            ""
-        ));
+    let parts: Vec<String> = [
+        (Metric::Ipw, "IPW"),
+        (Metric::Ipj, "IPJ"),
+        (Metric::JoulesPerCorrect, "per correct answer"),
+    ]
+    .into_iter()
+    .filter_map(|(metric, words)| {
+        let value = metric.unit().show(values.get(metric)?);
+        Some(if metric == Metric::JoulesPerCorrect {
+            format!("{value} {words}")
+        } else {
+            format!("{words} {value}")
+        })
+    })
+    .collect();
+    if !parts.is_empty() {
+        lines.push(format!("{:<9} {}{mark}", "", parts.join(", ")));
     }
     lines
 }
@@ -250,7 +262,7 @@ fn is_estimate(energy: &EnergyTotals) -> bool {
 }
 
 /// What is known of the energy, and how; an estimate is called one in every line.
-fn energy(energy: &EnergyTotals, methods: Option<&str>) -> Vec<String> {
+fn energy(energy: &EnergyTotals, values: &Values, methods: Option<&str>) -> Vec<String> {
     let Some(joules) = energy.joules else {
         let reasons: Vec<_> = energy
             .reasons
@@ -270,31 +282,28 @@ fn energy(energy: &EnergyTotals, methods: Option<&str>) -> Vec<String> {
         (false, Some(methods)) => format!("measured by {methods}"),
         (false, None) => "measured".to_owned(),
     };
-    let sigma = energy
-        .sigma_joules
-        .map_or(String::new(), |sigma| format!(" ± {sigma:.1} J"));
+    let total = match energy.sigma_joules {
+        Some(sigma) => Unit::Joules.give_or_take(joules, sigma),
+        None => Unit::Joules.show(joules),
+    };
     let basis = energy.basis.join(", ");
-    let mut lines = vec![format!(
-        "{:<9} {joules:.1} J{sigma}, {how} ({basis})",
-        "energy"
-    )];
-    let mut parts = Vec::new();
-    if let Some(per_query) = energy.joules_per_query {
-        parts.push(format!("{} per query", small(per_query.mean, "J")));
-    }
-    if let Some(per_token) = energy.joules_per_output_token {
-        parts.push(format!("{} per output token", small(per_token, "J")));
-    }
-    if let Some(watts) = energy.watts {
-        parts.push(format!("{watts:.1} W while in flight"));
-    }
+    let mut lines = vec![format!("{:<9} {total}, {how} ({basis})", "energy")];
+    let parts: Vec<String> = [
+        (Metric::JoulesPerQuery, "per query"),
+        (Metric::JoulesPerOutputToken, "per output token"),
+        (Metric::Watts, "while in flight"),
+    ]
+    .into_iter()
+    .filter_map(|(metric, words)| {
+        let value = metric.unit().show(values.get(metric)?);
+        Some(format!("{value} {words}"))
+    })
+    .collect();
     let mark = if is_estimate { " (estimated)" } else { "" };
     lines.push(format!("{:<9} {}{mark}", "", parts.join(", ")));
     if let Some(above) = energy.above_idle_joules {
-        lines.push(format!(
-            "{:<9} {above:.1} J of it above what the machine draws with nobody asking",
-            ""
-        ));
+        let above = Unit::Joules.show(above);
+        lines.push(format!("{:<9} {above} of it above idle power", ""));
     }
     if !energy.reasons.is_empty() {
         let without: u64 = energy.reasons.values().sum();
@@ -308,26 +317,10 @@ fn energy(energy: &EnergyTotals, methods: Option<&str>) -> Vec<String> {
     lines
 }
 
-/// A quantity with a prefix that fits.
-fn small(value: f64, unit: &str) -> String {
-    if value.abs() >= 1.0 {
-        format!("{value:.2} {unit}")
-    } else {
-        format!("{:.1} m{unit}", value * 1e3)
-    }
-}
-
 /// A line of the table for each quantity, in columns that fit `width`.
 fn latencies(overview: &Overview, width: usize) -> Option<String> {
     overview.total_query_seconds?;
-    let all = [
-        ("mean", 0),
-        ("min", 1),
-        ("p50", 2),
-        ("p90", 3),
-        ("p99", 4),
-        ("max", 5),
-    ];
+    let all = ["mean", "min", "p50", "p90", "p99", "max"];
     let (columns, cell) = if NAME + all.len() * CELL <= width {
         (&all[..], CELL)
     } else if NAME + 2 * CELL <= width {
@@ -336,34 +329,29 @@ fn latencies(overview: &Overview, width: usize) -> Option<String> {
         (&all[2..3], NARROW)
     };
     let mut table = format!("{:<NAME$}", "per query");
-    for (name, _) in columns {
+    for name in columns {
         let _ = write!(table, "{name:>cell$}");
     }
     let mut row = |name: &str, of: Option<Distribution>, show: fn(f64) -> String| {
-        let Some(of) = of else { return };
-        let values = [of.mean, of.min, of.p50, of.p90, of.p99, of.max].map(show);
+        let told = loaded::ruled(of);
+        if told.is_null() {
+            return;
+        }
         let _ = write!(table, "\n{name:<NAME$}");
-        for (_, index) in columns {
-            let _ = write!(table, "{:>cell$}", values[*index]);
+        for name in columns {
+            let value = told[*name].as_f64();
+            let _ = write!(table, "{:>cell$}", value.map_or("n/a".to_owned(), show));
         }
     };
     row("first token", overview.time_to_first_token_seconds, seconds);
     row("whole query", overview.total_query_seconds, seconds);
-    row("tokens/s", overview.throughput_tokens_per_sec, |value| {
-        format!("{value:.1}")
-    });
+    row("tokens/s", overview.throughput_tokens_per_sec, digits);
     Some(table)
 }
 
 /// Seconds with a unit that fits.
 pub(crate) fn seconds(value: f64) -> String {
-    if value < 0.001 {
-        format!("{:.0} µs", value * 1e6)
-    } else if value < 1.0 {
-        format!("{:.1} ms", value * 1e3)
-    } else {
-        format!("{value:.2} s")
-    }
+    Unit::Seconds.show(value)
 }
 
 #[cfg(test)]
@@ -402,12 +390,5 @@ mod tests {
             );
             assert!(lines.iter().all(|line| line.chars().count() <= width));
         }
-    }
-
-    #[test]
-    fn seconds_have_a_unit_that_fits() {
-        assert_eq!(seconds(0.000_012), "12 µs");
-        assert_eq!(seconds(0.012_34), "12.3 ms");
-        assert_eq!(seconds(12.345), "12.35 s");
     }
 }

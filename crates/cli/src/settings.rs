@@ -11,6 +11,7 @@ use ipw_analysis::latency::Origin;
 use ipw_analysis::slo::Slo;
 use ipw_clients::{ClientSpec, KeySource, Network};
 use ipw_core::params::Params;
+use ipw_core::rollup::Choice;
 use ipw_core::secret::looks_secret;
 use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Launch, Load, Output, ServiceHost, SourceSpec, Telemetry};
@@ -233,6 +234,7 @@ impl ProfileArgs {
             sample_interval,
             cpu_tdp,
             idle,
+            basis,
             service_host
         );
         if self.api_key_env.is_none() && self.api_key_file.is_none() {
@@ -292,6 +294,7 @@ fn energy(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         cpu_tdp_watts: args.cpu_tdp,
         gpus: args.gpu.clone(),
         idle: args.idle.map_or(IDLE, |Pause(idle)| idle),
+        basis: args.basis.map(Choice::from).unwrap_or_default(),
         service_host,
         sources: sources(args)?,
     })

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use ipw_analysis::metric::Values;
 use ipw_core::slug::model_label;
 use ipw_runner::{Plan, Stop};
 use ipw_store::resume::Left;
 use ipw_store::summary::Part;
-use ipw_store::{Overview, Run, Summary};
+use ipw_store::{FORMAT_VERSION, Overview, Run, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::commands::profile::Profile;
 use crate::hardware::Hardware;
 use crate::settings::stored_plan;
-use crate::{calibration, grading, load, quality};
+use crate::{calibration, grading, load, measured, quality};
 
 pub(crate) fn new(
     profile: &Profile,
@@ -38,6 +39,7 @@ pub(crate) fn new(
         dataset: dataset.id().to_owned(),
         dataset_name: dataset.name().to_owned(),
         hardware_label: hardware.label.clone(),
+        basis: plan.telemetry.basis,
         generated_at: anchor.unix_seconds(clock.now()),
         system_info: Some(hardware.system.clone()),
         gpu_info: hardware.gpu_info(),
@@ -49,18 +51,26 @@ pub(crate) fn new(
 }
 
 /// Puts into `summary.json` what follows from rows that have changed; what else is there stays.
-pub(crate) fn renew(summary: &mut Value, overview: &Overview, run: &Run) {
+/// Returns the metrics of the run as it is now.
+pub(crate) fn renew(summary: &mut Value, overview: &Overview, run: &Run) -> Values {
     if !summary.is_object() {
         *summary = Value::Object(Map::new());
     }
     // Without a plan nobody knows when the load was full.
     let plan = stored_plan(run.directory()).ok();
     let load = plan.and_then(|plan| load::findings(run, &plan.load).ok());
-    summary["efficiency"] = json!(grading::efficiency(overview));
+    let frame = load.as_ref().map(|load| load.frame.clone());
+    let frame = frame.map_or_else(|| measured::frame(run), Ok);
+    let values = frame.and_then(|frame| measured::within(run, &frame)).ok();
+    let values = values.unwrap_or_default();
+    summary["metrics"] = json!(values);
+    summary["format_version"] = json!(FORMAT_VERSION);
+    summary["efficiency"] = json!(grading::efficiency(overview, &values));
     summary["efficiency"]["derived"] = json!(load.map(|load| load.derived));
     summary["overview"] = json!(overview);
     let notes = quality::notes(overview, &summary["telemetry"], &summary["load"]);
     summary["quality"] = json!(notes);
+    values
 }
 
 /// The original's configuration, key by key; null where it has no meaning here.

@@ -13,17 +13,32 @@ use crate::error::CliError;
 pub(crate) struct Point {
     pub(crate) load: f64,
     pub(crate) directory: PathBuf,
+    /// Whether its load was ever full; saturation is told from such steps.
+    #[serde(default = "yes")]
+    pub(crate) is_steady: bool,
     pub(crate) requests_per_second: Option<f64>,
     pub(crate) tokens_per_second: Option<f64>,
-    pub(crate) goodput: Option<f64>,
-    pub(crate) p50_seconds: Option<f64>,
-    pub(crate) p99_seconds: Option<f64>,
+    /// Queries that kept the SLO, per second of the steady window.
+    #[serde(alias = "goodput")]
+    pub(crate) goodput_requests_per_second: Option<f64>,
+    #[serde(alias = "p50_seconds")]
+    pub(crate) latency_p50: Option<f64>,
+    #[serde(alias = "p99_seconds")]
+    pub(crate) latency_p99: Option<f64>,
     pub(crate) watts: Option<f64>,
-    pub(crate) joules_per_token: Option<f64>,
+    #[serde(alias = "joules_per_token")]
+    pub(crate) joules_per_output_token: Option<f64>,
     pub(crate) is_estimated: bool,
     pub(crate) accuracy: Option<f64>,
+    #[serde(default)]
+    pub(crate) ipw: Option<f64>,
     pub(crate) failed: u64,
     pub(crate) queue: Option<String>,
+}
+
+/// Sweeps of earlier versions told only steady steps.
+const fn yes() -> bool {
+    true
 }
 
 /// The name of what a sweep came to, in its directory.

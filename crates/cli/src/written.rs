@@ -3,56 +3,8 @@
 use ipw_analysis::compare::{Comparison, Verdict};
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::metric::Unit;
+pub(crate) use ipw_core::quantity::UNKNOWN;
 use ipw_core::text::printable;
-
-use crate::screen;
-
-/// What is not known.
-pub(crate) const UNKNOWN: &str = "–";
-
-/// Three digits that count.
-pub(crate) fn digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        size if size >= 99.95 => 0,
-        size if size < f64::MIN_POSITIVE => 0,
-        size if size >= 9.995 => 1,
-        size if size >= 0.9995 => 2,
-        size if size >= 0.099_95 => 3,
-        size if size >= 0.009_995 => 4,
-        _ => 5,
-    };
-    format!("{value:.decimals$}")
-}
-
-/// A value of a metric with its unit.
-pub(crate) fn value(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Joules => scaled(value, "J"),
-        Unit::Watts => scaled(value, "W"),
-        Unit::Seconds => screen::seconds(value),
-        Unit::PerSecond => format!("{} /s", digits(value)),
-        Unit::PerWatt => format!("{} /W", digits(value)),
-        Unit::PerJoule => format!("{} /J", digits(value)),
-        Unit::Share => format!("{:.1} %", value * 100.0),
-    }
-}
-
-/// With a prefix that fits.
-fn scaled(value: f64, unit: &str) -> String {
-    let (factor, prefix) = match value.abs() {
-        size if size >= 9_999.5 => (1e-3, "k"),
-        size if size >= 0.999_5 => (1.0, ""),
-        size if size < f64::MIN_POSITIVE => (1.0, ""),
-        size if size >= 0.000_999_5 => (1e3, "m"),
-        _ => (1e6, "µ"),
-    };
-    format!("{} {prefix}{unit}", digits(value * factor))
-}
-
-/// A value, or that it is not known.
-pub(crate) fn known(unit: Unit, found: Option<f64>) -> String {
-    found.map_or_else(|| UNKNOWN.to_owned(), |found| value(unit, found))
-}
 
 /// A change as a comparison decides it: the change, and the ends of its interval.
 pub(crate) struct Change {
@@ -154,24 +106,6 @@ pub(crate) fn markdown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_have_three_digits_and_a_unit_that_fits() {
-        for (unit, number, wanted) in [
-            (Unit::Joules, 5.4325, "5.43 J"),
-            (Unit::Joules, 0.048_73, "48.7 mJ"),
-            (Unit::Joules, 12_345.0, "12.3 kJ"),
-            (Unit::Joules, 0.0, "0 J"),
-            (Unit::Watts, 131.4, "131 W"),
-            (Unit::Seconds, 0.775, "775.0 ms"),
-            (Unit::PerWatt, 0.061_853, "0.0619 /W"),
-            (Unit::PerSecond, 48.24, "48.2 /s"),
-            (Unit::Share, 0.325, "32.5 %"),
-        ] {
-            assert_eq!(value(unit, number), wanted);
-        }
-        assert_eq!(known(Unit::Joules, None), "–");
-    }
 
     #[test]
     fn changes_have_a_sign_unless_they_are_none() {

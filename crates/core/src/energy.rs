@@ -337,7 +337,8 @@ impl QueryEnergy {
 
     /// The energy of the whole chip, where the basis is one.
     pub fn soc(&self) -> Option<Joules> {
-        self.basis()?.is_soc().then(|| self.headline())?
+        self.of(Domain::Soc)
+            .or_else(|| self.basis()?.is_soc().then(|| self.headline())?)
     }
 
     /// The power of the whole chip, where the basis is one.

@@ -60,7 +60,11 @@ pub enum Event {
         /// From the request's first byte to the end.
         total_seconds: Option<f64>,
         /// From the request's first byte to the first token.
-        first_token_seconds: Option<f64>,
+        time_to_first_token_seconds: Option<f64>,
+        /// When the attempt began, in seconds since the reference of the part.
+        start_seconds: f64,
+        /// When it was over, on the same clock.
+        end_seconds: f64,
         /// Tokens of the prompt.
         input_tokens: Option<u64>,
         /// Tokens generated.

@@ -247,7 +247,12 @@ mod tests {
 
     #[test]
     fn digits_are_grouped_by_three() {
-        for (count, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+        for (count, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(grouped(count), text);
         }
     }

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::source::{Domain, Method, Source};
 
 /// What a source's energy goes into.
@@ -42,6 +44,76 @@ pub fn uses(sources: &[&Source], is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
         }
     }
     uses
+}
+
+/// Which sources the headline counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Everything that is measured, each joule once.
+    #[default]
+    All,
+    /// The GPUs alone, as the original counts.
+    Gpu,
+    /// The CPU packages alone.
+    Cpu,
+    /// The whole chip alone.
+    Soc,
+}
+
+impl Choice {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::All, Self::Gpu, Self::Cpu, Self::Soc];
+
+    /// The choice as flags and files spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Gpu => "gpu",
+            Self::Cpu => "cpu",
+            Self::Soc => "soc",
+        }
+    }
+
+    /// The choice of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.label() == name)
+    }
+
+    /// What each source goes into when the headline counts these. Roll-ups stay as they are.
+    pub fn apply(self, sources: &[&Source], mut uses: Vec<Use>) -> Vec<Use> {
+        if self == Self::All {
+            return uses;
+        }
+        let has_chip = sources
+            .iter()
+            .zip(&uses)
+            .any(|(source, used)| *used != Use::Shown && source.domain() == Some(Domain::Soc));
+        for (source, used) in sources.iter().zip(&mut uses) {
+            let is_counted = match (self, source.domain()) {
+                (Self::Gpu, domain) => domain == Some(Domain::Gpu),
+                (Self::Cpu, domain) => domain == Some(Domain::CpuPackage),
+                (_, Some(Domain::Soc)) => true,
+                // A chip whose parts are measured apart is all of them together.
+                _ => !has_chip && source.collector == CHIP && *used == Use::Headline,
+            };
+            *used = match *used {
+                Use::Shown => Use::Shown,
+                _ if is_counted => Use::Headline,
+                _ => Use::RollUp,
+            };
+        }
+        uses
+    }
+
+    /// The choices that some of these sources fill.
+    pub fn offered(sources: &[&Source], uses: &[Use]) -> Vec<Self> {
+        let is_filled = |choice: &Self| {
+            let chosen = choice.apply(sources, uses.to_vec());
+            chosen.contains(&Use::Headline)
+        };
+        Self::ALL.into_iter().filter(is_filled).collect()
+    }
 }
 
 /// The same on one machine. `is_measured` says whether anything is, on any of them.
@@ -194,6 +266,26 @@ mod tests {
     use super::*;
     use crate::counter::Rollover;
     use crate::source::Quantity;
+
+    #[test]
+    fn a_choice_moves_the_headline_and_keeps_the_roll_ups() {
+        let sources = [
+            counter("nvml/0", Some("0"), Domain::Gpu),
+            counter("rapl/package", Some("p"), Domain::CpuPackage),
+            counter("rapl/dram", Some("p"), Domain::Dram),
+        ];
+        let sources: Vec<&Source> = sources.iter().collect();
+        let all = uses(&sources, |_| false);
+        assert_eq!(all, [Use::Headline; 3]);
+        let gpu = Choice::Gpu.apply(&sources, all.clone());
+        assert_eq!(gpu, [Use::Headline, Use::RollUp, Use::RollUp]);
+        let cpu = Choice::Cpu.apply(&sources, all.clone());
+        assert_eq!(cpu, [Use::RollUp, Use::Headline, Use::RollUp]);
+        let offered = Choice::offered(&sources, &all);
+        assert_eq!(offered, [Choice::All, Choice::Gpu, Choice::Cpu]);
+        assert_eq!(Choice::named("soc"), Some(Choice::Soc));
+        assert_eq!(Choice::named("tpu"), None);
+    }
 
     fn counter(name: &str, device: Option<&str>, domain: Domain) -> Source {
         let (collector, _) = name.split_once('/').unwrap();

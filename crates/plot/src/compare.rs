@@ -61,6 +61,9 @@ const BETTER: usize = 2;
 const WORSE: usize = 1;
 const NEITHER: usize = 0;
 
+/// A row that reaches this many times as far as the next is drawn at the edge.
+const FAR_BEYOND: f64 = 3.0;
+
 /// Differences of two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareBars {
@@ -100,7 +103,10 @@ impl CompareBars {
             ..canvas.room
         };
         let names = rows.iter().map(|row| row.name.clone());
-        let plot = Plot::rows(room, self.ruler(&rows), Ruler::named("", names));
+        let domain = self.domain(&rows);
+        let axis = Axis::linear("Improvement", Unit::Percent);
+        let ruler = Ruler::spanning(&axis, domain.0, domain.1, 8);
+        let plot = Plot::rows(room, ruler, Ruler::named("", names));
         self.shade(&mut canvas.scene, &plot);
         plot.grid(&mut canvas.scene);
         sides(&mut canvas.scene, &plot);
@@ -109,7 +115,8 @@ impl CompareBars {
             .scene
             .label((canvas.room.right, plot.area.top - 6.0), head);
         for (index, row) in rows.iter().enumerate() {
-            let turned = row.turned();
+            let whole = row.turned();
+            let turned = whole.clamped(domain);
             let Some(at) = plot.place(turned.value, position(index)) else {
                 continue;
             };
@@ -126,6 +133,14 @@ impl CompareBars {
             );
             mark::point(scene, series, at, 4.6, false)
                 .titled(&format!("{}: {}", row.name, texts[index]));
+            // A change beyond the axis points there; its number stands beside it.
+            if whole.value > domain.1 {
+                let beyond = Label::new("»", TICK, Anchor::End);
+                scene.label((at.0 - 7.0, at.1 + 4.0), beyond);
+            } else if whole.value < domain.0 {
+                let beyond = Label::new("«", TICK, Anchor::Start);
+                scene.label((at.0 + 7.0, at.1 + 4.0), beyond);
+            }
             let label = Label::new(&texts[index], TICK, Anchor::End).soft();
             scene.label((canvas.room.right, at.1 + 4.0), label);
         }
@@ -143,21 +158,27 @@ impl CompareBars {
             .abs()
     }
 
-    /// As far to the left as to the right.
-    fn ruler(&self, rows: &[&Difference]) -> Ruler {
-        let axis = Axis::linear("Improvement", Unit::Percent);
-        let farthest = rows
-            .iter()
-            .flat_map(|row| row.change.values())
-            .filter(|value| value.is_finite())
-            .fold(self.tolerance() * 1.5, |far, value| far.max(value.abs()));
+    /// As far to the left as to the right. One row that lies far beyond all others does not stretch
+    /// the axis: it is drawn at the edge.
+    fn domain(&self, rows: &[&Difference]) -> (f64, f64) {
+        let reach = |row: &&Difference| {
+            let values = row.change.values().filter(|value| value.is_finite());
+            values.fold(0.0, |far: f64, value| far.max(value.abs()))
+        };
+        let mut reaches: Vec<f64> = rows.iter().map(reach).collect();
+        reaches.sort_unstable_by(|left, right| right.total_cmp(left));
+        let farthest = match reaches[..] {
+            [far, next, _, ..] if next > 0.0 && far > FAR_BEYOND * next => 1.3 * next,
+            [far, ..] => far,
+            [] => 0.0,
+        };
+        let farthest = farthest.max(self.tolerance() * 1.5);
         let farthest = if farthest > 0.0 {
             farthest.min(1e300) * 1.05
         } else {
             0.1
         };
-        let (low, high) = crate::scale::linear_domain(Some((-farthest, farthest)), 8);
-        Ruler::spanning(&axis, low, high, 8)
+        crate::scale::linear_domain(Some((-farthest, farthest)), 8)
     }
 
     fn shade(&self, scene: &mut Scene, plot: &Plot) {

@@ -92,6 +92,18 @@ impl Quantity {
         }
     }
 
+    /// The same, cut to what an axis holds.
+    pub(crate) fn clamped(self, (low, high): (f64, f64)) -> Self {
+        let cut = |value: f64| value.clamp(low, high);
+        Self {
+            value: cut(self.value),
+            interval: self.interval.map(|interval| Interval {
+                low: cut(interval.low),
+                high: cut(interval.high),
+            }),
+        }
+    }
+
     /// The value and the ends of its interval: all that an axis must hold.
     pub(crate) fn values(self) -> impl Iterator<Item = f64> {
         let ends = self.interval.map(|interval| [interval.low, interval.high]);

@@ -33,12 +33,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     {
         out.push('−');
     }
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
+    out.push_str(&ipw_core::quantity::group(whole));
     if !fraction.is_empty() {
         out.push('.');
         out.push_str(fraction);

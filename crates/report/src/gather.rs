@@ -15,6 +15,7 @@ mod tables;
 
 use std::collections::BTreeMap;
 
+use ipw_analysis::metric::Values;
 use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
 
@@ -26,6 +27,8 @@ use pass::Pass;
 /// What a page is made with beside the run itself.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    /// The metrics of the run.
+    pub values: Values,
     /// Leave out texts, names and places.
     pub redact: bool,
     /// Doubts about the data that somebody else found.
@@ -39,6 +42,7 @@ pub(crate) struct Known<'a> {
     pub(crate) run: &'a Run,
     pub(crate) overview: &'a Overview,
     pub(crate) pass: &'a Pass,
+    pub(crate) values: &'a Values,
 }
 
 impl Known<'_> {
@@ -67,6 +71,7 @@ impl Page {
             run,
             overview,
             pass: &pass,
+            values: &options.values,
         };
         let mut all_notes = notes::of(&known);
         all_notes.extend(options.notes.iter().cloned());
@@ -75,6 +80,7 @@ impl Page {
             about: about(&known),
             lede: headline::lede(&known),
             headline: headline::of(&known),
+            metrics: options.values,
             notes: all_notes,
             tables: tables::of(&known),
             figures: options.figures.clone(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ipw_core::text::printable;
 
 use crate::page::{Cell, Page, Table};
-use crate::words::grouped;
+use ipw_core::quantity::grouped;
 
 /// The result, notes, tables, the manifest and the plan.
 pub fn markdown(page: &Page) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ipw_analysis::metric::Values;
 use serde::{Deserialize, Serialize};
 
 /// The report of one run.
@@ -13,6 +14,9 @@ pub struct Page {
     pub lede: String,
     /// The figures that people quote.
     pub headline: Vec<Headline>,
+    /// Every metric of the dictionary, for programs.
+    #[serde(default)]
+    pub metrics: Values,
     /// What to know before quoting them.
     pub notes: Vec<Note>,
     /// The same in more detail.
@@ -316,7 +320,7 @@ pub struct Line {
     /// From the send to the end, in seconds.
     pub seconds: Option<f64>,
     /// From the send to the first token, in seconds.
-    pub first_token_seconds: Option<f64>,
+    pub time_to_first_token_seconds: Option<f64>,
     /// Tokens of the prompt.
     pub input_tokens: Option<u64>,
     /// Tokens generated.

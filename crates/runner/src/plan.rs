@@ -9,6 +9,7 @@ use std::time::Duration;
 use ipw_clients::ClientSpec;
 use ipw_core::params::Params;
 use ipw_core::price::Price;
+use ipw_core::rollup::Choice;
 use ipw_core::seconds;
 use ipw_datasets::DatasetSpec;
 use serde::{Deserialize, Serialize};
@@ -159,11 +160,18 @@ pub struct Telemetry {
     /// How long is looked at what the machine draws with nobody asking, before and after.
     #[serde(rename = "idle_seconds", with = "seconds", default)]
     pub idle: Duration,
+    /// Which sources the headline counts.
+    #[serde(default, skip_serializing_if = "is_all")]
+    pub basis: Choice,
     /// Where the service runs.
     pub service_host: ServiceHost,
     /// Where readings come from; empty for this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceSpec>,
+}
+
+fn is_all(basis: &Choice) -> bool {
+    *basis == Choice::All
 }
 
 /// A place that readings come from.

@@ -80,12 +80,12 @@ pub struct Attributed {
 
 /// Names of the measured sources that the headline of a run is made from.
 pub fn basis(run: &Run) -> Result<Vec<String>, StoreError> {
-    Sources::of(run).map(|sources| sources.basis())
+    Sources::of(run, run.choice()).map(|sources| sources.basis())
 }
 
 /// What was done in which time for which energy, by source of the basis. Nothing is changed.
 pub fn worked(run: &Run) -> Result<Vec<Worked>, StoreError> {
-    let (sources, outline) = (Sources::of(run)?, Outline::of(run)?);
+    let (sources, outline) = (Sources::of(run, run.choice())?, Outline::of(run)?);
     let mut all = Vec::new();
     each_part(run, &sources, &outline, |part, own, rows| {
         let mut works = Works::of(own, outline.first_of(part));
@@ -115,7 +115,7 @@ fn attribute_locked(
     asking: &Asking,
     change: impl FnOnce(&mut Value, &Attributed, &Run),
 ) -> Result<Attributed, StoreError> {
-    let mut sources = Sources::of(run)?;
+    let mut sources = Sources::of(run, run.choice())?;
     let before = Overview::of(run)?.energy;
     let outline = Outline::of(run)?;
     sources.settle_idle(run, &asking.idle);

@@ -4,6 +4,7 @@
 //! the runner sees only as a [`ipw_core::sink::Sink`], and read by [`reader::Run`].
 
 pub mod attribute;
+pub mod basis;
 pub mod column;
 mod compact;
 pub mod events;
@@ -42,8 +43,12 @@ pub use writer::{CommitPolicy, RunWriter};
 
 use std::path::{Path, PathBuf};
 
+use ipw_core::rollup::Choice;
+
 /// Version of the run directory's format: raised when a reader of the old one would be wrong.
-pub const FORMAT_VERSION: u32 = 1;
+///
+/// 2: IPW counts the power of the service, and a query's own watts are `headline.share_watts`.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// What can go wrong with a run directory.
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +125,16 @@ pub enum StoreError {
         path: PathBuf,
         /// What is missing.
         reason: String,
+    },
+    /// The run has no energy on a basis.
+    #[error("`{}` has no energy on basis `{}`", path.display(), wanted.label())]
+    NoBasis {
+        /// Which run.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: Choice,
+        /// What it has.
+        offered: Vec<Choice>,
     },
     /// A reading of a source that nobody describes.
     #[error("`{}` has readings of source {source_index}, which `sources.json` does not describe", path.display())]

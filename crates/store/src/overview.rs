@@ -145,8 +145,6 @@ pub struct EnergyTotals {
     pub sigma_joules: Option<f64>,
     /// What of it is above idle; `None` unless every row with energy says so.
     pub above_idle_joules: Option<f64>,
-    /// Mean power while these queries were under way.
-    pub watts: Option<f64>,
     /// Energy per output token over the rows that know both.
     pub joules_per_output_token: Option<f64>,
     /// Energy of each query.
@@ -172,7 +170,6 @@ const WELL_COVERED: f64 = 0.95;
 struct EnergySums {
     totals: EnergyTotals,
     values: Vec<f64>,
-    seconds: f64,
     sigma: f64,
     above_idle: f64,
     is_above_idle_unknown: bool,
@@ -189,8 +186,6 @@ impl EnergySums {
         let basis = column::<StringArray>(batch, "energy.basis")?;
         let reason = column::<StringArray>(batch, "energy.reason")?;
         let shares = column::<ListArray>(batch, "energy.shares")?;
-        let start = column::<Float64Array>(batch, "timing.start_seconds")?;
-        let end = column::<Float64Array>(batch, "timing.end_seconds")?;
         let output = run.metric::<Int64Array>(batch, "token_metrics.output")?;
         for row in 0..batch.num_rows() {
             if joules.is_null(row) {
@@ -207,7 +202,6 @@ impl EnergySums {
             if covered(shares, row)?.is_some_and(|covered| covered < WELL_COVERED) {
                 self.totals.rows_thinly_covered += 1;
             }
-            self.seconds += end.value(row) - start.value(row);
             self.sigma += sigma.value(row);
             match above.filter(|above| above.is_valid(row)) {
                 Some(above) => self.above_idle += above.value(row),
@@ -237,7 +231,6 @@ impl EnergySums {
         let Self {
             mut totals,
             values,
-            seconds,
             sigma,
             above_idle,
             is_above_idle_unknown,
@@ -252,7 +245,6 @@ impl EnergySums {
         totals.joules = Some(joules);
         totals.sigma_joules = Some(sigma);
         totals.above_idle_joules = (!is_above_idle_unknown).then_some(above_idle);
-        totals.watts = (seconds > 0.0).then(|| joules / seconds);
         totals.joules_per_output_token = (tokens > 0).then(|| with_tokens / tokens as f64);
         totals.joules_per_query = Distribution::of(values);
         totals

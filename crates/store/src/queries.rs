@@ -45,8 +45,10 @@ pub struct QueryRow<'a> {
     pub output_tokens: Option<u64>,
     /// When things happened.
     pub instants: RowInstants,
+    /// When each chunk came, in seconds on the clock of the part.
+    pub chunks: &'a [f64],
     /// From the send to the first token, in seconds.
-    pub first_token_seconds: Option<f64>,
+    pub time_to_first_token_seconds: Option<f64>,
     /// From the send to the end, in seconds.
     pub total_seconds: Option<f64>,
     /// From the planned send to the end, in seconds.
@@ -63,8 +65,23 @@ pub struct QueryRow<'a> {
     pub gpu_joules: Option<f64>,
     /// The original's mean power of the GPUs, in watts.
     pub gpu_watts: Option<f64>,
+    /// The original's energy of a whole chip, in joules.
+    pub soc_joules: Option<f64>,
+    /// The original's mean power of a whole chip, in watts.
+    pub soc_watts: Option<f64>,
+    /// How the verdict came about.
+    pub evaluation: RowEvaluation<'a>,
     /// Whether it kept the limits.
     pub is_slo_met: Option<bool>,
+}
+
+/// How a verdict came about, as JSON texts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RowEvaluation<'a> {
+    /// What the scorer found.
+    pub metadata: Option<&'a str>,
+    /// Which scorer it was.
+    pub config: Option<&'a str>,
 }
 
 /// When things happened, in seconds on the clock of the part.
@@ -91,8 +108,8 @@ pub struct RowEnergy<'a> {
     pub sigma: Option<f64>,
     /// What of them is above idle.
     pub above_idle: Option<f64>,
-    /// Its mean power.
-    pub watts: Option<f64>,
+    /// Its own share of the power, from its start to its end.
+    pub share_watts: Option<f64>,
     /// What they are made from.
     pub basis: Option<&'a str>,
     /// Why there are none.
@@ -136,6 +153,15 @@ pub struct RowShare<'a> {
 }
 
 impl RowShares {
+    pub(crate) fn at(shares: &ListArray, row: usize) -> Result<Self, StoreError> {
+        let shares = shares.value(row);
+        let shares = shares.as_any().downcast_ref::<StructArray>();
+        let shares = shares.ok_or_else(|| StoreError::Column {
+            column: "energy.shares".to_owned(),
+        })?;
+        Ok(Self((!shares.is_empty()).then(|| shares.clone())))
+    }
+
     /// Source by source.
     pub fn iter(&self) -> impl Iterator<Item = RowShare<'_>> {
         let count = self.0.as_ref().map_or(0, StructArray::len);
@@ -171,6 +197,11 @@ impl<'a> Floats<'a> {
 
     fn in_struct(array: &'a StructArray, name: &str) -> Self {
         Self(cast(array.column_by_name(name)))
+    }
+
+    /// The same column under the name of an older format.
+    fn or(self, other: Self) -> Self {
+        Self(self.0.or(other.0))
     }
 
     fn at(self, row: usize) -> Option<f64> {
@@ -231,6 +262,7 @@ struct Columns<'a> {
     input: &'a Int64Array,
     output: &'a Int64Array,
     shares: &'a ListArray,
+    chunks: Option<(&'a ListArray, &'a Float64Array)>,
     slo: Option<&'a BooleanArray>,
     subject: Texts<'a>,
     problem: Texts<'a>,
@@ -247,19 +279,23 @@ struct Columns<'a> {
     sent: Floats<'a>,
     first_token: Floats<'a>,
     end: Floats<'a>,
-    first_token_seconds: Floats<'a>,
+    time_to_first_token_seconds: Floats<'a>,
     total_seconds: Floats<'a>,
     planned_seconds: Floats<'a>,
     tokens_per_second: Floats<'a>,
     joules: Floats<'a>,
     sigma: Floats<'a>,
     above_idle: Floats<'a>,
-    watts: Floats<'a>,
+    share_watts: Floats<'a>,
     before: Floats<'a>,
     before_seconds: Floats<'a>,
     after: Floats<'a>,
     gpu_joules: Floats<'a>,
     gpu_watts: Floats<'a>,
+    soc_joules: Floats<'a>,
+    soc_watts: Floats<'a>,
+    grade: Texts<'a>,
+    scorer: Texts<'a>,
 }
 
 impl<'a> Columns<'a> {
@@ -277,6 +313,9 @@ impl<'a> Columns<'a> {
             input: run.metric(batch, "token_metrics.input")?,
             output: run.metric(batch, "token_metrics.output")?,
             shares: column(batch, "energy.shares")?,
+            chunks: column::<ListArray>(batch, "timing.chunk_seconds")
+                .ok()
+                .and_then(|lists| Some((lists, lists.values().as_any().downcast_ref()?))),
             slo: column(batch, "slo.is_met").ok(),
             subject: text("subject"),
             problem: text("problem"),
@@ -294,28 +333,27 @@ impl<'a> Columns<'a> {
             sent: float("timing.sent_seconds"),
             first_token: float("timing.first_token_seconds"),
             end: float("timing.end_seconds"),
-            first_token_seconds: metric("latency_metrics.time_to_first_token_seconds"),
+            time_to_first_token_seconds: metric("latency_metrics.time_to_first_token_seconds"),
             total_seconds: metric("latency_metrics.total_query_seconds"),
             planned_seconds: float("planned_latency.total_query_seconds"),
             tokens_per_second: metric("latency_metrics.throughput_tokens_per_sec"),
             joules: float("headline.joules"),
             sigma: float("headline.sigma_joules"),
             above_idle: float("headline.above_idle_joules"),
-            watts: float("headline.watts"),
+            share_watts: float("headline.share_watts").or(float("headline.watts")),
             before: float("phases.before_first_token_joules"),
             before_seconds: float("phases.before_first_token_seconds"),
             after: float("phases.after_first_token_joules"),
             gpu_joules: metric("energy_metrics.per_query_joules"),
             gpu_watts: metric("power_metrics.gpu.per_query_watts.avg"),
+            soc_joules: metric("energy_metrics.soc_per_query_joules"),
+            soc_watts: metric("power_metrics.soc.per_query_watts.avg"),
+            grade: Texts(run.metric(batch, "evaluation.metadata").ok()),
+            scorer: Texts(run.metric(batch, "evaluation.config").ok()),
         })
     }
 
     fn row(&self, row: usize) -> Result<QueryRow<'a>, StoreError> {
-        let shares = self.shares.value(row);
-        let shares = shares.as_any().downcast_ref::<StructArray>();
-        let shares = shares.ok_or_else(|| StoreError::Column {
-            column: "energy.shares".to_owned(),
-        })?;
         let outcome = self.outcome.value(row);
         let correct = self.correct;
         Ok(QueryRow {
@@ -341,7 +379,13 @@ impl<'a> Columns<'a> {
                 first_token: self.first_token.at(row),
                 end: self.end.at(row),
             },
-            first_token_seconds: self.first_token_seconds.at(row),
+            chunks: self.chunks.map_or(&[], |(lists, values)| {
+                let offsets = lists.value_offsets();
+                let place = |offset: i32| usize::try_from(offset).unwrap_or(0);
+                let own = place(offsets[row])..place(offsets[row + 1]);
+                values.values().get(own).unwrap_or(&[])
+            }),
+            time_to_first_token_seconds: self.time_to_first_token_seconds.at(row),
             total_seconds: self.total_seconds.at(row),
             planned_seconds: self.planned_seconds.at(row),
             tokens_per_second: self.tokens_per_second.at(row),
@@ -349,11 +393,11 @@ impl<'a> Columns<'a> {
                 joules: self.joules.at(row),
                 sigma: self.sigma.at(row),
                 above_idle: self.above_idle.at(row),
-                watts: self.watts.at(row),
+                share_watts: self.share_watts.at(row),
                 basis: self.basis.at(row),
                 reason: self.reason.at(row),
             },
-            shares: RowShares((!shares.is_empty()).then(|| shares.clone())),
+            shares: RowShares::at(self.shares, row)?,
             phases: RowPhases {
                 kind: self.phase_kind.at(row),
                 before: self.before.at(row),
@@ -362,6 +406,12 @@ impl<'a> Columns<'a> {
             },
             gpu_joules: self.gpu_joules.at(row),
             gpu_watts: self.gpu_watts.at(row),
+            soc_joules: self.soc_joules.at(row),
+            soc_watts: self.soc_watts.at(row),
+            evaluation: RowEvaluation {
+                metadata: self.grade.at(row),
+                config: self.scorer.at(row),
+            },
             is_slo_met: self
                 .slo
                 .and_then(|slo| slo.is_valid(row).then(|| slo.value(row))),

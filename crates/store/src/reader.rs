@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{DataType, Field, SchemaRef};
+use ipw_core::rollup::Choice;
 use serde_json::Value;
 
 use crate::StoreError;
+use crate::basis::View;
 use crate::ipc::Stream;
 use crate::state::State;
 
@@ -17,6 +19,7 @@ pub struct Run {
     schema: SchemaRef,
     model: String,
     summary: Value,
+    view: Option<(Choice, View)>,
 }
 
 impl Run {
@@ -48,7 +51,18 @@ impl Run {
             schema,
             model,
             summary,
+            view: None,
         })
+    }
+
+    /// The basis that was chosen for looking at it.
+    pub(crate) fn chosen(&self) -> Option<Choice> {
+        self.view.as_ref().map(|(choice, _)| *choice)
+    }
+
+    pub(crate) fn seen_through(mut self, choice: Choice, view: View) -> Self {
+        self.view = Some((choice, view));
+        self
     }
 
     /// Where it lies.
@@ -73,14 +87,16 @@ impl Run {
 
     /// Its rows, batch by batch; never more than one batch in memory.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
-        self.files.iter().flat_map(|path| {
+        self.files.iter().flat_map(move |path| {
             let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
                 match Stream::open(path) {
-                    Ok(stream) => {
-                        Box::new(stream.map(move |batch| {
-                            batch.map_err(StoreError::arrow("read rows of", path))
-                        }))
-                    }
+                    Ok(stream) => Box::new(stream.map(move |batch| {
+                        let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
+                        match &self.view {
+                            Some((_, view)) => view.apply(&batch),
+                            None => Ok(batch),
+                        }
+                    })),
                     Err(error) => Box::new(std::iter::once(Err(error))),
                 };
             batches

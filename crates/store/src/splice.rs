@@ -66,7 +66,7 @@ fn replace(
     match (old.data_type(), group(new)) {
         (DataType::Struct(_), Some(inner)) => {
             with_children(&group(old)?, |name, child| {
-                match inner.column_by_name(name) {
+                match inner.column_by_name(current_name(name)) {
                     Some(new) => replace(child, &[], new, origin),
                     None => Some(Arc::clone(child)),
                 }
@@ -84,8 +84,16 @@ fn replace(
     }
 }
 
+/// What a column of format 1 is called now.
+fn current_name(name: &str) -> &str {
+    match name {
+        "watts" => "share_watts",
+        name => name,
+    }
+}
+
 /// The same group of columns with what `change` makes of each.
-fn with_children(
+pub(crate) fn with_children(
     outer: &StructArray,
     change: impl Fn(&str, &ArrayRef) -> Option<ArrayRef>,
 ) -> Option<ArrayRef> {

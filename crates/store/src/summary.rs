@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ipw_core::hardware::SystemInfo;
+use ipw_core::rollup::Choice;
 use ipw_core::time::{Anchor, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -70,6 +71,10 @@ pub struct Summary {
     pub reason: Option<String>,
     /// The processes that made it.
     pub parts: Vec<Part>,
+    /// Which sources the headline counts: `all`, `gpu`, `cpu` or `soc`.
+    pub basis: Choice,
+    /// Every metric of the dictionary by id; `None` while it runs.
+    pub metrics: Option<Value>,
     /// The sources, what each counted, and what sampling them cost.
     pub telemetry: Option<Value>,
     /// Accuracy, and what a watt and a joule bought of it; `None` while it runs.
@@ -141,6 +146,8 @@ impl Summary {
             status: Status::Running,
             reason: None,
             parts: vec![Part { part: 0, anchor }],
+            basis: Choice::All,
+            metrics: None,
             telemetry: None,
             efficiency: None,
             overview: None,

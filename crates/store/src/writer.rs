@@ -85,6 +85,8 @@ pub struct Finished {
     pub calibration: Option<Value>,
     /// What it says of marginal costs.
     pub marginal: Value,
+    /// The metrics that it tells.
+    pub metrics: Value,
     /// The run that was there before and could not be removed or is kept, with the reason.
     pub kept_aside: Option<PathBuf>,
     /// What went wrong without costing a row.
@@ -180,6 +182,7 @@ impl RunWriter {
             load: summary.load.unwrap_or_default(),
             calibration: summary.calibration,
             marginal: summary.marginal.unwrap_or_default(),
+            metrics: summary.metrics.unwrap_or_default(),
             kept_aside,
             warnings,
         })

@@ -10,7 +10,7 @@ use ipw_core::attribution::{Balance, Flights, Idle, share};
 use ipw_core::energy::{Meter, Metered, Phase, Phases, QueryEnergy, Reason, Share, Split};
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::reading::{Reading, Window};
-use ipw_core::rollup::{Use, uses};
+use ipw_core::rollup::{Choice, Use, uses};
 use ipw_core::source::{Role, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
@@ -39,22 +39,25 @@ pub(crate) struct Shared {
 
 /// What each source goes into, and which counters stood still when that was worked out.
 struct Uses {
+    basis: Choice,
     stuck: Vec<bool>,
     uses: Arc<[Use]>,
 }
 
 impl Uses {
-    fn of(kept: &[Kept], stuck: Vec<bool>) -> Self {
+    fn of(kept: &[Kept], stuck: Vec<bool>, basis: Choice) -> Self {
         let billed: Vec<usize> = (0..kept.len())
             .filter(|place| kept[*place].role == Role::Service)
             .collect();
         let sources: Vec<&Source> = billed.iter().map(|place| &kept[*place].about).collect();
         let mut all = vec![Use::Shown; kept.len()];
         let used = uses(&sources, |place| stuck[billed[place]]);
+        let used = basis.apply(&sources, used);
         for (place, used) in billed.into_iter().zip(used) {
             all[place] = used;
         }
         Self {
+            basis,
             stuck,
             uses: all.into(),
         }
@@ -141,7 +144,7 @@ impl Session {
             }
             planned.push((collector, interval, first));
         }
-        let uses = Uses::of(&kept, vec![false; kept.len()]);
+        let uses = Uses::of(&kept, vec![false; kept.len()], Choice::All);
         let shared = Arc::new(Shared::new(series, uses));
         let pollers = planned
             .into_iter()
@@ -473,6 +476,20 @@ impl Session {
     /// What each source's behaviour so far shows, in their order.
     pub fn self_tests(&self) -> Vec<SelfTest> {
         self_tests(&self.accounts())
+    }
+
+    /// The choices of a basis that the service's sources fill.
+    pub fn bases(&self) -> Vec<Choice> {
+        let kept = self.kept.iter().filter(|kept| kept.role == Role::Service);
+        let sources: Vec<&Source> = kept.map(|kept| &kept.about).collect();
+        Choice::offered(&sources, &uses(&sources, |_| false))
+    }
+
+    /// Counts only these sources in the headline, from now on.
+    pub fn count_only(&self, basis: Choice) {
+        let mut state = self.shared.lock();
+        let stuck = state.uses.stuck.clone();
+        state.uses = Uses::of(&self.kept, stuck, basis);
     }
 
     /// Sources of the headline that have fallen silent, by name.

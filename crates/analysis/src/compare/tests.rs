@@ -192,7 +192,9 @@ fn a_query_that_one_run_does_not_know_counts_in_neither() {
         .filter(|(place, _)| *place != 3 && *place != 11)
         .map(|(_, row)| *row)
         .collect();
-    assert!((found.a.unwrap() - Values::of(&kept).get(Metric::JoulesPerQuery).unwrap()).abs() < 1e-9);
+    assert!(
+        (found.a.unwrap() - Values::of(&kept).get(Metric::JoulesPerQuery).unwrap()).abs() < 1e-9
+    );
 }
 
 #[test]

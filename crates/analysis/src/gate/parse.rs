@@ -136,12 +136,7 @@ const fn units(unit: Unit) -> (&'static [(&'static str, f64)], &'static str) {
             "`%`, `mW`, `W` or `kW`",
         ),
         Unit::Seconds => (
-            &[
-                ("us", 1e-6),
-                ("µs", 1e-6),
-                ("ms", 1e-3),
-                ("s", 1.0),
-            ],
+            &[("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)],
             "`%`, `us`, `ms` or `s`",
         ),
         Unit::PerSecond => (&[("/s", 1.0), ("", 1.0)], "`%` or `/s`"),

@@ -224,7 +224,11 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         phase: Phase::Decode,
         verb: Some("uses"),
         noun: "decode energy per output token",
-        kind: ratio(&[Sum::DecodeJoules], &[Sum::DecodeTokens], Sum::DecodeTokens),
+        kind: ratio(
+            &[Sum::DecodeJoules],
+            &[Sum::DecodeTokens],
+            Sum::DecodeTokens,
+        ),
         ..BASE
     },
     Definition {
@@ -480,7 +484,11 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         from: From::Planned,
         verb: Some("gives"),
         noun: "output tokens per second to one query",
-        kind: ratio(&[Sum::AnswerTokens], &[Sum::AnswerSeconds], Sum::AnswerSeconds),
+        kind: ratio(
+            &[Sum::AnswerTokens],
+            &[Sum::AnswerSeconds],
+            Sum::AnswerSeconds,
+        ),
         ..BASE
     },
     Definition {

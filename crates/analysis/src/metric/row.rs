@@ -174,7 +174,10 @@ impl Row<'_> {
         }
         let placed = self.placed;
         put(Sum::Completed, one(placed.is_completed));
-        put(Sum::ServedSeconds, known(placed.served_seconds).unwrap_or(0.0));
+        put(
+            Sum::ServedSeconds,
+            known(placed.served_seconds).unwrap_or(0.0),
+        );
         put(Sum::ServedTokens, placed.served_tokens.unwrap_or(0.0));
         put(Sum::TokensUnknown, one(placed.has_unknown_tokens));
         self.energy_sums(&mut sums);

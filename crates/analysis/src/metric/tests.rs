@@ -81,7 +81,10 @@ fn metrics_follow_their_formulas() {
     };
     let efficiency = Efficiency::of(answers, &found);
     assert!(close(efficiency.intelligence_per_watt, accuracy / 12.5));
-    assert!(close(efficiency.accuracy.map(|share| share.value), accuracy));
+    assert!(close(
+        efficiency.accuracy.map(|share| share.value),
+        accuracy
+    ));
 }
 
 #[test]
@@ -105,7 +108,12 @@ fn rows_without_numbers_have_no_metric_but_failed() {
         ..Row::default()
     };
     for (metric, value) in Values::of(&[silent]).iter() {
-        assert_eq!(value.is_some(), metric == Metric::Failed, "{}", metric.name());
+        assert_eq!(
+            value.is_some(),
+            metric == Metric::Failed,
+            "{}",
+            metric.name()
+        );
     }
 }
 
@@ -131,7 +139,12 @@ fn the_dictionary_is_in_order_and_complete() {
         let definition = metric.definition();
         // The serialised name comes from the variant: a literal out of order shows here.
         assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());
-        for text in [definition.label, definition.title, definition.formula, definition.noun] {
+        for text in [
+            definition.label,
+            definition.title,
+            definition.formula,
+            definition.noun,
+        ] {
             assert!(!text.is_empty(), "{}", metric.name());
         }
         assert!(!definition.columns.is_empty(), "{}", metric.name());

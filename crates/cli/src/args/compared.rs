@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::BasisArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The run directories: every other one is compared with the first
@@ -16,7 +18,9 @@ pub(crate) struct CompareArgs {
     /// The whole interval of 95 % must keep the gate, not only what was measured
     #[arg(long, requires = "gate")]
     pub(crate) strict: bool,
-    /// Only these metrics (docs/method.md §9.3); repeat for more [default: all]
+    #[command(flatten)]
+    pub(crate) basis: BasisArgs,
+    /// Only these metrics (docs/metrics.md); repeat for more [default: the common ones]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) metric: Vec<String>,
     /// What to write [default: by the ending of the file, else table]
@@ -35,9 +39,14 @@ pub(crate) struct LeaderboardArgs {
     /// Where the runs are, at any depth
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// The metric that runs are ranked by (docs/method.md §9.3) [default: ipw]
+    #[command(flatten)]
+    pub(crate) basis: BasisArgs,
+    /// The metric that runs are ranked by (docs/metrics.md) [default: ipw]
     #[arg(long, value_name = "NAME")]
     pub(crate) sort: Option<String>,
+    /// List runs with fewer graded answers apart
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub(crate) min_graded: u64,
     /// Only runs whose model, dataset, hardware or load has this text in it, like
     /// model=llama,hardware=H100
     #[arg(long, value_name = "KEY=TEXT", value_delimiter = ',')]

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use ipw_core::attribution::Weights;
 
-use super::IdlePower;
 use super::values::{at_least_one, at_least_zero};
+use super::{BasisArgs, IdlePower};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The run directory
     pub(crate) run: PathBuf,
+    #[command(flatten)]
+    pub(crate) basis: BasisArgs,
     /// What a kilowatt-hour costs: shows what the run's energy came to
     #[arg(long, value_name = "MONEY", value_parser = at_least_zero)]
     pub(crate) price_per_kwh: Option<f64>,
@@ -35,6 +37,8 @@ pub(crate) struct AnalyzeArgs {
     /// Only this analysis; may be repeated [default: all; see `ipw list analyses`]
     #[arg(long = "analysis", value_name = "ID")]
     pub(crate) analyses: Vec<String>,
+    #[command(flatten)]
+    pub(crate) basis: BasisArgs,
     /// An option of an analysis; may be repeated
     #[arg(long = "option", value_name = "NAME=NUMBER")]
     pub(crate) options: Vec<String>,
@@ -80,6 +84,8 @@ pub(crate) struct ReportArgs {
     /// What to write
     #[arg(long, value_name = "FORMAT", default_value = "html")]
     pub(crate) format: ReportFormat,
+    #[command(flatten)]
+    pub(crate) basis: BasisArgs,
     /// Leave out prompts, replies, error texts, names of machines, paths and addresses
     #[arg(long)]
     pub(crate) redact: bool,

@@ -8,7 +8,7 @@ use ipw_runner::{Process, Rate, Tolerance};
 use serde::Deserialize;
 
 use super::values::{table_of_json, table_of_texts};
-use super::{HostChoice, KeyValue, NetworkArgs, Pause, Span, Sweep};
+use super::{BasisChoice, HostChoice, KeyValue, NetworkArgs, Pause, Span, Sweep};
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
 #[derive(Debug, Clone, Default, Args, Deserialize)]
@@ -320,6 +320,9 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(default)]
     pub(crate) telemetry: Vec<String>,
+    /// Count the energy of these sources in the headline: all, gpu, cpu or soc [default: all]
+    #[arg(long, value_name = "BASIS", env = "IPW_BASIS", help_heading = "Energy")]
+    pub(crate) basis: Option<BasisChoice>,
     /// Where the service runs, and so whether local joules are its own [default: auto]
     #[arg(
         long,

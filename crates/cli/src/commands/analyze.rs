@@ -20,7 +20,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
     let options = options(&args.options, &chosen)?;
     let mut all = Vec::new();
     for place in &args.runs {
-        let run = open(place)?;
+        let run = open(place, args.basis.choice())?;
         let overview = Overview::of(&run).context("counting the rows")?;
         let look = Look::at(&run, &overview).context("reading the rows")?;
         for analysis in &chosen {
@@ -104,6 +104,9 @@ mod words {
     use std::fmt::Write as _;
     use std::path::Path;
 
+    use ipw_analysis::metric::{Metric, Unit};
+    use ipw_core::quantity::digits;
+    use ipw_core::text::printable;
     use serde_json::Value;
 
     use crate::look::analyses::Analysis;
@@ -115,6 +118,8 @@ mod words {
             "latency" => latency(data),
             "energy" => energy(data),
             "efficiency" => efficiency(data),
+            "accuracy" => accuracy(&found["summary"], data),
+            "timeline" => timeline(data),
             "quality" => quality(data),
             "outliers" => outliers(data),
             _ => Vec::new(),
@@ -132,38 +137,28 @@ mod words {
         text
     }
 
-    /// Four digits that count, or `n/a`.
+    /// Three digits that count, or `n/a`.
     fn number(value: &Value) -> String {
-        let Some(value) = value.as_f64() else {
-            return "n/a".to_owned();
-        };
-        let size = value.abs();
-        if size == 0.0 || (1e-3..1e5).contains(&size) {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "between 0 and 6"
-            )]
-            let decimals = (3.0 - size.max(1e-3).log10().floor()).clamp(0.0, 6.0) as usize;
-            format!("{value:.decimals$}")
-        } else {
-            format!("{value:.3e}")
-        }
+        value.as_f64().map_or("n/a".to_owned(), digits)
     }
 
-    fn with_interval(value: &Value) -> String {
-        if value.is_null() {
-            return "n/a".to_owned();
-        }
+    fn shown(unit: Unit, value: &Value) -> String {
+        value
+            .as_f64()
+            .map_or("n/a".to_owned(), |value| unit.show(value))
+    }
+
+    fn with_interval(unit: Unit, value: &Value) -> String {
         if let Some(needs) = value["needs"].as_u64() {
             return format!("n/a: needs ≥ {needs}");
         }
-        format!(
-            "{} (95 %: {} to {})",
-            number(&value["value"]),
-            number(&value["low"]),
-            number(&value["high"])
-        )
+        let part = |key: &str| value[key].as_f64();
+        match (part("value"), part("low"), part("high")) {
+            (Some(found), Some(low), Some(high)) => {
+                format!("{} (95 %: {})", unit.show(found), unit.range(low, high))
+            }
+            _ => "n/a".to_owned(),
+        }
     }
 
     fn regression(data: &Value) -> Vec<String> {
@@ -185,14 +180,14 @@ mod words {
     fn latency(data: &Value) -> Vec<String> {
         let line = |name: &str, summary: &Value| {
             format!(
-                "{name:<12} mean {} s, p50 {} s, p99 {} s",
-                number(&summary["mean"]),
-                with_interval(&summary["p50"]),
-                with_interval(&summary["p99"]),
+                "{name:<12} mean {}, p50 {}, p99 {}",
+                shown(Unit::Seconds, &summary["mean"]),
+                with_interval(Unit::Seconds, &summary["p50"]),
+                with_interval(Unit::Seconds, &summary["p99"]),
             )
         };
         vec![
-            line("first token", &data["first_token_seconds"]["sent"]),
+            line("first token", &data["time_to_first_token_seconds"]["sent"]),
             line("whole query", &data["total_seconds"]["sent"]),
             line("… as planned", &data["total_seconds"]["planned"]),
         ]
@@ -202,28 +197,99 @@ mod words {
         let mut lines = Vec::new();
         for source in data["sources"].as_array().into_iter().flatten() {
             lines.push(format!(
-                "{:<24} {} J in {} rows, {}",
+                "{:<24} {} in {} rows, {}",
                 source["name"].as_str().unwrap_or_default(),
-                number(&source["joules"]),
+                shown(Unit::Joules, &source["joules"]),
                 source["rows"],
                 source["method"].as_str().unwrap_or_default(),
             ));
         }
-        let per = &data["per_token"];
-        lines.push(format!(
-            "J per token {}; prefill, per input token {}; decode, per output token {}",
-            number(&per["joules_per_token"]),
-            number(&per["prefill_joules_per_input_token"]),
-            number(&per["decode_joules_per_output_token"]),
-        ));
+        for metric in [
+            Metric::JoulesPerToken,
+            Metric::JoulesPerOutputToken,
+            Metric::PrefillJoulesPerInputToken,
+            Metric::DecodeJoulesPerOutputToken,
+        ] {
+            let value = shown(Unit::Joules, &data["per_token"][metric.name()]);
+            lines.push(format!("{}: {value}", metric.definition().label));
+        }
         lines
     }
 
     fn efficiency(data: &Value) -> Vec<String> {
-        let found = data.as_object().into_iter().flatten();
-        found
-            .map(|(name, sure)| format!("{name:<20} {}", with_interval(sure)))
-            .collect()
+        let line = |metric: Metric| {
+            let sure = data.get(metric.name())?;
+            let value = with_interval(metric.unit(), sure);
+            Some(format!("{:<38} {value}", metric.definition().label))
+        };
+        Metric::ALL.into_iter().filter_map(line).collect()
+    }
+
+    /// Ours and the original's, side by side.
+    fn accuracy(summary: &Value, data: &Value) -> Vec<String> {
+        let text = |key: &str| summary[key].as_str().unwrap_or("no energy").to_owned();
+        let interval =
+            |metric: Metric| with_interval(metric.unit(), &data["intervals"][metric.name()]);
+        let mut lines = vec![
+            format!(
+                "{} of {} correct: {}",
+                summary["correct"],
+                summary["total_scored"],
+                shown(Unit::Share, &summary["accuracy"])
+            ),
+            format!("IPW {} on {}", interval(Metric::Ipw), text("metrics_basis")),
+            format!("IPJ {}", interval(Metric::Ipj)),
+        ];
+        if !summary["intelligence_per_watt"].is_null() {
+            lines.push(format!(
+                "as the original counts ({}): IPW {}, IPJ {}",
+                text("energy_basis"),
+                shown(Unit::PerWatt, &summary["intelligence_per_watt"]),
+                shown(Unit::PerJoule, &summary["intelligence_per_joule"])
+            ));
+        }
+        for (subject, found) in data["subjects"].as_object().into_iter().flatten() {
+            lines.push(format!(
+                "{:<24} {} of {}: {}",
+                printable(subject),
+                found["correct"],
+                found["graded"],
+                with_interval(Unit::Share, &found["accuracy"])
+            ));
+        }
+        lines
+    }
+
+    /// Mean and largest power of each source.
+    fn timeline(data: &Value) -> Vec<String> {
+        let sources = data["sources"].as_array().into_iter().flatten();
+        let mut lines: Vec<String> = sources
+            .map(|source| {
+                let buckets = source["buckets"].as_array().into_iter().flatten();
+                let (mut joules, mut seconds, mut most) = (0.0, 0.0, None::<f64>);
+                for bucket in buckets {
+                    let number = |key: &str| bucket[key].as_f64();
+                    let Some(watts) = number("mean_watts") else {
+                        continue;
+                    };
+                    let length = number("until").zip(number("from"));
+                    let length = length.map_or(0.0, |(until, from)| until - from);
+                    joules += watts * length;
+                    seconds += length;
+                    let peak = number("max_watts").unwrap_or(watts);
+                    most = Some(most.map_or(peak, |most| most.max(peak)));
+                }
+                let mean = (seconds > 0.0).then(|| joules / seconds);
+                format!(
+                    "{:<24} mean {}, most {}",
+                    printable(source["source"].as_str().unwrap_or_default()),
+                    Unit::Watts.known(mean),
+                    Unit::Watts.known(most)
+                )
+            })
+            .collect();
+        lines.push(format!("over {}", shown(Unit::Seconds, &data["seconds"])));
+        lines
     }
 
     fn quality(data: &Value) -> Vec<String> {

@@ -13,14 +13,14 @@ use anyhow::anyhow;
 use ipw_analysis::compare::{Comparison, NotCompared, Pairing, Side, Tolerance, compare};
 use ipw_analysis::gate::{By, Gate, Judged, Outcome, is_passed};
 use ipw_analysis::metric::Metric;
+use ipw_core::rollup::Choice;
 use ipw_core::text::printable;
+use ipw_store::StoreError;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::{CompareArgs, Format};
-use crate::compared::{
-    Compared, Doubt, Facts, Level, Named, Overlap, Part, has_energy, metric_named, unfair,
-};
+use crate::compared::{Compared, Doubt, Facts, Level, Named, Overlap, Part, metric_named, unfair};
 use crate::error::{CliError, Exit};
 use crate::{output, screen, written};
 
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, CliError> {
     let runs = args
         .runs
         .iter()
-        .map(|path| open(path))
+        .map(|path| open(path, args.basis.choice()))
         .collect::<Result<Vec<_>, _>>()?;
     let by = if args.strict { By::Interval } else { By::Value };
     let asked = Asked {
@@ -102,10 +102,13 @@ fn gate(args: &CompareArgs) -> Result<Option<Gate>, CliError> {
     parsed.map_err(CliError::usage)
 }
 
-/// Those that are asked for; without any, all of them.
+/// Those that are asked for, and those of the gate; without any, the common ones.
 fn metrics(args: &CompareArgs, gate: Option<&Gate>) -> Result<Vec<Metric>, CliError> {
     if args.metric.is_empty() {
-        return Ok(Metric::ALL.to_vec());
+        let named = gate.map(Gate::metrics).unwrap_or_default();
+        let is_shown =
+            |metric: &Metric| Metric::COMPARED.contains(metric) || named.contains(metric);
+        return Ok(Metric::ALL.into_iter().filter(is_shown).collect());
     }
     let named = args.metric.iter().map(|name| metric_named(name));
     let mut metrics = named
@@ -116,9 +119,10 @@ fn metrics(args: &CompareArgs, gate: Option<&Gate>) -> Result<Vec<Metric>, CliEr
     Ok(Metric::ALL.into_iter().filter(is_asked).collect())
 }
 
-fn open(path: &Path) -> Result<Compared, CliError> {
-    Compared::open(path).map_err(|error| {
-        CliError::new(Exit::Usage, error).help("name directories that `ipw profile` made")
+fn open(path: &Path, basis: Option<Choice>) -> Result<Compared, CliError> {
+    Compared::open(path, basis).map_err(|error| match &error {
+        StoreError::NoBasis { offered, .. } => super::no_basis(error.to_string(), offered),
+        _ => CliError::new(Exit::Usage, error).help("name directories that `ipw profile` made"),
     })
 }
 
@@ -147,7 +151,7 @@ fn findings(runs: Vec<Compared>, asked: &Asked<'_>) -> Result<Findings, CliError
         let (withheld, wanted): (Vec<Metric>, Vec<Metric>) = asked
             .metrics
             .iter()
-            .partition(|metric| withholds && has_energy(**metric));
+            .partition(|metric| withholds && metric.has_energy());
         let comparisons = compare(&rows, &run.rows(), &wanted, tolerance);
         let mut found = Against {
             name: name.clone(),

@@ -18,7 +18,7 @@ use crate::compared::metric_named;
 use crate::error::{CliError, Exit};
 use crate::{output, screen};
 
-use board::Board;
+use board::{Asked, Board};
 use filter::Filter;
 
 /// Version of the JSON.
@@ -35,7 +35,13 @@ pub(crate) fn run(args: &LeaderboardArgs) -> Result<Exit, CliError> {
         let error = CliError::usage(format!("no run below `{}`", args.directory.display()));
         return Err(error.help("`ipw profile` makes runs, in `./runs` unless told"));
     }
-    let board = Board::of(&args.directory, found, sort, &filter);
+    let asked = Asked {
+        sort,
+        filter: &filter,
+        basis: args.basis.choice(),
+        least_graded: args.min_graded,
+    };
+    let board = Board::of(&args.directory, found, &asked);
     if let Some(path) = &args.submission {
         let runs = submission::of(&board).map_err(CliError::usage)?;
         output::put(Some(path), &format!("{runs:#}\n"))?;

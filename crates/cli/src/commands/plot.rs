@@ -52,7 +52,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
 }
 
 fn of_run(place: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Drawing>, CliError> {
-    let run = open(place)?;
+    let run = open(place, None)?;
     let overview = Overview::of(&run).context("counting the rows")?;
     let look = Look::at(&run, &overview).context("reading the rows")?;
     Ok(figures::of(&look, is_wanted))

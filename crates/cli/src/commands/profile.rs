@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
+use ipw_analysis::metric::Values;
 use ipw_clients::{Client, ClientSpec, NotReady};
 use ipw_core::attribution::Weights;
 use ipw_core::event::{Event, Observer};
@@ -24,6 +25,7 @@ use ipw_store::schema::RunSchema;
 use ipw_store::writer::Finished;
 use ipw_store::{CommitPolicy, NewRun, ReadingWriter, RunWriter, Status, StoreError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::report;
@@ -33,7 +35,7 @@ use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress, Transfer};
 use crate::service_metrics::Watched;
 use crate::{
-    attribution, calibration, clients, counting, grading, load, next, quality, screen,
+    attribution, calibration, clients, counting, grading, load, measured, next, quality, screen,
     service_metrics, settings, signals, summary,
 };
 
@@ -331,7 +333,11 @@ impl Profile {
             summary.telemetry = Some(hardware.summary(elapsed, warm, idled));
             // A run that cannot be read again says so elsewhere.
             let load = load::findings(run, &self.plan.load).ok();
-            let mut efficiency = json!(grading::efficiency(overview));
+            let frame = load.as_ref().map(|load| &load.frame);
+            let values = frame.and_then(|frame| measured::within(run, frame).ok());
+            let values = values.unwrap_or_default();
+            summary.metrics = Some(json!(values));
+            let mut efficiency = json!(grading::efficiency(overview, &values));
             efficiency["derived"] = json!(load.as_ref().map(|load| load.derived));
             summary.efficiency = Some(efficiency);
             summary.load = load.map(|load| json!(load));
@@ -439,6 +445,7 @@ impl Profile {
         if self.args.json {
             let line = json!({
                 "event": "overview", "directory": directory, "report": report, "overview": overview,
+                "metrics": finished.metrics,
             });
             screen::print(&format!("{line}\n"));
             return;
@@ -450,11 +457,14 @@ impl Profile {
             ("status", status.label().to_owned()),
         ];
         let notes = quality::notes(overview, &finished.telemetry, &finished.load);
+        let values = Values::deserialize(&finished.metrics).unwrap_or_default();
         let calibrated = calibration::quoted(finished.calibration.as_ref());
         screen::print(&screen::overview(
             &head,
             overview,
             screen::Told {
+                values: &values,
+                basis: self.plan.telemetry.basis,
                 load: &finished.load,
                 marginal: &finished.marginal,
                 telemetry: &finished.telemetry,

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
             .help("leave `--output` out: each run's report goes into its own directory"));
     }
     for directory in &args.runs {
-        let run = super::open(directory)?;
+        let run = super::open(directory, args.basis.choice())?;
         let overview = Overview::of(&run).context("counting the rows")?;
         let page = page(&run, &overview, args.redact).context("reading the rows")?;
         output::put(place(args, directory).as_deref(), &text(&page, args.format))?;
@@ -69,6 +69,7 @@ fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError
     // The page draws time itself.
     let figures = figures::of(&look, |id| id != "timeline");
     let options = Options {
+        values: look.values,
         redact,
         notes,
         figures: figures.iter().map(drawn).collect(),

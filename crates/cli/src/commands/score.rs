@@ -6,6 +6,7 @@ mod ledger;
 use std::fmt::Write as _;
 
 use anyhow::Context;
+use ipw_analysis::metric::Values;
 use ipw_core::text::printable;
 use ipw_core::time::Clock as _;
 use ipw_core::verdict::Grade;
@@ -27,7 +28,7 @@ use ledger::Ledger;
 pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
     grading::check(args.scorer.as_deref())?;
     let clock = SystemClock::start();
-    let run = super::open(&args.run)?;
+    let run = super::open(&args.run, None)?;
     let asking = Asking {
         scorer: args.scorer.as_deref(),
         again: args.again,
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
         None => (judging::Grades::new(), None),
     };
     let mut waiting = 0;
+    let mut values = Values::default();
     let grade = |answer: &Answer<'_>| {
         let grade = asking.grade(answer, &judged);
         let is_waiting = |grade: &Grade| grade.scorer == Some(judge::ID) && grade.judge.is_none();
@@ -49,7 +51,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
         grade
     };
     let done = verdicts::score(&args.run, grade, |summary, done, run| {
-        renew(summary, &done.overview, run);
+        values = renew(summary, &done.overview, run);
         let at = clock.anchor().unix_seconds(clock.now());
         summary["scoring"] = told(&asking, done, judging.as_ref(), at);
     });
@@ -67,7 +69,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
         });
         screen::print(&format!("{shown:#}\n"));
     } else {
-        screen::print(&text(&run, &done, waiting, judging.as_ref()));
+        screen::print(&text(&run, &done, &values, waiting, judging.as_ref()));
     }
     Ok(Exit::Done)
 }
@@ -137,7 +139,13 @@ fn told(asking: &Asking<'_>, done: &Scored, judging: Option<&Judging>, at: f64) 
     })
 }
 
-fn text(run: &Run, done: &Scored, waiting: u64, judging: Option<&Judging>) -> String {
+fn text(
+    run: &Run,
+    done: &Scored,
+    values: &Values,
+    waiting: u64,
+    judging: Option<&Judging>,
+) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -160,7 +168,7 @@ fn text(run: &Run, done: &Scored, waiting: u64, judging: Option<&Judging>) -> St
             &format!("{waiting} for a judge: `--judge-model NAME --judge-base-url URL`"),
         );
     }
-    for told in screen::answers(&done.overview) {
+    for told in screen::answers(&done.overview, values) {
         let _ = writeln!(text, "{told}");
     }
     let _ = writeln!(

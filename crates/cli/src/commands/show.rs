@@ -7,15 +7,18 @@ use serde_json::{Value, json};
 
 use crate::args::ShowArgs;
 use crate::error::{CliError, Exit};
-use crate::{calibration, quality, screen};
+use crate::{calibration, measured, quality, screen};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
-    let run = super::open(&args.run)?;
+    let run = super::open(&args.run, args.basis.choice())?;
     let overview = Overview::of(&run).context("counting the rows")?;
+    let values = measured::values(&run, &overview).context("computing the metrics")?;
     let running = running(args, &overview);
     if args.json {
-        let shown =
-            json!({ "summary": run.summary(), "overview": overview, "running_cost": running });
+        let shown = json!({
+            "summary": run.summary(), "basis": run.choice(), "metrics": values,
+            "overview": overview, "running_cost": running,
+        });
         screen::print(&format!("{shown:#}\n"));
         return Ok(Exit::Done);
     }
@@ -36,17 +39,21 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     let part = |key: &str| summary.get(key).unwrap_or(&Value::Null);
     let load = part("load");
     let notes = quality::notes(&overview, part("telemetry"), load);
+    let mut notes = quality::lines(&notes);
+    notes.extend(measured::redefined(&run, &values));
     let calibrated = calibration::quoted(summary.get("calibration"));
     screen::print(&screen::overview(
         &head,
         &overview,
         screen::Told {
+            values: &values,
+            basis: run.choice(),
             load,
             marginal: part("marginal"),
             telemetry: part("telemetry"),
         },
         &calibrated,
-        &quality::lines(&notes),
+        &notes,
         run.directory(),
     ));
     match running {

@@ -6,7 +6,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ipw_analysis::metric::Metric;
 use ipw_analysis::saturation::{Knee, LEAST_GAIN, Step, knee};
+use ipw_core::quantity::{UNKNOWN, Unit};
 use ipw_core::rollup::is_estimated;
 use ipw_core::slug::slug;
 use ipw_runner::Rate;
@@ -131,21 +133,20 @@ fn point(load: f64, step: &Path) -> Result<Point, CliError> {
     let basis = summary.pointer("/overview/energy/basis");
     let mut basis = basis.and_then(Value::as_array).into_iter().flatten();
     let is_estimated = basis.any(|one| one.as_str().is_some_and(is_estimated));
-    let total = "/load/latency/total_seconds/planned";
+    let metric = |metric: Metric| number(&format!("/metrics/{}", metric.name()));
     Ok(Point {
         load,
-        requests_per_second: number("/load/steady/requests_per_second"),
-        tokens_per_second: number("/load/steady/output_tokens_per_second"),
-        goodput: number("/load/slo/steady/requests_per_second"),
-        p50_seconds: number(&format!("{total}/p50/value")),
-        p99_seconds: number(&format!("{total}/p99/value")),
-        // Of all that are in flight together, not of one.
-        watts: number("/overview/energy/joules")
-            .zip(number("/overview/elapsed_seconds").filter(|seconds| *seconds > 0.0))
-            .map(|(joules, seconds)| joules / seconds),
-        joules_per_token: number("/overview/energy/joules_per_output_token"),
+        is_steady: number("/load/steady/seconds").is_some(),
+        requests_per_second: metric(Metric::RequestsPerSecond),
+        tokens_per_second: metric(Metric::TokensPerSecond),
+        goodput_requests_per_second: number("/load/slo/steady/requests_per_second"),
+        latency_p50: metric(Metric::LatencyP50),
+        latency_p99: metric(Metric::LatencyP99),
+        watts: metric(Metric::Watts),
+        joules_per_output_token: metric(Metric::JoulesPerOutputToken),
+        ipw: metric(Metric::Ipw),
         is_estimated,
-        accuracy: number("/efficiency/accuracy/value").or_else(|| number("/efficiency/accuracy")),
+        accuracy: metric(Metric::Accuracy),
         failed: failed(&summary),
         queue: summary
             .pointer("/load/queue/verdict")
@@ -171,12 +172,13 @@ fn failed(summary: &Value) -> u64 {
 fn found(points: &[Point]) -> Knee {
     let steps: Vec<Step> = points
         .iter()
+        .filter(|point| point.is_steady)
         .filter_map(|point| {
             Some(Step {
                 load: point.load,
                 throughput: point.requests_per_second?,
-                goodput: point.goodput,
-                latency: point.p50_seconds,
+                goodput: point.goodput_requests_per_second,
+                latency: point.latency_p50,
             })
         })
         .collect();
@@ -228,40 +230,69 @@ fn conclude(
 }
 
 fn table(sweep: &Sweep, points: &[Point], knee: &Knee, path: &Path) -> String {
-    let unknown = || "–".to_owned();
-    let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(unknown, show);
-    let mut text = format!(
-        "\n{:>11} {:>8} {:>8} {:>9} {:>9} {:>9} {:>7} {:>8} {:>6}\n",
-        sweep.axis(),
-        "req/s",
-        "goodput",
-        "p50",
-        "p99",
-        "tokens/s",
-        "W",
-        "J/token",
-        "right"
-    );
-    for point in points {
-        // An estimate is called one wherever it stands.
-        let mark = if point.is_estimated { "~" } else { "" };
-        let energy = |value: Option<f64>, digits: usize| {
-            value.map_or_else(unknown, |value| format!("{mark}{value:.digits$}"))
+    let has_slo = points
+        .iter()
+        .any(|point| point.goodput_requests_per_second.is_some());
+    let mut text = String::new();
+    let mut line = |cells: [&str; 10]| {
+        let [
+            load,
+            requests,
+            good,
+            p50,
+            p99,
+            tokens,
+            watts,
+            joules,
+            accuracy,
+            ipw,
+        ] = cells;
+        let good = if has_slo {
+            format!(" {good:>6}")
+        } else {
+            String::new()
         };
         let _ = writeln!(
             text,
-            "{:>11} {:>8} {:>8} {:>9} {:>9} {:>9} {:>7} {:>8} {:>6}",
-            point.load,
-            shown(point.requests_per_second, |value| format!("{value:.2}")),
-            shown(point.goodput, |value| format!("{value:.2}")),
-            shown(point.p50_seconds, screen::seconds),
-            shown(point.p99_seconds, screen::seconds),
-            shown(point.tokens_per_second, |value| format!("{value:.1}")),
-            energy(point.watts, 1),
-            energy(point.joules_per_token, 3),
-            shown(point.accuracy, |value| format!("{:.0} %", value * 100.0)),
+            "{load:>11} {requests:>6}{good} {p50:>7} {p99:>7} {tokens:>8} {watts:>7} {joules:>7} {accuracy:>6} {ipw:>10}"
         );
+    };
+    let title = |metric: Metric| metric.definition().title;
+    line([
+        sweep.axis(),
+        title(Metric::RequestsPerSecond),
+        "good/s",
+        title(Metric::LatencyP50),
+        title(Metric::LatencyP99),
+        title(Metric::TokensPerSecond),
+        title(Metric::Watts),
+        "J/out",
+        "right",
+        title(Metric::Ipw),
+    ]);
+    for point in points {
+        // An estimate is called one wherever it stands.
+        let mark = if point.is_estimated { "~" } else { "" };
+        let energy = |unit: Unit, value: Option<f64>| {
+            value.map_or(UNKNOWN.to_owned(), |value| {
+                format!("{mark}{}", unit.show(value))
+            })
+        };
+        let plain = |value: Option<f64>| Unit::Plain.known(value);
+        line([
+            &point.load.to_string(),
+            &plain(point.requests_per_second),
+            &plain(point.goodput_requests_per_second),
+            &Unit::Seconds.known(point.latency_p50),
+            &Unit::Seconds.known(point.latency_p99),
+            &plain(point.tokens_per_second),
+            &energy(Unit::Watts, point.watts),
+            &energy(Unit::Joules, point.joules_per_output_token),
+            &Unit::Share.known(point.accuracy),
+            &energy(Unit::PerWatt, point.ipw),
+        ]);
     }
+    let mut text = format!("\n{text}");
     if points.iter().any(|point| point.is_estimated) {
         text.push_str("~ estimated, not measured\n");
     }

@@ -72,6 +72,10 @@ pub(crate) struct Facts {
     pub(crate) queries: u64,
     /// Rows without an answer.
     pub(crate) failed: u64,
+    /// The name that the run was given.
+    pub(crate) name: Option<String>,
+    /// How the service was reached.
+    pub(crate) client: Option<String>,
     /// How queries were sent.
     pub(crate) load: Option<String>,
     /// Generation parameters, and the system's text.
@@ -112,6 +116,8 @@ impl Facts {
             rows: seen.rows,
             queries: seen.queries,
             failed: seen.failed,
+            name: text("/name"),
+            client: text("/profiler_config/client_id"),
             load: text("/load/load"),
             generation: generation(run),
             energy: how(&seen),

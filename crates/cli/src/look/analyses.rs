@@ -1,8 +1,6 @@
 //! The analyses of `ipw analyze`, by id: each is what its file holds, in the original's envelope.
 
-use ipw_analysis::accuracy::repeats;
 use ipw_analysis::bootstrap::{Sure, intervals};
-use ipw_analysis::interval::wilson;
 use ipw_analysis::latency::Latencies;
 use ipw_analysis::metric::{Metric, Row};
 use ipw_analysis::outliers::outliers;
@@ -10,8 +8,8 @@ use ipw_analysis::regression::regressions;
 use ipw_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use super::{Answers, Line, Look};
-use crate::{grading, load, quality};
+use super::{Line, Look, accuracy};
+use crate::{load, measured, quality};
 
 /// An analysis by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +65,19 @@ pub(crate) const ALL: [Analysis; 8] = [
 ];
 
 /// What efficiency is asked for.
-const EFFICIENCY: [Metric; 8] = [
+const EFFICIENCY: [Metric; 12] = [
     Metric::Accuracy,
     Metric::Ipw,
     Metric::Ipj,
     Metric::JoulesPerCorrect,
     Metric::JoulesPerQuery,
     Metric::JoulesPerToken,
+    Metric::JoulesPerOutputToken,
+    Metric::PrefillJoulesPerInputToken,
+    Metric::DecodeJoulesPerOutputToken,
     Metric::Watts,
     Metric::TokensPerSecond,
+    Metric::QueryTokensPerSecond,
 ];
 
 /// Option values by name.
@@ -93,10 +95,10 @@ impl Options<'_> {
 }
 
 /// What a file holds.
-struct Found {
-    summary: Value,
-    warnings: Vec<String>,
-    data: Value,
+pub(super) struct Found {
+    pub(super) summary: Value,
+    pub(super) warnings: Vec<String>,
+    pub(super) data: Value,
 }
 
 impl From<Value> for Found {
@@ -120,9 +122,9 @@ impl Analysis {
         let found = match self.id {
             "regression" => regression(look),
             "latency" => latency(look)?,
-            "accuracy" => accuracy(look, options.get(self, "seed")),
+            "accuracy" => accuracy::of(look, options.get(self, "seed"))?,
             "energy" => json!(look.energy).into(),
-            "efficiency" => efficiency(look, options.get(self, "seed")),
+            "efficiency" => efficiency(look, options.get(self, "seed"))?,
             "timeline" => {
                 let buckets = u32::try_from(options.get(self, "buckets")).unwrap_or(u32::MAX);
                 super::power::buckets(look, buckets.clamp(1, 100_000)).into()
@@ -179,7 +181,11 @@ fn latency(look: &Look<'_>) -> Result<Found, StoreError> {
 }
 
 /// Intervals by name; where energy is in it, also with what the meter does not know.
-fn sure(look: &Look<'_>, rows: &[Row<'_>], wanted: &[Metric], seed: u64) -> Map<String, Value> {
+pub(super) fn sure(
+    look: &Look<'_>,
+    wanted: &[Metric],
+    seed: u64,
+) -> Result<Map<String, Value>, StoreError> {
     let energy = &look.overview.energy;
     let relative = energy.sigma_joules.zip(energy.joules);
     let relative = relative.map(|(sigma, joules)| sigma / joules);
@@ -190,83 +196,32 @@ fn sure(look: &Look<'_>, rows: &[Row<'_>], wanted: &[Metric], seed: u64) -> Map<
         }
         (metric.name().to_owned(), told)
     };
-    intervals(rows, wanted, seed)
-        .into_iter()
-        .map(told)
-        .collect()
-}
-
-/// The original's summary, and what it does not have: intervals, subjects, repeats.
-fn accuracy(look: &Look<'_>, seed: u64) -> Found {
-    let overview = look.overview;
-    let energy = &overview.energy;
-    let verdicts = overview.verdicts;
-    let found = grading::efficiency(overview);
-    let failed = overview.unanswered();
-    let rows = look.metrics();
-    let wanted = [Metric::Accuracy, Metric::Ipw, Metric::Ipj];
-    let sure = sure(look, &rows, &wanted, seed);
-    let with = |value: fn(&Line) -> Option<f64>| look.lines.iter().filter_map(value).count();
-    let graded = |line: &'_ Line| line.is_correct.is_some();
-    let verdict = |line: &'_ Line| line.is_correct.unwrap_or(false);
-    let graded = look.lines.iter().filter(|line| graded(line));
-    let repeats = repeats(graded.map(|line| (&*line.id, verdict(line))));
-    let share = |answers: &Answers| {
-        let share = wilson(answers.correct, answers.graded);
-        json!({ "correct": answers.correct, "graded": answers.graded, "accuracy": share })
-    };
-    let subjects = look.subjects.iter();
-    let subjects: Map<String, Value> = subjects
-        .map(|(name, answers)| (name.clone(), share(answers)))
+    let mut rows: Vec<Row<'static>> = Vec::with_capacity(look.lines.len());
+    let frame = measured::frame(look.run)?;
+    look.run.for_each_query(|row| {
+        rows.push(Row {
+            query: "",
+            ..measured::row(&frame, row)
+        });
+    })?;
+    let named = rows.into_iter().zip(&look.lines);
+    let rows: Vec<Row<'_>> = named
+        .map(|(row, line)| Row {
+            query: &line.id,
+            ..row
+        })
         .collect();
-    let mut warnings = Vec::new();
-    let unevaluated = verdicts.unscored.saturating_sub(failed);
-    if unevaluated > 0 {
-        warnings.push(format!(
-            "{unevaluated} answers have no verdict: `ipw score RUN`"
-        ));
-    }
-    if failed > 0 {
-        warnings.push(format!(
-            "{failed} queries were not answered; their joules count"
-        ));
-    }
-    if energy.joules.is_none() {
-        warnings.push("no row has energy: no IPW and no IPJ".to_owned());
-    }
-    Found {
-        summary: json!({
-            "model": look.run.model(),
-            "correct": verdicts.correct,
-            "incorrect": verdicts.wrong,
-            "unevaluated": unevaluated,
-            "failed": failed,
-            "total_scored": verdicts.correct + verdicts.wrong,
-            "accuracy": found.accuracy.map(|accuracy| accuracy.value),
-            "intelligence_per_joule": found.intelligence_per_joule,
-            "intelligence_per_watt": found.intelligence_per_watt,
-            "avg_per_query_energy_joules": energy.joules_per_query.map(|joules| joules.mean),
-            "avg_per_query_power_watts": energy.watts,
-            "energy_sample_count": with(|line| line.joules.get()),
-            "power_sample_count": with(|line| line.watts.get()),
-            "energy_basis": energy.basis,
-            "accuracy_per_total_joule": found.accuracy.zip(energy.joules)
-                .map(|(accuracy, joules)| accuracy.value / joules),
-        }),
-        warnings,
-        data: json!({ "intervals": sure, "subjects": subjects, "repeats": repeats }),
-    }
+    let found = intervals(&rows, wanted, seed);
+    Ok(found.into_iter().map(told).collect())
 }
 
-fn efficiency(look: &Look<'_>, seed: u64) -> Found {
-    let rows = look.metrics();
-    let found = sure(look, &rows, &EFFICIENCY, seed);
-    Found {
+fn efficiency(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
+    Ok(Found {
         summary: json!({
             "basis": look.overview.energy.basis,
             "is_estimated": look.is_estimated(),
         }),
         warnings: Vec::new(),
-        data: Value::Object(found),
-    }
+        data: Value::Object(sure(look, &EFFICIENCY, seed)?),
+    })
 }

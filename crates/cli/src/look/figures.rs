@@ -277,10 +277,10 @@ fn power(look: &Look<'_>, fits: &Regressions) -> Option<Drawing> {
         look,
         Cloud {
             id: "power",
-            what: "Power of a query against its tokens",
+            what: "A query's share of the power against its tokens",
             x: Axis::linear("Prompt and reply", Unit::Tokens),
-            y: Axis::linear("Mean power of a query", Unit::Watts),
-            points: pairs(look, Line::all_tokens, |line| line.watts.get()),
+            y: Axis::linear("Share of the power", Unit::Watts),
+            points: pairs(look, Line::all_tokens, |line| line.share_watts.get()),
             curves,
             method: look.method(),
             origin: look.origin(),

@@ -34,14 +34,18 @@ pub(crate) fn figure(swept: &Swept) -> Option<Drawing> {
             Axis::linear("Queries served", Unit::QueriesPerSecond),
             vec![
                 line("served", |point| point.requests_per_second, measured),
-                line("within the SLO", |point| point.goodput, measured),
+                line(
+                    "within the SLO",
+                    |point| point.goodput_requests_per_second,
+                    measured,
+                ),
             ],
         ),
         panel(
             Axis::linear("Time of a query", Unit::Seconds),
             vec![
-                line("p50", |point| point.p50_seconds, measured),
-                line("p99", |point| point.p99_seconds, measured),
+                line("p50", |point| point.latency_p50, measured),
+                line("p99", |point| point.latency_p99, measured),
             ],
         ),
         panel(
@@ -55,8 +59,8 @@ pub(crate) fn figure(swept: &Swept) -> Option<Drawing> {
         panel(
             Axis::linear("Energy per output token", Unit::JoulesPerToken),
             vec![line(
-                "energy per token",
-                |point| point.joules_per_token,
+                "energy per output token",
+                |point| point.joules_per_output_token,
                 origin,
             )],
         ),

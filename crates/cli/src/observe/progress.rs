@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use ipw_core::event::{Event, Notice, Observer};
+use ipw_core::quantity::Unit;
 use ipw_core::text::printable;
 
 use crate::screen;
@@ -19,8 +20,43 @@ pub(crate) struct Progress {
     failed: u64,
     joules: f64,
     tokens: u64,
-    seconds: f64,
+    busy: Busy,
     basis: Option<Cow<'static, str>>,
+}
+
+/// How long at least one query was in flight, so far.
+#[derive(Default)]
+struct Busy {
+    /// Stretches that may still grow, in order and apart.
+    open: Vec<(f64, f64)>,
+    /// Length of those before.
+    closed: f64,
+}
+
+/// Queries finish nearly in order: more stretches than this are not looked at again.
+const MOST_OPEN: usize = 1024;
+
+impl Busy {
+    fn add(&mut self, start: f64, end: f64) {
+        let before = self.open.partition_point(|(_, until)| *until < start);
+        let after = self.open.partition_point(|(from, _)| *from <= end);
+        let merged = self.open[before..after].iter().fold(
+            (start, end),
+            |(from, until), (other_from, other_until)| {
+                (from.min(*other_from), until.max(*other_until))
+            },
+        );
+        self.open.splice(before..after, [merged]);
+        if self.open.len() > MOST_OPEN {
+            let (from, until) = self.open.remove(0);
+            self.closed += until - from;
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        let open: f64 = self.open.iter().map(|(from, until)| until - from).sum();
+        self.closed + open
+    }
 }
 
 impl Progress {
@@ -32,7 +68,7 @@ impl Progress {
             failed: 0,
             joules: 0.0,
             tokens: 0,
-            seconds: 0.0,
+            busy: Busy::default(),
             basis: None,
         }
     }
@@ -65,17 +101,15 @@ impl Progress {
             } else {
                 ""
             };
-            let _ = write!(text, " {about}{:.1} J", self.joules);
-            if self.seconds > 0.0 {
-                let _ = write!(text, " {about}{:.1} W", self.joules / self.seconds);
+            let _ = write!(text, " {about}{}", Unit::Joules.show(self.joules));
+            let busy = self.busy.seconds();
+            if busy > 0.0 {
+                let _ = write!(text, " {about}{}", Unit::Watts.show(self.joules / busy));
             }
             #[expect(clippy::cast_precision_loss, reason = "a display of three digits")]
             if self.tokens > 0 {
-                let _ = write!(
-                    text,
-                    " {about}{:.3} J/token",
-                    self.joules / self.tokens as f64
-                );
+                let per_token = Unit::Joules.show(self.joules / self.tokens as f64);
+                let _ = write!(text, " {about}{per_token}/output token");
             }
             if !about.is_empty() {
                 text.push_str(" (estimated)");
@@ -129,7 +163,8 @@ impl Observer for Progress {
                 joules,
                 basis,
                 output_tokens,
-                total_seconds,
+                start_seconds,
+                end_seconds,
                 ..
             } => {
                 self.bar.inc(1);
@@ -139,7 +174,7 @@ impl Observer for Progress {
                 if let Some(joules) = joules {
                     self.joules += joules;
                     self.tokens += output_tokens.unwrap_or(0);
-                    self.seconds += total_seconds.unwrap_or(0.0);
+                    self.busy.add(*start_seconds, *end_seconds);
                     self.basis.clone_from(basis);
                 }
                 self.bar.set_message(self.message());
@@ -153,5 +188,25 @@ impl Observer for Progress {
             Event::Idling { .. } | Event::Stopping { .. } => {}
             Event::RunFinished { .. } => self.bar.finish_and_clear(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_time_is_the_union_of_the_queries() {
+        let mut busy = Busy::default();
+        for (start, end) in [(0.0, 2.0), (1.0, 3.0), (5.0, 6.0), (2.5, 5.5), (8.0, 9.0)] {
+            busy.add(start, end);
+        }
+        assert!((busy.seconds() - 7.0).abs() < 1e-12);
+        for number in 0..3000 {
+            let start = 10.0 + f64::from(number);
+            busy.add(start, start + 0.5);
+        }
+        assert!((busy.seconds() - 1507.0).abs() < 1e-6);
+        assert!(busy.open.len() <= MOST_OPEN);
     }
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use ipw_analysis::percentile::needed;
+use ipw_core::quantity::{Unit, digits};
 use ipw_store::Overview;
+use ipw_store::overview::Distribution;
 use serde_json::{Value, json};
 
 use super::{CELL, NAME, NARROW, seconds};
@@ -33,23 +36,15 @@ pub(super) fn lines(load: &Value) -> Vec<String> {
 fn steady(steady: &Value) -> Option<String> {
     let time = steady["seconds"].as_f64()?;
     let mut text = format!(
-        "steady for {}: {:.1} in flight, {} requests/s",
+        "steady for {}: {} in flight, {} requests/s",
         seconds(time),
-        steady["mean_in_flight"].as_f64()?,
-        rate(steady["requests_per_second"].as_f64()?)
+        digits(steady["mean_in_flight"].as_f64()?),
+        digits(steady["requests_per_second"].as_f64()?)
     );
     if let Some(tokens) = steady["output_tokens_per_second"].as_f64() {
-        let _ = write!(text, ", {} tokens/s", rate(tokens));
+        let _ = write!(text, ", {} tokens/s", digits(tokens));
     }
     Some(text)
-}
-
-fn rate(value: f64) -> String {
-    if value < 100.0 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.0}")
-    }
 }
 
 fn not_steady(load: &Value) -> Option<String> {
@@ -74,13 +69,12 @@ fn slo(slo: &Value) -> Vec<String> {
     let mut text = format!("{:<9} {objectives}: ", "slo");
     match goodput["share"]["value"].as_f64() {
         Some(share) => {
-            let bound = |name: &str| goodput["share"][name].as_f64().unwrap_or(share) * 100.0;
+            let bound = |name: &str| goodput["share"][name].as_f64().unwrap_or(share);
             let _ = write!(
                 text,
-                "{:.1} % of queries kept it (95 %: {:.1}–{:.1} %)",
-                share * 100.0,
-                bound("low"),
-                bound("high")
+                "{} of queries kept it (95 %: {})",
+                Unit::Share.show(share),
+                Unit::Share.range(bound("low"), bound("high"))
             );
         }
         None => text.push_str("no query can tell"),
@@ -90,10 +84,26 @@ fn slo(slo: &Value) -> Vec<String> {
         lines.push(format!(
             "{:<9} goodput while steady {} requests/s",
             "",
-            rate(good)
+            digits(good)
         ));
     }
     lines
+}
+
+/// Answered queries that the 99th percentile needs ([`needed`]).
+pub(super) const NEEDED_FOR_P99: u64 = 368;
+
+/// A distribution of which only those percentiles are told that its sample supports.
+pub(super) fn ruled(of: Option<Distribution>) -> Value {
+    let mut told = json!(of);
+    let count = of.map_or(0, |of| of.count);
+    for (name, fraction) in [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)] {
+        let needs = needed(fraction).filter(|needs| count < *needs);
+        if let (Some(needs), true) = (needs, of.is_some()) {
+            told[name] = json!({ "needs": needs });
+        }
+    }
+    told
 }
 
 /// Width of a column where there are many.
@@ -138,7 +148,7 @@ pub(super) fn table(load: &Value, overview: &Overview, width: usize) -> Option<S
     let is_late = latency["schedule_lag_seconds"]["max"].as_f64() > Some(0.01);
     row(
         "first token",
-        &latency["first_token_seconds"]["sent"],
+        &latency["time_to_first_token_seconds"]["sent"],
         seconds,
     );
     row("whole query", &latency["total_seconds"]["sent"], seconds);
@@ -146,16 +156,16 @@ pub(super) fn table(load: &Value, overview: &Overview, width: usize) -> Option<S
         row("  planned", &latency["total_seconds"]["planned"], seconds);
     }
     row("per token", &latency["per_output_token_seconds"], seconds);
-    let rate = json!(overview.throughput_tokens_per_sec);
-    row("tokens/s", &rate, |value| format!("{value:.1}"));
+    row(
+        "tokens/s",
+        &ruled(overview.throughput_tokens_per_sec),
+        digits,
+    );
     if is_late {
         row("lag", &latency["schedule_lag_seconds"], seconds);
     }
     if needs > 0 {
-        let _ = write!(
-            table,
-            "\nn/a: too few queries; the 99th percentile needs 368"
-        );
+        let _ = write!(table, "\nn/a: too few queries; p99 needs {NEEDED_FOR_P99}");
     }
     Some(table)
 }

@@ -113,6 +113,9 @@ fn energy_over(own: &mut Telemetry, args: &ProfileArgs) -> Result<(), CliError> 
     if args.idle.is_some() {
         own.idle = given.idle;
     }
+    if args.basis.is_some() {
+        own.basis = given.basis;
+    }
     if args.service_host.is_some() {
         own.service_host = given.service_host;
     }

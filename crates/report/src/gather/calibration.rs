@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::Known;
 use crate::page::{Calibration, Cell, Column, Table};
-use crate::words::{Unit, day, digits, quantity};
+use crate::words::day;
+use ipw_core::quantity::{Unit, digits};
 
 pub(crate) fn of(known: &Known<'_>) -> Calibration {
     let found = known.at("/calibration");
@@ -107,7 +108,7 @@ fn table(checks: &[Value]) -> Table {
 
 fn shown(value: f64, unit: &str) -> String {
     match unit {
-        "seconds" => quantity(value, Unit::Seconds),
+        "seconds" => Unit::Seconds.show(value),
         "share" => format!("{:.2} %", value * 100.0),
         "per_second" => format!("{} /s", digits(value)),
         _ => digits(value),

@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use ipw_analysis::efficiency::{Answers, Efficiency, Spent};
+use ipw_analysis::efficiency::{Accuracy, Answers};
+use ipw_analysis::metric::Metric;
 use ipw_analysis::percentile::{Percentile, Summary};
 use ipw_store::overview::Distribution;
 
 use super::Known;
 use crate::page::{Headline, How};
-use crate::words::{Unit, counted, grouped, quantity, range, reason};
+use crate::words::{counted, reason};
+use ipw_core::quantity::{Unit, grouped};
 
 /// A headline that is not known, and why.
 fn unknown(id: &str, label: &str, why: String, meaning: &str) -> Headline {
@@ -59,7 +61,7 @@ pub(crate) fn lede(known: &Known<'_>) -> String {
     }
     let mut costs = Vec::new();
     if let Some(total) = overview.total_query_seconds {
-        costs.push(format!("{} (median)", quantity(total.p50, Unit::Seconds)));
+        costs.push(format!("{} (median)", Unit::Seconds.show(total.p50)));
     }
     if let Some(joules) = overview.energy.joules_per_query {
         let how = if known.is_estimated() {
@@ -67,7 +69,7 @@ pub(crate) fn lede(known: &Known<'_>) -> String {
         } else {
             "mean"
         };
-        costs.push(format!("{} ({how})", quantity(joules.mean, Unit::Joules)));
+        costs.push(format!("{} ({how})", Unit::Joules.show(joules.mean)));
     }
     if !costs.is_empty() {
         let _ = write!(text, " A query took {}.", costs.join(" and "));
@@ -75,18 +77,14 @@ pub(crate) fn lede(known: &Known<'_>) -> String {
     text
 }
 
-fn efficiency(known: &Known<'_>) -> Efficiency {
-    let (verdicts, energy) = (known.overview.verdicts, &known.overview.energy);
+fn accuracy_of(known: &Known<'_>) -> Option<Accuracy> {
+    let verdicts = known.overview.verdicts;
     let answers = Answers {
         correct: verdicts.correct,
         wrong: verdicts.wrong,
         unscored: verdicts.unscored,
     };
-    answers.efficiency(Spent {
-        joules: energy.joules,
-        joules_per_query: energy.joules_per_query.map(|joules| joules.mean),
-        watts: energy.watts,
-    })
+    answers.accuracy()
 }
 
 /// How the headline's joules came about.
@@ -141,14 +139,14 @@ fn accuracy(known: &Known<'_>) -> Headline {
     let label = "Accuracy";
     let meaning = "The share of graded answers that were right.";
     let verdicts = known.overview.verdicts;
-    match efficiency(known).accuracy {
+    match accuracy_of(known) {
         Some(found) => Headline {
             id: "accuracy".to_owned(),
             label: label.to_owned(),
-            value: Some(quantity(found.value, Unit::Share)),
+            value: Some(Unit::Share.show(found.value)),
             detail: Some(format!(
                 "95 %: {}; {} of {} right{}",
-                range(found.low, found.high, Unit::Share),
+                Unit::Share.range(found.low, found.high),
                 grouped(verdicts.correct),
                 grouped(verdicts.correct + verdicts.wrong),
                 match verdicts.unscored {
@@ -164,17 +162,11 @@ fn accuracy(known: &Known<'_>) -> Headline {
 }
 
 /// Accuracy per something: its interval is that of the answers, and the joules' own beside it.
-fn per(
-    known: &Known<'_>,
-    id: &str,
-    label: &str,
-    value: Option<f64>,
-    unit: Unit,
-    meaning: &str,
-) -> Headline {
-    let found = efficiency(known);
-    let (Some(value), Some(accuracy)) = (value, found.accuracy) else {
-        let why = if found.accuracy.is_none() {
+fn per(known: &Known<'_>, metric: Metric, label: &str, meaning: &str) -> Headline {
+    let (id, unit) = (metric.name(), metric.unit());
+    let accuracy = accuracy_of(known);
+    let (Some(value), Some(accuracy)) = (known.values.get(metric), accuracy) else {
+        let why = if accuracy.is_none() {
             no_grades(known)
         } else {
             no_energy(known)
@@ -187,13 +179,13 @@ fn per(
             value * accuracy.low / accuracy.value,
             value * accuracy.high / accuracy.value,
         );
-        format!("95 % by the answers: {}", range(low, high, unit))
+        format!("95 % by the answers: {}", unit.range(low, high))
     });
     let interval = interval.unwrap_or_else(|| "no answer was right".to_owned());
     Headline {
         id: id.to_owned(),
         label: label.to_owned(),
-        value: Some(quantity(value, unit)),
+        value: Some(unit.show(value)),
         detail: Some(format!("{interval}{}", scale_text(known))),
         how: how(known),
         meaning: meaning.to_owned(),
@@ -203,27 +195,23 @@ fn per(
 fn per_watt(known: &Known<'_>) -> Headline {
     per(
         known,
-        "intelligence_per_watt",
+        Metric::Ipw,
         "Intelligence per watt",
-        efficiency(known).intelligence_per_watt,
-        Unit::PerWatt,
-        "Accuracy divided by the mean power while queries ran. More is better.",
+        "Accuracy divided by the mean power of the service while at least one query was in flight. More is better.",
     )
 }
 
 fn per_joule(known: &Known<'_>) -> Headline {
     per(
         known,
-        "intelligence_per_joule",
+        Metric::Ipj,
         "Intelligence per joule",
-        efficiency(known).intelligence_per_joule,
-        Unit::PerJoule,
         "Accuracy divided by the mean energy of a query. More is better.",
     )
 }
 
 fn joules(known: &Known<'_>) -> Headline {
-    let (id, label) = ("joules_per_query", "Energy per query");
+    let (id, label) = (Metric::JoulesPerQuery.name(), "Energy per query");
     let meaning = "The mean over all queries, failed ones included.";
     let Some(summary) = known.pass.joules.summary else {
         return unknown(id, label, no_energy(known), meaning);
@@ -233,14 +221,14 @@ fn joules(known: &Known<'_>) -> Headline {
         |mean| {
             format!(
                 "95 % by the queries: {}",
-                range(mean.low.max(0.0), mean.high, Unit::Joules)
+                Unit::Joules.range(mean.low.max(0.0), mean.high)
             )
         },
     );
     Headline {
         id: id.to_owned(),
         label: label.to_owned(),
-        value: Some(quantity(summary.mean, Unit::Joules)),
+        value: Some(Unit::Joules.show(summary.mean)),
         detail: Some(format!("{interval}{}", scale_text(known))),
         how: how(known),
         meaning: meaning.to_owned(),
@@ -260,17 +248,17 @@ fn median(
     };
     let mut detail = match summary.p50 {
         Percentile::Known { low, high, .. } => {
-            format!("95 %: {}", range(low, high, Unit::Seconds))
+            format!("95 %: {}", Unit::Seconds.range(low, high))
         }
         Percentile::Unsupported { needs } => format!("no interval: needs ≥ {needs} queries"),
     };
     if let Some(p95) = summary.p95.value() {
-        let _ = write!(detail, "; p95 {}", quantity(p95, Unit::Seconds));
+        let _ = write!(detail, "; p95 {}", Unit::Seconds.show(p95));
     }
     Headline {
         id: id.to_owned(),
         label: label.to_owned(),
-        value: Some(quantity(middle.p50, Unit::Seconds)),
+        value: Some(Unit::Seconds.show(middle.p50)),
         detail: Some(detail),
         how: Some(How::Clock),
         meaning: meaning.to_owned(),
@@ -281,7 +269,7 @@ fn latency(known: &Known<'_>) -> Headline {
     median(
         known.pass.total.summary,
         known.overview.total_query_seconds,
-        ("seconds_per_query", "Time per query"),
+        (Metric::SentLatencyP50.name(), "Time per query"),
         "no query was answered",
         "From the moment of sending to the last token; half of the queries took less.",
     )
@@ -291,8 +279,8 @@ fn first_token(known: &Known<'_>) -> Headline {
     median(
         known.pass.first_token.summary,
         known.overview.time_to_first_token_seconds,
-        ("seconds_to_first_token", "Time to first token"),
+        (Metric::SentTtftP50.name(), "Time to first token"),
         "no query had a token",
-        "How long one waits for the first word; half of the queries took less.",
+        "From the moment of sending to the first token; half of the queries took less.",
     )
 }

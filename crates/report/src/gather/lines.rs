@@ -153,7 +153,7 @@ impl Lines {
             start: row.instants.start,
             end: row.instants.end,
             seconds: row.total_seconds,
-            first_token_seconds: row.first_token_seconds,
+            time_to_first_token_seconds: row.time_to_first_token_seconds,
             input_tokens: row.input_tokens,
             output_tokens: row.output_tokens,
             joules: row.energy.joules,

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::Known;
 use crate::page::Section;
-use crate::words::{Unit, digits, duration, grouped, quantity};
+use crate::words::duration;
+use ipw_core::quantity::{Unit, digits, grouped};
 
 /// Facts of one section, and characters of one, that are shown.
 const MOST: usize = 40;
@@ -95,7 +96,7 @@ fn hardware(known: &Known<'_>) -> Facts {
         let number = |key: &str| device.get(key).and_then(Value::as_f64);
         words.extend(number("memory_total_mib").map(|mib| format!("{} MiB", digits(mib))));
         let limit = number("power_limit_watts");
-        words.extend(limit.map(|watts| format!("may draw {}", quantity(watts, Unit::Watts))));
+        words.extend(limit.map(|watts| format!("may draw {}", Unit::Watts.show(watts))));
         facts.push((id.to_owned(), words.join(", ")));
     }
     facts
@@ -147,7 +148,7 @@ fn load(known: &Known<'_>) -> Facts {
     add(&mut facts, "queue", known.at("/load/queue/verdict"));
     add(&mut facts, "SLO", known.at("/load/slo/objectives"));
     let kept = known.at("/load/slo/whole/share/value").as_f64();
-    facts.extend(kept.map(|share| ("SLO kept by".to_owned(), quantity(share, Unit::Share))));
+    facts.extend(kept.map(|share| ("SLO kept by".to_owned(), Unit::Share.show(share))));
     let tokens = known.overview.tokens;
     for (name, count) in [("tokens in", tokens.input), ("tokens out", tokens.output)] {
         let text = count.map_or("n/a (the service did not say)".to_owned(), grouped);
@@ -182,7 +183,7 @@ fn tool(known: &Known<'_>) -> Facts {
     facts.extend(share.map(|share| {
         (
             "sampling cost".to_owned(),
-            format!("{} of one CPU", quantity(share, Unit::Share)),
+            format!("{} of one CPU", Unit::Share.show(share)),
         )
     }));
     let parts = known.at("/parts").as_array().map_or(0, Vec::len);

@@ -6,7 +6,8 @@ use super::Known;
 use super::headline::no_energy;
 use super::lines::MOST;
 use crate::page::{Level, Note};
-use crate::words::{counted, grouped};
+use crate::words::counted;
+use ipw_core::quantity::grouped;
 
 /// Rows below which intervals are wide.
 const FEW: u64 = 30;

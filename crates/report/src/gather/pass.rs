@@ -108,7 +108,7 @@ impl Pass {
 
     fn add(&mut self, row: &QueryRow<'_>) {
         self.total.extend(row.total_seconds);
-        self.first_token.extend(row.first_token_seconds);
+        self.first_token.extend(row.time_to_first_token_seconds);
         self.rate.extend(row.tokens_per_second);
         self.planned.extend(row.planned_seconds);
         self.joules.extend(row.energy.joules);

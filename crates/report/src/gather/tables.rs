@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Known;
 use super::pass::Graded;
 use crate::page::{Cell, Column, Table};
-use crate::words::{Unit, give_or_take, grouped, quantity, range};
+use ipw_core::quantity::{Unit, grouped};
 
 pub(crate) fn of(known: &Known<'_>) -> Vec<Table> {
     [
@@ -81,14 +81,14 @@ fn distribution(
     is_estimated: bool,
 ) -> Option<Vec<Cell>> {
     let summary = found?;
-    let plain = |value: f64| Cell::of(quantity(value, unit)).estimated(is_estimated);
+    let plain = |value: f64| Cell::of(unit.show(value)).estimated(is_estimated);
     let percentile = |of: Percentile| match of {
-        Percentile::Known { value, low, high } => plain(value).with(range(low, high, unit)),
+        Percentile::Known { value, low, high } => plain(value).with(unit.range(low, high)),
         Percentile::Unsupported { needs } => Cell::unknown(format!("needs ≥ {needs}")),
     };
     let mean = plain(summary.mean);
     let mean = match summary.mean_interval {
-        Some(interval) => mean.with(range(interval.low, interval.high, unit)),
+        Some(interval) => mean.with(unit.range(interval.low, interval.high)),
         None => mean,
     };
     let name = if is_estimated {
@@ -125,13 +125,13 @@ fn energy(known: &Known<'_>) -> Option<Table> {
             let in_queries = if counted.rows == 0 {
                 Cell::unknown("no query has any")
             } else {
-                Cell::of(give_or_take(counted.joules, counted.sigma, Unit::Joules))
+                Cell::of(Unit::Joules.give_or_take(counted.joules, counted.sigma))
                     .estimated(is_estimated)
             };
             let of = |value: Option<f64>, unit: Unit, why: &str| {
                 value.map_or_else(
                     || Cell::unknown(why),
-                    |value| Cell::of(quantity(value, unit)).estimated(is_estimated),
+                    |value| Cell::of(unit.show(value)).estimated(is_estimated),
                 )
             };
             let idle = number("/idle/before/watts");
@@ -186,11 +186,8 @@ fn subjects(known: &Known<'_>) -> Option<Table> {
         let share = wilson(graded.correct, all).map_or_else(
             || Cell::unknown("none was graded"),
             |share| {
-                Cell::of(quantity(share.value, Unit::Share)).with(range(
-                    share.low,
-                    share.high,
-                    Unit::Share,
-                ))
+                Cell::of(Unit::Share.show(share.value))
+                    .with(Unit::Share.range(share.low, share.high))
             },
         );
         vec![
@@ -221,7 +218,7 @@ fn outcomes(known: &Known<'_>) -> Option<Table> {
         let share = wilson(*count, rows);
         let share = share.map_or_else(
             || Cell::unknown("no rows"),
-            |share| Cell::of(quantity(share.value, Unit::Share)),
+            |share| Cell::of(Unit::Share.show(share.value)),
         );
         vec![
             Cell::of(outcome.clone()),

@@ -133,7 +133,7 @@ fn list(line: &Line, names: &mut Names) -> Value {
         instant(line.start),
         instant(line.end),
         number(line.seconds),
-        number(line.first_token_seconds),
+        number(line.time_to_first_token_seconds),
         json!(line.input_tokens),
         json!(line.output_tokens),
         number(line.joules),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::markup::text;
 use crate::page::{Line, Page, Segment};
-use crate::words::{Unit, quantity};
+use ipw_core::quantity::Unit;
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 56.0;
@@ -38,7 +38,7 @@ pub(super) fn timeline(out: &mut String, page: &Page) {
     let y = |watts: f64| TOP + power * (1.0 - watts / (largest * 1.08));
     if has_power {
         for watts in steps(largest, 3.0) {
-            grid(out, y(watts), &quantity(watts, Unit::Watts));
+            grid(out, y(watts), &Unit::Watts.show(watts));
         }
     }
     for (place, series) in page.timeline.series.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::drawing;
 use crate::markup::{prose, text};
 use crate::page::{Cell, Figure, Headline, How, Level, Line, Note, Page, Table};
-use crate::words::{Unit, grouped, quantity};
+use ipw_core::quantity::{Unit, grouped};
 
 /// Queries that stand in the markup, for readers without a script.
 const WITHOUT_SCRIPT: usize = 100;
@@ -410,18 +410,17 @@ fn listed(out: &mut String, line: &Line) {
         None => "(redacted)".to_owned(),
     };
     let tokens = |count: Option<u64>| or_unknown(count.map(grouped));
-    let joules = line.joules.map(|joules| quantity(joules, Unit::Joules));
+    let joules = line.joules.map(|joules| Unit::Joules.show(joules));
     let sigma = line
         .joules
         .and(line.sigma_joules)
         .map_or(String::new(), |sigma| {
             format!(
                 "<span class=\"detail\">± {}</span>",
-                quantity(sigma, Unit::Joules)
+                Unit::Joules.show(sigma)
             )
         });
-    let seconds =
-        |value: Option<f64>| or_unknown(value.map(|value| quantity(value, Unit::Seconds)));
+    let seconds = |value: Option<f64>| or_unknown(value.map(|value| Unit::Seconds.show(value)));
     let class = if line.is_estimated {
         " is-estimated"
     } else {
@@ -434,7 +433,11 @@ fn listed(out: &mut String, line: &Line) {
         (verdict.0, "Verdict", verdict.1.to_owned()),
         ("", "Outcome", text(&line.outcome)),
         ("number", "Time", seconds(line.seconds)),
-        ("number", "First token", seconds(line.first_token_seconds)),
+        (
+            "number",
+            "First token",
+            seconds(line.time_to_first_token_seconds),
+        ),
         (
             "number",
             "Tokens in / out",

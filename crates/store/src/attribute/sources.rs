@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ipw_core::attribution::Idle;
 use ipw_core::counter::STUCK;
 use ipw_core::energy::{Kind, Meter};
-use ipw_core::rollup::{Use, uses};
+use ipw_core::rollup::{Choice, Use, uses};
 use ipw_core::source::{Role, Source, SourceIndex};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Watts;
@@ -87,7 +87,7 @@ impl Seen {
 
 impl Sources {
     /// Looks at what is there, and goes through the readings once.
-    pub(super) fn of(run: &Run) -> Result<Self, StoreError> {
+    pub(super) fn of(run: &Run, basis: Choice) -> Result<Self, StoreError> {
         let directory = run.directory();
         let none = |reason: &str| StoreError::NoReadings {
             path: directory.to_owned(),
@@ -123,7 +123,7 @@ impl Sources {
             return Err(none("nothing was read while it went on"));
         }
         for (number, part) in &mut parts {
-            part.counted = counted(&recorded, &seen, *number);
+            part.counted = counted(&recorded, &seen, *number, basis);
         }
         Ok(Self { parts })
     }
@@ -188,7 +188,7 @@ impl Sources {
 }
 
 /// The energy sources of a part, in their order.
-fn counted(recorded: &[Recorded], seen: &[Seen], part: u32) -> Vec<Counted> {
+fn counted(recorded: &[Recorded], seen: &[Seen], part: u32, basis: Choice) -> Vec<Counted> {
     let own: Vec<(usize, &Recorded)> = recorded
         .iter()
         .enumerate()
@@ -204,7 +204,7 @@ fn counted(recorded: &[Recorded], seen: &[Seen], part: u32) -> Vec<Counted> {
             && seen[index].readings == 1
             && stood.is_some_and(|(first, end)| end.since(first) >= STUCK)
     };
-    let uses = uses(&about, is_stuck);
+    let uses = basis.apply(&about, uses(&about, is_stuck));
     let energies = own.iter().zip(uses);
     energies
         .filter(|((_, source), _)| source.about.domain().is_some())

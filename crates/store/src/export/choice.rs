@@ -255,7 +255,7 @@ mod tests {
             ("tim", "timing.end_seconds", false),
             ("*joules", "headline.joules", true),
             ("*joules", "headline.sigma_joules", true),
-            ("*joules", "headline.watts", false),
+            ("*joules", "headline.share_watts", false),
             ("*_metrics", "model_metrics.cost.total_cost_usd", true),
             ("*.end_*", "timing.end_seconds", true),
             ("?art", "part", true),

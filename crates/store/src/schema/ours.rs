@@ -341,11 +341,14 @@ fn headline() -> Column<Row> {
             })
             .unit("J")
             .says("one standard deviation of it", null),
-            Column::float("watts", |row: &Row| {
+            Column::float("share_watts", |row: &Row| {
                 row.record.headline_power().map(Watts::watts)
             })
             .unit("W")
-            .says("its mean power from start to end", null),
+            .says(
+                "its own share of the power: its joules ÷ (end − start); the power of the service is `metrics.watts` in `summary.json`",
+                null,
+            ),
             Column::float("above_idle_joules", |row: &Row| {
                 let energy = &row.record.energy;
                 energy.headline_above_idle().map(Joules::joules)

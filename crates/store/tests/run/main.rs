@@ -300,7 +300,7 @@ fn rows_are_read_one_by_one_with_what_was_asked_said_and_measured() {
         );
         assert_eq!(row.shares.iter().count(), 0);
         assert!((row.total_seconds.unwrap() - 0.004).abs() < 1e-9);
-        assert!((row.first_token_seconds.unwrap() - 0.001).abs() < 1e-9);
+        assert!((row.time_to_first_token_seconds.unwrap() - 0.001).abs() < 1e-9);
         assert!((row.instants.end.unwrap() - 0.004_000_010).abs() < 1e-12);
         seen += 1;
     })

@@ -89,7 +89,7 @@ impl State {
         let is_known = self.series.iter().map(Series::is_stuck);
         if !is_known.eq(self.uses.stuck.iter().copied()) {
             let stuck = self.series.iter().map(Series::is_stuck).collect();
-            self.uses = Uses::of(kept, stuck);
+            self.uses = Uses::of(kept, stuck, self.uses.basis);
         }
         Arc::clone(&self.uses.uses)
     }

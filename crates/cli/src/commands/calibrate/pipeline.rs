@@ -10,6 +10,7 @@ use ipw_clients::{Client, ClientSpec, KeySource, Network, connect};
 use ipw_core::event::Event;
 use ipw_core::hardware::SystemInfo;
 use ipw_core::params::Params;
+use ipw_core::rollup::Choice;
 use ipw_core::time::Clock;
 use ipw_datasets::{Dataset as _, DatasetSpec};
 use ipw_reference::Service;
@@ -225,6 +226,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
             gpus: Vec::new(),
             idle: Duration::ZERO,
             sources: Vec::new(),
+            basis: Choice::All,
             service_host: ServiceHost::Local,
         },
         output: Output {

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use ipw_analysis::gate::Outcome;
-use ipw_analysis::metric::{Better, Unit};
+use ipw_analysis::metric::{Better, Metric, Unit};
 use ipw_plot::{Caption, CompareBars, Difference, Heading, Mode, Quantity, Style};
 
 use super::{Against, Findings, outcome};
 use crate::calibration::day;
-use crate::compared::{Facts, Level, has_energy};
-use crate::page::{document, escape, prose};
+use crate::compared::{Facts, Level};
+use crate::page::{definitions, document, escape, prose};
 use crate::written::{self, UNKNOWN};
 
 pub(super) fn page(findings: &Findings) -> String {
@@ -17,7 +17,7 @@ pub(super) fn page(findings: &Findings) -> String {
     let mut body = String::new();
     let _ = writeln!(
         body,
-        "<h1>Comparison of {}</h1>\n<p class=\"soft\">Every other run against {}. Intervals are of 95 %. Times count from the planned send.</p>",
+        "<h1>Comparison of {}</h1>\n<p class=\"soft\">Every other run against {}. Intervals are of 95 %.</p>",
         names.join(", "),
         findings.baseline()
     );
@@ -25,6 +25,14 @@ pub(super) fn page(findings: &Findings) -> String {
     for one in &findings.against {
         against(&mut body, findings, one);
     }
+    let shown: Vec<Metric> = Metric::ALL
+        .into_iter()
+        .filter(|metric| {
+            let mut made = findings.against.iter().flat_map(Against::made);
+            made.any(|comparison| comparison.metric == *metric)
+        })
+        .collect();
+    definitions(&mut body, &shown);
     document("ipw comparison", &body, None)
 }
 
@@ -91,7 +99,7 @@ fn against(out: &mut String, findings: &Findings, one: &Against) {
     for (why, metrics) in one.not_made(baseline) {
         let names: Vec<String> = metrics
             .iter()
-            .map(|metric| format!("<code>{}</code>", metric.name()))
+            .map(|metric| escape(metric.definition().label))
             .collect();
         let _ = writeln!(
             out,
@@ -149,7 +157,7 @@ fn figure(findings: &Findings, one: &Against) -> String {
             ""
         };
         Some(Difference {
-            name: format!("{}{points}", comparison.metric.name()),
+            name: format!("{}{points}", comparison.metric.definition().label),
             change: Quantity::within(found.value, found.low, found.high),
             lower_is_better: comparison.better == Better::Lower,
         })
@@ -190,13 +198,13 @@ fn table(out: &mut String, findings: &Findings, one: &Against) {
     };
     let _ = writeln!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0} against {baseline}\"><table><caption>Metric by metric; their definitions are in docs/method.md §9.3</caption><thead><tr><th scope=\"col\">Metric</th><th scope=\"col\" class=\"n\">{baseline}</th><th scope=\"col\" class=\"n\">{0}</th><th scope=\"col\" class=\"n\">Change</th><th scope=\"col\">95 %</th><th scope=\"col\">Verdict</th></tr></thead><tbody>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0} against {baseline}\"><table><caption>Metric by metric; definitions are at the end of the page</caption><thead><tr><th scope=\"col\">Metric</th><th scope=\"col\" class=\"n\">{baseline}</th><th scope=\"col\" class=\"n\">{0}</th><th scope=\"col\" class=\"n\">Change</th><th scope=\"col\">95 %</th><th scope=\"col\">Verdict</th></tr></thead><tbody>",
         one.name
     );
     for comparison in one.made() {
         let value = |found: Option<f64>, name: &str| {
-            let text = escape(&written::known(comparison.unit, found));
-            if has_energy(comparison.metric) && is_estimated(name) {
+            let text = escape(&comparison.unit.known(found));
+            if comparison.metric.has_energy() && is_estimated(name) {
                 format!("{text}<span class=\"small\">estimated</span>")
             } else {
                 text
@@ -215,7 +223,8 @@ fn table(out: &mut String, findings: &Findings, one: &Against) {
         };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\"><code>{}</code></th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{change}</td><td class=\"nowrap\">{interval}</td><td><span class=\"verdict {class}\">{verdict}</span></td></tr>",
+            "<tr><th scope=\"row\">{}<span class=\"small\"><code>{}</code></span></th><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{change}</td><td class=\"nowrap\">{interval}</td><td><span class=\"verdict {class}\">{verdict}</span></td></tr>",
+            escape(comparison.metric.definition().label),
             comparison.metric.name(),
             value(comparison.a, baseline),
             value(comparison.b, &one.name),

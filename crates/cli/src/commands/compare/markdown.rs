@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Against, Findings, outcome};
-use crate::compared::{Facts, has_energy};
+use crate::compared::Facts;
 use crate::written::{self, UNKNOWN, markdown};
 
 pub(super) fn text(findings: &Findings) -> String {
@@ -101,8 +101,8 @@ fn table(out: &mut String, findings: &Findings, one: &Against) {
     );
     for comparison in one.made() {
         let value = |found: Option<f64>, name: &str| {
-            let text = written::known(comparison.unit, found);
-            if has_energy(comparison.metric) && marked(name) {
+            let text = comparison.unit.known(found);
+            if comparison.metric.has_energy() && marked(name) {
                 format!("{text} (estimated)")
             } else {
                 text

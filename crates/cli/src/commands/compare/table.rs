@@ -6,7 +6,7 @@ use ipw_analysis::compare::Comparison;
 use ipw_core::text::{excerpt, printable};
 
 use super::{Against, Findings};
-use crate::compared::{Facts, Level, has_energy};
+use crate::compared::{Facts, Level};
 use crate::written::{self, UNKNOWN};
 
 /// How much room there is, and whether colours are wanted.
@@ -142,12 +142,12 @@ fn table(out: &mut String, one: &Against, names: [&str; 2], marks: [bool; 2], lo
     line(["", a, b, "change", "95 %", ""], None);
     for comparison in one.made() {
         let value = |found: Option<f64>, is_estimate: bool| {
-            let mark = if is_estimate && has_energy(comparison.metric) {
+            let mark = if is_estimate && comparison.metric.has_energy() {
                 "~"
             } else {
                 ""
             };
-            format!("{mark}{}", written::known(comparison.unit, found))
+            format!("{mark}{}", comparison.unit.known(found))
         };
         let change = written::change(comparison);
         let (change, interval) = change.map_or_else(
@@ -167,7 +167,7 @@ fn table(out: &mut String, one: &Against, names: [&str; 2], marks: [bool; 2], lo
         );
     }
     let has_estimates = marks.contains(&true);
-    if has_estimates && has_values && one.made().any(|found| has_energy(found.metric)) {
+    if has_estimates && has_values && one.made().any(|found| found.metric.has_energy()) {
         let _ = writeln!(out, "~ estimated, not measured");
     }
 }

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use ipw_analysis::bootstrap;
 use ipw_analysis::interval::wilson;
-use ipw_analysis::metric::{Better, Metric, Row};
+use ipw_analysis::metric::{Better, Metric, Row, Values};
 use ipw_analysis::percentile::Percentile;
+use ipw_core::rollup::Choice;
 use ipw_core::text::{printable, with_causes};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -22,6 +23,18 @@ use crate::compared::{Compared, Facts, How};
 const SEED: u64 = 0;
 /// Doubts that are said elsewhere.
 const SAID: [&str; 2] = ["estimated", "few_samples"];
+
+/// What a board is asked for.
+pub(super) struct Asked<'a> {
+    /// The metric that runs are ranked by.
+    pub(super) sort: Metric,
+    /// Which runs are wanted.
+    pub(super) filter: &'a Filter,
+    /// Which sources count; `None` for those that each run counts.
+    pub(super) basis: Option<Choice>,
+    /// Runs with fewer graded answers are listed apart.
+    pub(super) least_graded: u64,
+}
 
 /// A number with its interval of 95 %; `None` is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -69,6 +82,8 @@ pub(super) struct Entry {
     pub(super) marks: Vec<String>,
     #[serde(skip)]
     pub(super) submission: Value,
+    /// Graded answers.
+    pub(super) graded: u64,
     #[serde(skip)]
     queries: (usize, u64),
 }
@@ -78,7 +93,11 @@ pub(super) struct Entry {
 pub(super) struct Section {
     pub(super) dataset: String,
     pub(super) energy: How,
+    /// What the joules are made from; `None` without energy.
+    pub(super) basis: Option<String>,
     pub(super) runs: Vec<Entry>,
+    /// Runs with too few graded answers for a rank.
+    pub(super) too_few: Vec<Entry>,
 }
 
 /// A run that is not ranked, and why.
@@ -126,6 +145,7 @@ impl Entry {
             metrics: figures(&rows),
             marks: marks(&run.facts),
             submission: submission::one(run),
+            graded: rows.iter().filter(|row| row.is_correct.is_some()).count() as u64,
             queries: run.queries(),
             facts: run.facts.clone(),
         }
@@ -134,6 +154,7 @@ impl Entry {
 
 fn figures(rows: &[Row<'_>]) -> Vec<(Metric, Figure)> {
     let intervals = bootstrap::intervals(rows, &Metric::ALL, SEED);
+    let values = Values::of(rows);
     let figure = |metric: Metric| match metric {
         Metric::Accuracy => {
             let graded = rows.iter().filter_map(|row| row.is_correct);
@@ -148,7 +169,7 @@ fn figures(rows: &[Row<'_>]) -> Vec<(Metric, Figure)> {
         Metric::LatencyP99 => percentile(rows, 0.99, |row| row.latency),
         _ => match intervals.get(&metric).copied().flatten() {
             Some(sure) => Figure::within(sure.value, sure.low, sure.high),
-            None => Figure::alone(metric.of(rows)),
+            None => Figure::alone(values.get(metric)),
         },
     };
     Metric::ALL
@@ -187,7 +208,13 @@ fn marks(facts: &Facts) -> Vec<String> {
 }
 
 impl Board {
-    pub(super) fn of(root: &Path, found: Vec<Found>, sort: Metric, filter: &Filter) -> Self {
+    pub(super) fn of(root: &Path, found: Vec<Found>, asked: &Asked<'_>) -> Self {
+        let Asked {
+            sort,
+            filter,
+            basis,
+            least_graded,
+        } = *asked;
         let mut board = Self {
             sort,
             sections: Vec::new(),
@@ -199,8 +226,8 @@ impl Board {
                 Found::Unreadable { path, reason } => {
                     board.leave_out(&path.display().to_string(), &reason);
                 }
-                Found::Run(path) => match Compared::open(&path) {
-                    Ok(run) => board.take(root, &run, filter),
+                Found::Run(path) => match Compared::open(&path, basis) {
+                    Ok(run) => board.take(root, &run, filter, least_graded),
                     Err(error) => {
                         board.leave_out(&path.display().to_string(), &with_causes(&error));
                     }
@@ -212,7 +239,14 @@ impl Board {
         }
         // Measured ones first within a dataset.
         board.sections.sort_by(|left, right| {
-            (&left.dataset, left.energy).cmp(&(&right.dataset, right.energy))
+            let key = |section: &Section| {
+                (
+                    section.dataset.clone(),
+                    section.energy,
+                    section.basis.clone(),
+                )
+            };
+            key(left).cmp(&key(right))
         });
         board
     }
@@ -224,7 +258,7 @@ impl Board {
         });
     }
 
-    fn take(&mut self, root: &Path, run: &Compared, filter: &Filter) {
+    fn take(&mut self, root: &Path, run: &Compared, filter: &Filter, least_graded: u64) {
         let facts = &run.facts;
         if !filter.takes(facts) {
             self.filtered_out += 1;
@@ -239,17 +273,26 @@ impl Board {
             How::PartlyEstimated => How::Estimated,
             how => how,
         };
-        let dataset = dataset(facts);
+        let (dataset, basis) = (dataset(facts), facts.basis_label());
         let entry = Entry::of(run, root);
-        let is_its =
-            |section: &&mut Section| section.dataset == dataset && section.energy == energy;
-        match self.sections.iter_mut().find(is_its) {
-            Some(section) => section.runs.push(entry),
-            None => self.sections.push(Section {
+        let is_its = |section: &Section| {
+            section.dataset == dataset && section.energy == energy && section.basis == basis
+        };
+        let place = self.sections.iter().position(is_its).unwrap_or_else(|| {
+            self.sections.push(Section {
                 dataset,
                 energy,
-                runs: vec![entry],
-            }),
+                basis,
+                runs: Vec::new(),
+                too_few: Vec::new(),
+            });
+            self.sections.len() - 1
+        });
+        let section = &mut self.sections[place];
+        if entry.graded < least_graded {
+            section.too_few.push(entry);
+        } else {
+            section.runs.push(entry);
         }
     }
 
@@ -261,11 +304,31 @@ impl Board {
         }
     }
 
-    /// Whether two runs of a section have the same model and hardware.
+    /// All runs that are shown.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let sections = self.sections.iter();
+        sections.flat_map(|section| section.runs.iter().chain(&section.too_few))
+    }
+
+    /// Whether a run has a name.
+    pub(super) fn has_names(&self) -> bool {
+        self.entries().any(|entry| entry.facts.name.is_some())
+    }
+
+    /// Whether two runs of a section differ in nothing but their place.
     pub(super) fn has_twins(&self) -> bool {
         self.sections.iter().any(|section| {
             let mut seen = HashSet::new();
-            let about = |entry: &Entry| (entry.facts.model.clone(), entry.facts.hardware.clone());
+            let about = |entry: &Entry| {
+                let facts = &entry.facts;
+                let setup = (facts.client.clone(), facts.load.clone());
+                (
+                    facts.model.clone(),
+                    facts.hardware.clone(),
+                    facts.name.clone(),
+                    setup,
+                )
+            };
             !section.runs.iter().all(|entry| seen.insert(about(entry)))
         })
     }
@@ -287,7 +350,10 @@ impl Section {
             How::Estimated | How::PartlyEstimated => "energy estimated, not measured",
             How::Unknown => "without energy",
         };
-        format!("{}: {how}", self.dataset)
+        match &self.basis {
+            Some(basis) => format!("{}: {how} ({basis})", self.dataset),
+            None => format!("{}: {how}", self.dataset),
+        }
     }
 
     fn rank(&mut self, sort: Metric) {
@@ -367,6 +433,7 @@ pub(super) mod tests {
             ],
             marks: Vec::new(),
             submission: Value::Null,
+            graded: 10,
             queries: (10, 1),
         }
     }
@@ -376,7 +443,9 @@ pub(super) mod tests {
         let mut section = Section {
             dataset: "starter".to_owned(),
             energy: How::Measured,
+            basis: Some("gpu".to_owned()),
             runs,
+            too_few: Vec::new(),
         };
         section.rank(Metric::Ipw);
         Board {

@@ -1,74 +1,77 @@
 //! What is said of each run, column by column.
 
-use ipw_analysis::metric::{Metric, Unit};
+use ipw_analysis::metric::Metric;
+use ipw_core::quantity::grouped;
 
 use super::board::Entry;
 use crate::calibration::day;
-use crate::compared::has_energy;
-use crate::written::{self, UNKNOWN};
+use crate::written::UNKNOWN;
 
 /// A column of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     Rank,
     Model,
-    Run,
-    Hardware,
+    Name,
+    Client,
     Load,
+    Hardware,
     Queries,
     Of(Metric),
-    Basis,
+    Run,
     Day,
 }
 
-/// All of them, in order.
-pub(super) const ALL: [Column; 16] = [
-    Column::Rank,
-    Column::Model,
-    Column::Run,
-    Column::Hardware,
-    Column::Load,
-    Column::Queries,
-    Column::Of(Metric::Accuracy),
-    Column::Of(Metric::Ipw),
-    Column::Of(Metric::Ipj),
-    Column::Of(Metric::JoulesPerQuery),
-    Column::Of(Metric::JoulesPerToken),
-    Column::Of(Metric::JoulesPerCorrect),
-    Column::Of(Metric::LatencyP50),
-    Column::Of(Metric::TokensPerSecond),
-    Column::Basis,
-    Column::Day,
+/// The metrics of a board, the most important first.
+const METRICS: [Metric; 9] = [
+    Metric::Accuracy,
+    Metric::Ipw,
+    Metric::JoulesPerQuery,
+    Metric::Watts,
+    Metric::Ipj,
+    Metric::JoulesPerOutputToken,
+    Metric::JoulesPerCorrect,
+    Metric::LatencyP50,
+    Metric::TokensPerSecond,
 ];
 
-/// The columns of a board, with the one that it is sorted by.
-pub(super) fn with(sort: Metric) -> Vec<Column> {
-    let mut columns = ALL.to_vec();
-    if !columns.contains(&Column::Of(sort)) {
-        columns.insert(6, Column::Of(sort));
+/// The metrics of a board, with the one that it is sorted by.
+pub(super) fn metrics(sort: Metric) -> Vec<Metric> {
+    let mut metrics = METRICS.to_vec();
+    if !metrics.contains(&sort) {
+        metrics.insert(1, sort);
     }
-    columns
+    metrics
+}
+
+/// All columns of a board.
+pub(super) fn with(sort: Metric) -> Vec<Column> {
+    let about = [
+        Column::Rank,
+        Column::Model,
+        Column::Name,
+        Column::Client,
+        Column::Load,
+        Column::Hardware,
+        Column::Queries,
+    ];
+    let metrics = metrics(sort).into_iter().map(Column::Of);
+    let rest = [Column::Run, Column::Day];
+    about.into_iter().chain(metrics).chain(rest).collect()
 }
 
 impl Column {
-    pub(super) const fn title(self) -> &'static str {
+    pub(super) fn title(self) -> &'static str {
         match self {
             Self::Rank => "#",
             Self::Model => "model",
+            Self::Name => "name",
+            Self::Client => "client",
             Self::Run => "run",
             Self::Hardware => "hardware",
             Self::Load => "load",
             Self::Queries => "queries",
-            Self::Of(Metric::Accuracy) => "accuracy",
-            Self::Of(Metric::Ipw) => "IPW",
-            Self::Of(Metric::Ipj) => "IPJ",
-            Self::Of(Metric::JoulesPerQuery) => "J/query",
-            Self::Of(Metric::JoulesPerToken) => "J/token",
-            Self::Of(Metric::JoulesPerCorrect) => "J/right",
-            Self::Of(Metric::LatencyP50) => "p50",
-            Self::Of(Metric::TokensPerSecond) => "tokens/s",
-            Self::Of(metric) => metric.name(),
-            Self::Basis => "energy",
+            Self::Of(metric) => metric.definition().title,
             Self::Day => "day",
         }
     }
@@ -86,22 +89,23 @@ impl Column {
                 .rank
                 .map_or_else(|| UNKNOWN.to_owned(), |rank| rank.to_string()),
             Self::Model => facts.model.clone(),
+            Self::Name => known(&facts.name),
+            Self::Client => known(&facts.client),
             Self::Run => entry.place.clone(),
             Self::Hardware => known(&facts.hardware),
             Self::Load => known(&facts.load),
-            Self::Queries => facts.queries.to_string(),
+            Self::Queries => grouped(facts.queries),
             Self::Of(metric) => {
                 let figure = entry.figure(metric);
-                let is_estimate = has_energy(metric) && facts.energy.is_estimated();
+                let is_estimate = metric.has_energy() && facts.energy.is_estimated();
                 match figure.value {
                     None => UNKNOWN.to_owned(),
                     Some(value) => {
                         let mark = if is_estimate { "~" } else { "" };
-                        format!("{mark}{}", bare(metric, value))
+                        format!("{mark}{}", metric.unit().show(value))
                     }
                 }
             }
-            Self::Basis => facts.basis_label().unwrap_or_else(|| UNKNOWN.to_owned()),
             Self::Day => facts.started_at.map_or_else(|| UNKNOWN.to_owned(), day),
         }
     }
@@ -110,11 +114,7 @@ impl Column {
     pub(super) fn interval(self, entry: &Entry) -> Option<String> {
         let Self::Of(metric) = self else { return None };
         let (low, high) = entry.figure(metric).ends()?;
-        let (low, high) = (bare(metric, low), bare(metric, high));
-        Some(match low.split_once(' ').zip(high.split_once(' ')) {
-            Some(((number, one), (_, other))) if one == other => format!("{number}–{high}"),
-            _ => format!("{low}–{high}"),
-        })
+        Some(metric.unit().range(low, high))
     }
 
     /// What to sort by; `None` for a text.
@@ -132,12 +132,4 @@ impl Column {
 #[expect(clippy::cast_precision_loss, reason = "a count of queries")]
 fn real(count: u64) -> f64 {
     count as f64
-}
-
-/// The value without a unit that the title says already.
-fn bare(metric: Metric, value: f64) -> String {
-    match metric.unit() {
-        Unit::PerWatt | Unit::PerJoule | Unit::PerSecond => written::digits(value),
-        unit => written::value(unit, value),
-    }
 }

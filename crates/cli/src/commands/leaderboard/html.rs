@@ -2,19 +2,20 @@
 
 use std::fmt::Write as _;
 
+use ipw_analysis::metric::Metric;
 use ipw_plot::{Mode, Style};
 
 use super::board::{Board, Entry, Section};
 use super::columns::{self, Column};
 use super::pareto;
-use crate::page::{document, escape, prose};
+use crate::page::{definitions, document, escape, prose};
 
 const SCRIPT: &str = include_str!("../../../assets/leaderboard.js");
 pub(super) fn page(board: &Board) -> String {
     let mut body = String::new();
     let _ = writeln!(
         body,
-        "<h1>Leaderboard</h1>\n<p class=\"soft\">{}, ranked by <code>{}</code>. Intervals are of 95 %. Measured and estimated energy, and different datasets, are never ranked together.</p>\n<div id=\"filter\"></div>",
+        "<h1>Leaderboard</h1>\n<p class=\"soft\">{}, ranked by <code>{}</code>. Intervals are of 95 %. Measured and estimated energy, different bases and different datasets are never ranked together.</p>\n<div id=\"filter\"></div>",
         board.count(),
         board.sort.name()
     );
@@ -22,6 +23,7 @@ pub(super) fn page(board: &Board) -> String {
         self::section(&mut body, board, section, place);
     }
     not_ranked(&mut body, board);
+    definitions(&mut body, &columns::metrics(board.sort));
     document("ipw leaderboard", &body, Some(SCRIPT))
 }
 
@@ -36,19 +38,25 @@ fn section(out: &mut String, board: &Board, section: &Section, place: usize) {
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table class=\"board\"><caption>The better first</caption><thead><tr>"
     );
-    let mut columns = columns::with(board.sort);
-    // It stands below the model's name.
-    columns.retain(|column| *column != Column::Run);
+    let columns = shown(board.sort);
     for column in &columns {
         let class = if column.is_number() {
             " class=\"n\""
         } else {
             ""
         };
-        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", column.title());
+        let about = match column {
+            Column::Of(metric) => format!(" title=\"{}\"", escape(metric.definition().label)),
+            _ => String::new(),
+        };
+        let _ = write!(
+            out,
+            "<th scope=\"col\"{class}{about}>{}</th>",
+            column.title()
+        );
     }
     out.push_str("</tr></thead><tbody>\n");
-    for entry in &section.runs {
+    for entry in section.runs.iter().chain(&section.too_few) {
         out.push_str("<tr>");
         for column in &columns {
             cell(out, *column, entry);
@@ -56,6 +64,9 @@ fn section(out: &mut String, board: &Board, section: &Section, place: usize) {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
+    if !section.too_few.is_empty() {
+        out.push_str("<p class=\"soft\">Runs without a rank have too few graded answers.</p>\n");
+    }
     if section.energy.is_estimated() {
         out.push_str("<p class=\"soft\">~ estimated, not measured</p>\n");
     }
@@ -73,24 +84,49 @@ fn section(out: &mut String, board: &Board, section: &Section, place: usize) {
     out.push_str("</section>\n");
 }
 
+/// The columns of the page: what tells runs apart stands below model and load.
+fn shown(sort: Metric) -> Vec<Column> {
+    let about = [Column::Rank, Column::Model, Column::Load, Column::Queries];
+    let metrics = columns::metrics(sort).into_iter().map(Column::Of);
+    about.into_iter().chain(metrics).collect()
+}
+
 fn cell(out: &mut String, column: Column, entry: &Entry) {
     let text = escape(&column.text(entry));
     let value = column
         .number(entry)
         .map_or(String::new(), |number| format!(" data-value=\"{number}\""));
-    let small = match column {
-        Column::Model => Some(format!("<code>{}</code>", escape(&entry.place))),
-        Column::Basis => Some(entry.facts.energy.words().to_owned()),
-        _ => column.interval(entry).map(|interval| escape(&interval)),
+    let small: Vec<String> = match column {
+        Column::Model => {
+            let name = entry.facts.name.iter().map(|name| escape(name));
+            name.chain([format!("<code>{}</code>", escape(&entry.place))])
+                .collect()
+        }
+        Column::Load => [Column::Client, Column::Hardware]
+            .map(|column| escape(&column.text(entry)))
+            .into(),
+        Column::Queries => vec![escape(&Column::Day.text(entry))],
+        _ => column
+            .interval(entry)
+            .iter()
+            .map(|interval| escape(interval))
+            .collect(),
     };
-    let small = small.map_or(String::new(), |small| {
-        format!("<span class=\"small\">{small}</span>")
-    });
+    let small: String = small
+        .iter()
+        .map(|small| format!("<span class=\"small\">{small}</span>"))
+        .collect();
+    // What a card on a narrow screen calls the value.
+    let label = escape(column.title());
     let _ = match column {
         Column::Model => write!(out, "<th scope=\"row\"{value}>{text}{small}</th>"),
-        _ if column.is_number() => write!(out, "<td class=\"n\"{value}>{text}{small}</td>"),
-        Column::Day => write!(out, "<td class=\"nowrap\"{value}>{text}{small}</td>"),
-        _ => write!(out, "<td{value}>{text}{small}</td>"),
+        _ if column.is_number() => {
+            write!(
+                out,
+                "<td class=\"n\" data-label=\"{label}\"{value}>{text}{small}</td>"
+            )
+        }
+        _ => write!(out, "<td data-label=\"{label}\"{value}>{text}{small}</td>"),
     };
 }
 

@@ -41,7 +41,7 @@ fn section(out: &mut String, board: &Board, section: &Section) {
         rules.push_str(if column.is_number() { "---:|" } else { "---|" });
     }
     let _ = writeln!(out, "{titles}\n{rules}");
-    for entry in &section.runs {
+    for entry in section.runs.iter().chain(&section.too_few) {
         out.push('|');
         for column in &columns {
             let text = markdown(&column.text(entry));
@@ -54,6 +54,9 @@ fn section(out: &mut String, board: &Board, section: &Section) {
     }
     if section.energy.is_estimated() {
         out.push_str("\n\\~ estimated, not measured\n");
+    }
+    if !section.too_few.is_empty() {
+        out.push_str("\nRuns without a rank have too few graded answers.\n");
     }
     let mut is_first = true;
     for entry in &section.runs {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ipw_analysis::metric::Metric;
 use ipw_plot::{Axis, Caption, Heading, Origin, Pareto, Quantity, Run, Unit};
 
-use super::board::{Board, Figure, Section};
+use super::board::{Asked, Board, Figure, Section};
 use super::filter::Filter;
 use super::find::below;
 use crate::compared::How;
@@ -19,7 +19,13 @@ pub(crate) fn over(runs: &[PathBuf]) -> (Vec<Pareto>, Vec<String>) {
     // A sweep is a directory of runs.
     let found = |place: &PathBuf| below(place).unwrap_or_default();
     let found = runs.iter().flat_map(found).collect();
-    let board = Board::of(Path::new(""), found, Metric::Ipw, &Filter::default());
+    let asked = Asked {
+        sort: Metric::Ipw,
+        filter: &Filter::default(),
+        basis: None,
+        least_graded: 0,
+    };
+    let board = Board::of(Path::new(""), found, &asked);
     let left_out = board.not_ranked.iter();
     let left_out = left_out.map(|one| format!("`{}`: {}", one.directory, one.reason));
     let figures = board.sections.iter().filter_map(of).collect();

@@ -7,7 +7,7 @@ use ipw_analysis::metric::Row;
 use serde_json::{Map, Value, json};
 
 use super::board::Board;
-use crate::compared::{Compared, WithInput};
+use crate::compared::Compared;
 
 /// The category of rows without a subject.
 const NO_SUBJECT: &str = "uncategorized";
@@ -58,27 +58,27 @@ pub(super) fn one(run: &Compared) -> Value {
     })
 }
 
-fn means(rows: &[WithInput<'_>]) -> Value {
-    let mean = |value: &dyn Fn(&WithInput<'_>) -> Option<f64>| {
+fn means(rows: &[Row<'_>]) -> Value {
+    let mean = |value: &dyn Fn(&Row<'_>) -> Option<f64>| {
         let values: Vec<f64> = rows.iter().filter_map(value).collect();
         ipw_core::stats::mean(&values)
     };
     let answered = |row: &Row<'_>, value: Option<f64>| value.filter(|_| row.is_answered);
     let milli = |seconds: Option<f64>| seconds.map(|seconds| seconds * 1e3);
     json!({
-        "accuracy": mean(&|(row, _)| row.is_correct.map(|right| if right { 100.0 } else { 0.0 })),
-        "avg_energy": mean(&|(row, _)| row.joules),
+        "accuracy": mean(&|row| row.is_correct.map(|right| if right { 100.0 } else { 0.0 })),
+        "avg_energy": mean(&|row| row.joules),
         "avg_compute": null,
-        "avg_latency": milli(mean(&|(row, _)| answered(row, row.latency))),
-        "avg_ttft": milli(mean(&|(row, _)| answered(row, row.first_token))),
-        "avg_power": mean(&|(row, _)| {
+        "avg_latency": milli(mean(&|row| answered(row, row.latency))),
+        "avg_ttft": milli(mean(&|row| answered(row, row.first_token))),
+        "avg_power": mean(&|row| {
             let seconds = row.seconds.filter(|seconds| *seconds > 0.0)?;
             Some(row.joules? / seconds)
         }),
         "avg_memory_bandwidth": null,
         "avg_memory_bandwidth_peak": null,
-        "avg_input_tokens": mean(&|(_, input)| input.map(real)),
-        "avg_output_tokens": mean(&|(row, _)| row.output_tokens.map(real)),
+        "avg_input_tokens": mean(&|row| row.input_tokens.map(real)),
+        "avg_output_tokens": mean(&|row| row.output_tokens.map(real)),
     })
 }
 
@@ -108,8 +108,9 @@ mod tests {
 
     #[test]
     fn means_are_in_the_originals_units_and_unknown_is_null() {
-        let row = |joules: Option<f64>, is_correct: Option<bool>| Row {
+        let row = |joules: Option<f64>, is_correct: Option<bool>, input_tokens| Row {
             joules,
+            input_tokens,
             seconds: Some(2.0),
             latency: Some(0.5),
             first_token: Some(0.1),
@@ -119,9 +120,9 @@ mod tests {
             ..Row::default()
         };
         let found = means(&[
-            (row(Some(4.0), Some(true)), Some(10)),
-            (row(Some(8.0), Some(false)), Some(20)),
-            (row(None, None), None),
+            row(Some(4.0), Some(true), Some(10)),
+            row(Some(8.0), Some(false), Some(20)),
+            row(None, None, None),
         ]);
         for (key, wanted) in [
             ("accuracy", 50.0),
@@ -136,6 +137,6 @@ mod tests {
             assert!((value - wanted).abs() < 1e-9, "{key}: {value}");
         }
         assert!(found["avg_compute"].is_null());
-        assert!(means(&[(row(None, None), None)])["avg_energy"].is_null());
+        assert!(means(&[row(None, None, None)])["avg_energy"].is_null());
     }
 }

@@ -15,22 +15,25 @@ const WIDEST: usize = 28;
 const LEAST: usize = 12;
 /// Between two columns.
 const GAP: usize = 2;
-/// What goes first where there is little room.
-const SPARED: [Column; 11] = [
+/// What is left out first where there is little room. Rank, model, accuracy and the metric that the
+/// board is sorted by stay.
+const SPARED: [Column; 15] = [
     Column::Day,
-    Column::Basis,
+    Column::Run,
     Column::Of(Metric::JoulesPerCorrect),
-    Column::Load,
-    Column::Of(Metric::JoulesPerToken),
     Column::Of(Metric::Ipj),
-    Column::Of(Metric::TokensPerSecond),
-    Column::Queries,
+    Column::Of(Metric::JoulesPerOutputToken),
     Column::Of(Metric::LatencyP50),
+    Column::Of(Metric::TokensPerSecond),
     Column::Hardware,
+    Column::Queries,
+    Column::Of(Metric::Watts),
+    Column::Name,
+    Column::Client,
     Column::Of(Metric::JoulesPerQuery),
+    Column::Load,
+    Column::Of(Metric::Ipw),
 ];
-/// Before which of them a run's place goes, if that tells runs apart.
-const LATE: usize = 8;
 
 pub(super) fn text(board: &Board, width: usize) -> String {
     let mut out = String::new();
@@ -78,11 +81,15 @@ impl Layout {
             .into_iter()
             .map(|column| (column, widest(board, column)))
             .collect();
+        // A column that says nothing of any run takes no room.
+        columns.retain(|(column, _)| *column != Column::Name || board.has_names());
         let mut spared = SPARED.to_vec();
-        // Where it alone tells runs apart, it stays longer.
-        let place = if board.has_twins() { LATE } else { 0 };
-        spared.insert(place, Column::Run);
         spared.retain(|one| *one != Column::Of(board.sort));
+        if board.has_twins() {
+            // Where its place alone tells runs apart, it stays longer.
+            spared.retain(|one| *one != Column::Run);
+            spared.insert(spared.len() - 3, Column::Run);
+        }
         for one in spared {
             if columns.iter().map(|(_, width)| width).sum::<usize>() <= width + GAP {
                 break;
@@ -102,6 +109,12 @@ impl Layout {
     fn table(&self, out: &mut String, section: &Section) {
         self.line(out, |column| column.title().to_owned());
         for entry in &section.runs {
+            self.line(out, |column| shown(column, entry));
+        }
+        if !section.too_few.is_empty() {
+            let _ = writeln!(out, "too few graded answers for a rank:");
+        }
+        for entry in &section.too_few {
             self.line(out, |column| shown(column, entry));
         }
         if section.energy.is_estimated() {
@@ -129,8 +142,9 @@ impl Layout {
 
 /// Width of a column, with the gap behind it.
 fn widest(board: &Board, column: Column) -> usize {
-    let runs = board.sections.iter().flat_map(|section| &section.runs);
-    let cells = runs.map(|entry| shown(column, entry).chars().count());
+    let cells = board
+        .entries()
+        .map(|entry| shown(column, entry).chars().count());
     cells.max().unwrap_or(0).max(column.title().chars().count()) + GAP
 }
 

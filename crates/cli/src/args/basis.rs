@@ -1,0 +1,45 @@
+//! Which sources the headline counts, for every command that shows energy.
+
+use clap::{Args, ValueEnum};
+use ipw_core::rollup::Choice;
+use serde::Deserialize;
+
+/// A basis, as the command line spells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BasisChoice {
+    /// Every measured source, each joule once
+    All,
+    /// The GPUs alone
+    Gpu,
+    /// The CPU packages alone
+    Cpu,
+    /// The whole chip alone
+    Soc,
+}
+
+impl From<BasisChoice> for Choice {
+    fn from(choice: BasisChoice) -> Self {
+        match choice {
+            BasisChoice::All => Self::All,
+            BasisChoice::Gpu => Self::Gpu,
+            BasisChoice::Cpu => Self::Cpu,
+            BasisChoice::Soc => Self::Soc,
+        }
+    }
+}
+
+/// The flag of the commands that look at runs.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct BasisArgs {
+    /// Count the energy of these sources only [default: what the run counts]
+    #[arg(long, value_name = "BASIS")]
+    pub(crate) basis: Option<BasisChoice>,
+}
+
+impl BasisArgs {
+    /// What was asked for.
+    pub(crate) fn choice(self) -> Option<Choice> {
+        self.basis.map(Choice::from)
+    }
+}

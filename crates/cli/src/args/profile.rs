@@ -187,7 +187,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) trace: Option<PathBuf>,
     /// Let the load grow for so long until it is full [default: 0]
     #[arg(long, value_name = "D", env = "IPW_RAMP", help_heading = "Workload")]
-    pub(crate) ramp: Option<Span>,
+    pub(crate) ramp: Option<Pause>,
     /// Send no more after so long; the dataset is repeated as often as it takes
     #[arg(
         long,

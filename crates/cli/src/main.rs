@@ -10,12 +10,14 @@ mod counting;
 mod error;
 mod failures;
 mod grading;
+mod grid;
 mod hardware;
 mod launch;
 mod listen;
 mod load;
 mod look;
 mod marginal;
+mod naming;
 mod next;
 mod observe;
 mod output;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         },
         Command::Ping(ping) => commands::ping::run(&ping),
         Command::List { what } => commands::list::run(what),
+        Command::Runs(runs) => commands::runs::run(&runs),
         Command::Show(show) => commands::show::run(&show),
         Command::Analyze(analyze) => commands::analyze::run(&analyze),
         Command::Plot(plot) => commands::plot::run(&plot),

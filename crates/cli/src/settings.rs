@@ -22,7 +22,7 @@ use crate::args::{
     HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Span, json_or_text,
 };
 use crate::error::{CliError, Exit};
-use crate::{clients, grading, prices, telemetry};
+use crate::{clients, grading, naming, prices, telemetry};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,6 +71,8 @@ pub(crate) fn resolve(
     grading::check(args.scorer.as_deref())?;
     let model = model(args, &client, pick)?;
     let plan = Plan {
+        name: naming::name(args)?,
+        tags: naming::tags(args)?,
         scorer: args.scorer.clone(),
         tokenizer: tokenizer(args)?,
         dataset: dataset(args)?,
@@ -213,6 +215,7 @@ impl ProfileArgs {
         );
         or!(
             output_dir,
+            name,
             flush_every,
             sample_interval,
             cpu_tdp,
@@ -230,6 +233,12 @@ impl ProfileArgs {
             (&mut self.param, weaker.param),
         ] {
             own.splice(0..0, weaker);
+        }
+        // A key that is in flags twice stays, to be refused.
+        for tag in weaker.tag {
+            if !self.tag.iter().any(|own| own.key == tag.key) {
+                self.tag.push(tag);
+            }
         }
         if self.header_env.is_empty() {
             self.header_env = weaker.header_env;

@@ -40,7 +40,7 @@ pub enum BadDuration {
         number: String,
     },
     /// Not a number with a unit.
-    #[error("`{text}` is not a duration; write it like 500ms, 1.5s or 10m")]
+    #[error("`{text}` is not a duration; write it like 500ms, 90s or 10m")]
     Unreadable {
         /// As written.
         text: String,

@@ -10,7 +10,7 @@ use toml::Value;
 use super::{check_slo, client, energy, generation, params, read_plan, stored_plan, to_toml};
 use crate::args::{Pause, ProfileArgs, Span};
 use crate::error::CliError;
-use crate::{grading, prices};
+use crate::{grading, naming, prices};
 
 /// Most differences that are shown.
 const MOST: usize = 8;
@@ -29,6 +29,12 @@ pub(super) fn plan(args: &mut ProfileArgs) -> Result<Option<Plan>, CliError> {
         .help("put them into a file, and run that"));
     }
     check_slo(plan.load.slo.as_deref())?;
+    if !is_resumed {
+        // A name says nothing about what is done: the same plan may run under another one.
+        plan.name = naming::name(args)?.or(plan.name);
+        plan.tags.extend(naming::tags(args)?);
+    }
+    naming::check(&plan)?;
     refuse_changes(&plan, args)?;
     if let Some(directory) = args.output_dir.take_if(|_| !is_resumed) {
         plan.output.directory = directory;
@@ -63,6 +69,8 @@ fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliError> {
 /// The plan as it would be with what was given over it.
 fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     let mut plan = plan.clone();
+    plan.name = naming::name(args)?.or(plan.name);
+    plan.tags.extend(naming::tags(args)?);
     if let Some(model) = &args.model {
         plan.model.clone_from(model);
     }

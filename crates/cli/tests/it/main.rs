@@ -43,6 +43,7 @@ mod ping;
 mod report;
 mod restart;
 mod resume;
+mod runs;
 mod score;
 mod seed;
 #[cfg(feature = "engine")]

@@ -7,14 +7,11 @@ use ipw_core::text::{excerpt, printable};
 
 use super::board::{Board, Entry, Section};
 use super::columns::{self, Column};
+use crate::grid::{Elastic, Grid};
 use crate::written;
 
 /// Cells are not wider than this.
 const WIDEST: usize = 28;
-/// A model's name is not cut below this.
-const LEAST: usize = 12;
-/// Between two columns.
-const GAP: usize = 2;
 /// What goes first where there is little room.
 const SPARED: [Column; 11] = [
     Column::Day,
@@ -44,10 +41,10 @@ pub(super) fn text(board: &Board, width: usize) -> String {
         board.count(),
         board.sort.name()
     );
-    let layout = Layout::of(board, width);
+    let layout = layout(board, width);
     for section in &board.sections {
         let _ = writeln!(out, "\n{}", section.title());
-        layout.table(&mut out, section);
+        table(&mut out, &layout, section);
         out.push_str(&marks(section, width));
     }
     if !board.not_ranked.is_empty() {
@@ -67,71 +64,38 @@ pub(super) fn text(board: &Board, width: usize) -> String {
     out
 }
 
-/// Columns with their widths, the gap behind each included; the same for all sections.
-struct Layout {
-    columns: Vec<(Column, usize)>,
+/// The same columns for all sections.
+fn layout(board: &Board, width: usize) -> Grid<Column> {
+    let columns = columns::with(board.sort).into_iter();
+    let mut spared = SPARED.to_vec();
+    // Where it alone tells runs apart, it stays longer.
+    let place = if board.has_twins() { LATE } else { 0 };
+    spared.insert(place, Column::Run);
+    spared.retain(|one| *one != Column::Of(board.sort));
+    let model = Elastic {
+        column: Column::Model,
+        enough: usize::MAX,
+    };
+    let columns = columns.map(|column| (column, widest(board, column)));
+    Grid::fit(columns, &spared, &model, width)
 }
 
-impl Layout {
-    fn of(board: &Board, width: usize) -> Self {
-        let mut columns: Vec<(Column, usize)> = columns::with(board.sort)
-            .into_iter()
-            .map(|column| (column, widest(board, column)))
-            .collect();
-        let mut spared = SPARED.to_vec();
-        // Where it alone tells runs apart, it stays longer.
-        let place = if board.has_twins() { LATE } else { 0 };
-        spared.insert(place, Column::Run);
-        spared.retain(|one| *one != Column::Of(board.sort));
-        for one in spared {
-            if columns.iter().map(|(_, width)| width).sum::<usize>() <= width + GAP {
-                break;
-            }
-            columns.retain(|(column, _)| *column != one);
-        }
-        let used: usize = columns.iter().map(|(_, width)| width).sum();
-        let beyond = used.saturating_sub(width + GAP);
-        for (column, width) in &mut columns {
-            if *column == Column::Model {
-                *width = width.saturating_sub(beyond).max(LEAST + GAP);
-            }
-        }
-        Self { columns }
+fn table(out: &mut String, layout: &Grid<Column>, section: &Section) {
+    let is_number = Column::is_number;
+    layout.line(out, is_number, |column, _| column.title().to_owned());
+    for entry in &section.runs {
+        layout.line(out, is_number, |column, _| shown(column, entry));
     }
-
-    fn table(&self, out: &mut String, section: &Section) {
-        self.line(out, |column| column.title().to_owned());
-        for entry in &section.runs {
-            self.line(out, |column| shown(column, entry));
-        }
-        if section.energy.is_estimated() {
-            out.push_str("~ estimated, not measured\n");
-        }
-    }
-
-    fn line(&self, out: &mut String, text: impl Fn(Column) -> String) {
-        let mut line = String::new();
-        for (column, width) in &self.columns {
-            let room = width - GAP;
-            let mut cell = text(*column);
-            if cell.chars().count() > room {
-                cell = excerpt(&cell, room - 1);
-            }
-            let _ = if column.is_number() {
-                write!(line, "{cell:>room$}  ")
-            } else {
-                write!(line, "{cell:<room$}  ")
-            };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
+    if section.energy.is_estimated() {
+        out.push_str("~ estimated, not measured\n");
     }
 }
 
-/// Width of a column, with the gap behind it.
+/// Width of a column.
 fn widest(board: &Board, column: Column) -> usize {
     let runs = board.sections.iter().flat_map(|section| &section.runs);
     let cells = runs.map(|entry| shown(column, entry).chars().count());
-    cells.max().unwrap_or(0).max(column.title().chars().count()) + GAP
+    cells.max().unwrap_or(0).max(column.title().chars().count())
 }
 
 /// What stands in a cell; a run with something to bear in mind is marked.

@@ -286,7 +286,7 @@ impl Profile {
                     "wait until it has finished, or choose another place with `--output-dir DIR`",
                 ),
                 StoreError::Exists { .. } => CliError::new(Exit::Exists, error).help(
-                    "`--overwrite` replaces it when the new run has finished; `--output-dir DIR` leaves it alone",
+                    "`--overwrite` replaces it when the new run has finished; `--name TEXT` makes another beside it",
                 ),
                 other => CliError::from(anyhow::Error::from(other).context("preparing the output"))
                     .help("choose another place with `--output-dir DIR`"),

@@ -21,7 +21,7 @@ use ipw_engine::server::guard::HostName;
 use serde::Deserialize;
 
 pub(crate) use basis::{BasisArgs, BasisChoice};
-pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs};
+pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs, RunsArgs};
 pub(crate) use look::{
     AnalyzeArgs, AttributeArgs, ExportArgs, ExportFormat, PlotArgs, PlotFormat, ReportArgs,
     ReportFormat, ShowArgs,
@@ -39,8 +39,10 @@ Examples:
   ipw profile --client openai --client-base-url http://127.0.0.1:8080 --model smollm2
   ipw profile --client openai --model m --dataset questions.jsonl --max-queries 100
   ipw profile --client openai --model m --param temperature=0 --param max_tokens=128
-  ipw show runs/profile_EPYC9654_smollm2_starter
-  ipw export runs/profile_EPYC9654_smollm2_starter --format csv
+  ipw show runs/profile_EPYC9654_smollm2_starter_openai
+  ipw export runs/profile_EPYC9654_smollm2_starter_openai --format csv
+  ipw profile --name baseline --tag driver=550
+  ipw runs --filter name=baseline
   ipw compare runs/before runs/after --gate 'joules_per_token<=+3%,accuracy>=-1pp'
   ipw leaderboard runs -o index.html
 
@@ -70,7 +72,9 @@ pub(crate) enum Command {
         #[arg(default_value = "all")]
         what: Listed,
     },
-    /// Show what came out of a run, finished or not
+    /// List the runs below a directory, the newest first
+    Runs(RunsArgs),
+    /// Show what came out of a run, finished or not; of a sweep, or of all runs in a directory
     Show(ShowArgs),
     /// Look into runs: fits, latencies, energy, efficiency, outliers, doubts
     Analyze(AnalyzeArgs),

@@ -254,7 +254,8 @@ fn split(windows: BTreeMap<u32, Result<Window, NotSteady>>) -> (Windows, BTreeMa
     (found, missing)
 }
 
-fn in_words(plan: &Planned) -> String {
+/// How queries are sent.
+pub(crate) fn in_words(plan: &Planned) -> String {
     use ipw_runner::Arrivals;
     let capped = |concurrency: &Option<std::num::NonZeroUsize>| {
         concurrency.map_or(String::new(), |most| format!(", at most {most} at a time"))

@@ -10,6 +10,7 @@ mod counting;
 mod error;
 mod failures;
 mod grading;
+mod grid;
 mod hardware;
 mod launch;
 mod listen;
@@ -17,6 +18,7 @@ mod load;
 mod look;
 mod marginal;
 mod measured;
+mod naming;
 mod next;
 mod observe;
 mod output;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         },
         Command::Ping(ping) => commands::ping::run(&ping),
         Command::List { what } => commands::list::run(what),
+        Command::Runs(runs) => commands::runs::run(&runs),
         Command::Show(show) => commands::show::run(&show),
         Command::Analyze(analyze) => commands::analyze::run(&analyze),
         Command::Plot(plot) => commands::plot::run(&plot),

@@ -86,12 +86,18 @@ pub(crate) fn values(run: &Run, overview: &Overview) -> Result<Values, StoreErro
 }
 
 fn stored(run: &Run, overview: &Overview) -> Option<Values> {
+    let total = run.summary().get("total_queries").and_then(Value::as_u64);
+    summarised(run).filter(|_| total == Some(overview.rows))
+}
+
+/// The metrics in the summary of a run, if they are of this version's definitions and its basis.
+pub(crate) fn summarised(run: &Run) -> Option<Values> {
     let summary = run.summary();
-    let count = |key: &str| summary.get(key).and_then(Value::as_u64);
-    let is_current = count("format_version") == Some(u64::from(FORMAT_VERSION))
-        && count("total_queries") == Some(overview.rows)
+    let version = summary.get("format_version").and_then(Value::as_u64);
+    let is_current = version == Some(u64::from(FORMAT_VERSION))
         && summary.get("basis").and_then(Value::as_str) == Some(run.choice().label());
-    let metrics = summary.get("metrics").filter(|_| is_current)?;
+    let metrics = summary.get("metrics").filter(|_| is_current);
+    let metrics = metrics.filter(|metrics| metrics.is_object())?;
     Values::deserialize(metrics).ok()
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipw_analysis::latency::Origin;
-use ipw_analysis::slo::Slo;
+use ipw_analysis::slo::{BadSlo, Slo};
 use ipw_clients::{ClientSpec, KeySource, Network};
 use ipw_core::params::Params;
 use ipw_core::rollup::Choice;
@@ -23,7 +23,7 @@ use crate::args::{
     HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Span, json_or_text,
 };
 use crate::error::{CliError, Exit};
-use crate::{clients, grading, prices, telemetry};
+use crate::{clients, grading, naming, prices, telemetry};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,23 +51,7 @@ pub(crate) fn resolve(
     args: &mut ProfileArgs,
     pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
 ) -> Result<Plan, CliError> {
-    if let Some(run) = &args.resume {
-        let plan = stored_plan(run)?;
-        if plan.dataset.id == "stdin" {
-            return Err(CliError::usage(
-                "this run's questions came through a pipe, which cannot be read again",
-            )
-            .help("put them into a file, and run that"));
-        }
-        stored::refuse_changes(&plan, args)?;
-        return Ok(plan);
-    }
-    if let Some(path) = &args.plan {
-        let mut plan = read_plan(path)?;
-        stored::refuse_changes(&plan, args)?;
-        if let Some(directory) = args.output_dir.take() {
-            plan.output.directory = directory;
-        }
+    if let Some(plan) = stored::plan(args)? {
         return Ok(plan);
     }
     if let Some(file) = config_file(args.config.as_deref())? {
@@ -88,6 +72,8 @@ pub(crate) fn resolve(
     grading::check(args.scorer.as_deref())?;
     let model = model(args, &client, pick)?;
     let plan = Plan {
+        name: naming::name(args)?,
+        tags: naming::tags(args)?,
         scorer: args.scorer.clone(),
         tokenizer: tokenizer(args)?,
         dataset: dataset(args)?,
@@ -98,7 +84,7 @@ pub(crate) fn resolve(
             arrivals: arrivals(args),
             stop: stop(args, &client.id),
             duration: args.duration.map(|Span(duration)| duration),
-            ramp: args.ramp.map_or(Duration::ZERO, |Span(ramp)| ramp),
+            ramp: args.ramp.map_or(Duration::ZERO, |Pause(ramp)| ramp),
             repeat: args.repeat,
             seed: args.seed.unwrap_or(0),
             retries: args.retries.unwrap_or(0),
@@ -230,6 +216,7 @@ impl ProfileArgs {
         );
         or!(
             output_dir,
+            name,
             flush_every,
             sample_interval,
             cpu_tdp,
@@ -248,6 +235,12 @@ impl ProfileArgs {
             (&mut self.param, weaker.param),
         ] {
             own.splice(0..0, weaker);
+        }
+        // A key that is in flags twice stays, to be refused.
+        for tag in weaker.tag {
+            if !self.tag.iter().any(|own| own.key == tag.key) {
+                self.tag.push(tag);
+            }
         }
         if self.header_env.is_empty() {
             self.header_env = weaker.header_env;
@@ -315,10 +308,14 @@ fn sources(args: &ProfileArgs) -> Result<Vec<SourceSpec>, CliError> {
 
 /// The limits as they were written, if they can be read.
 fn slo(args: &ProfileArgs) -> Result<Option<String>, CliError> {
-    if let Some(text) = &args.slo {
-        Slo::parse(text, Origin::Sent).map_err(|error| CliError::usage(error.to_string()))?;
-    }
+    check_slo(args.slo.as_deref())?;
     Ok(args.slo.clone())
+}
+
+fn check_slo(slo: Option<&str>) -> Result<(), CliError> {
+    let parsed = slo.map(|text| Slo::parse(text, Origin::Sent)).transpose();
+    let wrong = |error: BadSlo| CliError::usage(format!("the SLO cannot be read: {error}"));
+    parsed.map(drop).map_err(wrong)
 }
 
 /// One after the other, unless somebody says otherwise.

@@ -46,6 +46,8 @@ pub(crate) fn new(
         client_info: Some(client_info),
         parts: left.parts.iter().copied().chain([this]).collect(),
         calibration: calibration::of(&hardware.label),
+        name: plan.name.clone(),
+        tags: plan.tags.clone(),
         ..Summary::begun(directory, anchor)
     }
 }

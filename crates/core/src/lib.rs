@@ -9,6 +9,7 @@ pub mod attribution;
 pub mod cache;
 pub mod chat;
 pub mod counter;
+pub mod duration;
 pub mod energy;
 pub mod event;
 pub mod hardware;

@@ -2,6 +2,7 @@
 //!
 //! It is stored with the run and can be run again. It holds no secret, only where one comes from.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::{Arrivals, Failures, Stop};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
+    /// What the user calls the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The model, as the service knows it.
     pub model: String,
     /// What grades every row; `None`: what the row names.
@@ -53,6 +57,9 @@ pub struct Plan {
     /// The service that is started for the run; `None` where it is there already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
+    /// What the user notes about the run, to find it by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
 }
 
 /// A service that is started for a run.

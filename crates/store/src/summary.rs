@@ -1,5 +1,6 @@
 //! `summary.json`: the original's keys in its order, then ours.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ipw_core::hardware::SystemInfo;
@@ -92,6 +93,10 @@ pub struct Summary {
     /// What one more token and one more second cost, by source of the basis; `None` while it runs,
     /// and where nothing measures.
     pub marginal: Option<Value>,
+    /// What the user calls the run.
+    pub name: Option<String>,
+    /// What the user notes about the run.
+    pub tags: BTreeMap<String, String>,
     /// What the service said of itself; left out where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_metrics: Option<Value>,
@@ -156,6 +161,8 @@ impl Summary {
             quality: None,
             attribution: None,
             marginal: None,
+            name: None,
+            tags: BTreeMap::new(),
             server_metrics: None,
         }
     }

@@ -1,12 +1,10 @@
 //! An SLO as people write it.
 
+use ipw_core::duration::{BadDuration, positive_seconds};
 use ipw_core::nearest::nearest;
 
 use super::{Objective, Quantity, Slo};
 use crate::latency::Origin;
-
-/// Longer is a mistake: some thirty years.
-const LONGEST: f64 = 1e9;
 
 /// What a text lacks to be an SLO.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,14 +27,12 @@ pub enum BadSlo {
         nearest: Option<String>,
     },
     /// A time that is none.
-    #[error(
-        "`{time}` is no time for `{name}`\nhelp: write e.g. `500ms`, `1.5s` or `2m`; a bare number is seconds"
-    )]
+    #[error("the limit of `{name}`: {reason}")]
     BadTime {
         /// Of which limit.
         name: String,
-        /// As written.
-        time: String,
+        /// Why it is refused.
+        reason: BadDuration,
     },
     /// An origin that is none.
     #[error("`{name}` cannot be counted from `{origin}`\nhelp: write `@planned` or `@sent`")]
@@ -106,9 +102,9 @@ impl Objective {
             return Err(no_limit());
         }
         let quantity = Quantity::parse(name)?;
-        let limit_seconds = seconds(time).ok_or_else(|| BadSlo::BadTime {
+        let limit_seconds = positive_seconds(time).map_err(|reason| BadSlo::BadTime {
             name: quantity.name().to_owned(),
-            time: time.to_owned(),
+            reason,
         })?;
         Ok(Self {
             quantity,
@@ -152,22 +148,4 @@ fn without_origin(text: &str) -> (&str, Option<&str>) {
         Some((text, origin)) => (text.trim(), Some(origin.trim())),
         None => (text.trim(), None),
     }
-}
-
-/// `500ms`, `1.5s`, `2m` or bare seconds; `None` for what is no positive time.
-fn seconds(text: &str) -> Option<f64> {
-    let lower = text.to_lowercase();
-    let units = [
-        ("ms", 1e-3),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("", 1.0),
-    ];
-    let (number, unit) = units
-        .into_iter()
-        .find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, factor)))?;
-    let seconds = number.trim_end().parse::<f64>().ok()? * unit;
-    (seconds > 0.0 && seconds <= LONGEST).then_some(seconds)
 }

@@ -47,8 +47,8 @@ pub(crate) struct LeaderboardArgs {
     /// List runs with fewer graded answers apart
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) min_graded: u64,
-    /// Only runs whose model, dataset, hardware or load has this text in it, like
-    /// model=llama,hardware=H100
+    /// Only runs whose name, model, dataset, hardware, client, load or status has this text in it,
+    /// or whose tag is this one, like model=llama,hardware=H100,tag.driver=550
     #[arg(long, value_name = "KEY=TEXT", value_delimiter = ',')]
     pub(crate) filter: Vec<String>,
     /// What to write [default: by the ending of the file, else table]
@@ -60,6 +60,20 @@ pub(crate) struct LeaderboardArgs {
     /// Also write what the original's leaderboard takes
     #[arg(long, value_name = "FILE")]
     pub(crate) submission: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// Where the runs are, at any depth
+    #[arg(value_name = "DIR", env = "IPW_OUTPUT_DIR", default_value = "runs")]
+    pub(crate) directory: PathBuf,
+    /// Only runs whose name, model, dataset, hardware, client, load or status has this text in it,
+    /// or whose tag is this one, like name=baseline,tag.driver=550
+    #[arg(long, value_name = "KEY=TEXT", value_delimiter = ',')]
+    pub(crate) filter: Vec<String>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How findings are written.

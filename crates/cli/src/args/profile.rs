@@ -187,7 +187,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) trace: Option<PathBuf>,
     /// Let the load grow for so long until it is full [default: 0]
     #[arg(long, value_name = "D", env = "IPW_RAMP", help_heading = "Workload")]
-    pub(crate) ramp: Option<Span>,
+    pub(crate) ramp: Option<Pause>,
     /// Send no more after so long; the dataset is repeated as often as it takes
     #[arg(
         long,
@@ -340,6 +340,19 @@ pub(crate) struct ProfileArgs {
         help_heading = "Output"
     )]
     pub(crate) output_dir: Option<PathBuf>,
+    /// A name for the run: shown in lists, and in the name of its directory
+    #[arg(long, value_name = "TEXT", env = "IPW_NAME", help_heading = "Output")]
+    pub(crate) name: Option<String>,
+    /// A note to find the run by, like driver=550; repeat for more (see `ipw runs --filter`)
+    #[arg(
+        long,
+        value_name = "K=V",
+        env = "IPW_TAG",
+        value_delimiter = ',',
+        help_heading = "Output"
+    )]
+    #[serde(deserialize_with = "table_of_texts")]
+    pub(crate) tag: Vec<KeyValue>,
     /// Replace a run of the same name; the old one goes when the new one has finished
     #[arg(long, help_heading = "Output")]
     pub(crate) overwrite: bool,

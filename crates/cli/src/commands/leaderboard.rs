@@ -2,8 +2,8 @@
 
 mod board;
 mod columns;
-mod filter;
-mod find;
+pub(crate) mod filter;
+pub(crate) mod find;
 mod html;
 mod markdown;
 pub(crate) mod pareto;

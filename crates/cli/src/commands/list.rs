@@ -1,5 +1,6 @@
 //! `ipw list clients|datasets|collectors|scorers|analyses|plots|all`.
 
+use ipw_core::quantity::grouped;
 use std::fmt::Write as _;
 
 use crate::args::Listed;
@@ -84,19 +85,6 @@ fn benchmarks() -> String {
         "--dataset-param",
         ipw_datasets::benchmark_params(),
     );
-    text
-}
-
-/// A number with a comma before every three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
     text
 }
 

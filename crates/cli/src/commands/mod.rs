@@ -16,6 +16,7 @@ pub(crate) mod ping;
 pub(crate) mod plot;
 pub(crate) mod profile;
 pub(crate) mod report;
+pub(crate) mod runs;
 pub(crate) mod score;
 #[cfg(feature = "engine")]
 pub(crate) mod serve;

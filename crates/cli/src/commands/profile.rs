@@ -1,6 +1,7 @@
 //! `ipw profile`: puts the parts together, runs, and says what came out.
 
 mod earlier;
+mod start;
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -8,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use ipw_analysis::metric::Values;
-use ipw_clients::{Client, ClientSpec, NotReady};
+use ipw_clients::{Client, NotReady};
 use ipw_core::attribution::Weights;
 use ipw_core::event::{Event, Observer};
-use ipw_core::slug::{model_label, run_directory};
+use ipw_core::slug::model_label;
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::{Dataset, DatasetSpec, Fetching};
@@ -35,16 +36,23 @@ use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress, Transfer};
 use crate::service_metrics::Watched;
 use crate::{
-    attribution, calibration, clients, counting, grading, load, measured, next, quality, screen,
-    service_metrics, settings, signals, summary,
+    attribution, calibration, clients, counting, grading, load, measured, naming, next, quality,
+    screen, service_metrics, settings, signals, summary,
 };
 
-pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
+pub(crate) use start::{only_model, resolve};
+
+pub(crate) fn run(args: ProfileArgs) -> Result<Exit, CliError> {
+    run_in(args, &Arc::default())
+}
+
+/// The same; `place` gets the run's directory as soon as it is known.
+pub(crate) fn run_in(
+    mut args: ProfileArgs,
+    place: &Arc<OnceLock<PathBuf>>,
+) -> Result<Exit, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("starting the runtime")?;
+    let runtime = start::runtime()?;
     let plan = settings::resolve(&mut args, |client| {
         runtime.block_on(only_model(client, &clock))
     })?;
@@ -54,6 +62,7 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
     let dataset = open_dataset(&plan.dataset, quiet)?;
     let client = clients::connect(&plan.client, &plan.model, Arc::clone(&clock), quiet)?;
     let profile = Profile {
+        place: Arc::clone(place),
         args,
         plan,
         plan_text,
@@ -83,6 +92,7 @@ fn open_dataset(spec: &DatasetSpec, quiet: bool) -> Result<Box<dyn Dataset>, Cli
 
 /// The parts of one run.
 pub(crate) struct Profile {
+    place: Arc<OnceLock<PathBuf>>,
     args: ProfileArgs,
     pub(crate) plan: Plan,
     plan_text: String,
@@ -222,11 +232,12 @@ impl Profile {
 
     /// Where rows go.
     fn directory(&self, hardware: &Hardware) -> PathBuf {
-        if let Some(run) = &self.args.resume {
-            return run.clone();
-        }
-        let name = run_directory(&hardware.label, &self.plan.model, self.dataset.name());
-        self.plan.output.directory.join(name)
+        let named = || {
+            let name = naming::directory(&self.plan, &hardware.label, self.dataset.name());
+            self.plan.output.directory.join(name)
+        };
+        let found = || self.args.resume.clone().unwrap_or_else(named);
+        self.place.get_or_init(found).clone()
     }
 
     /// Takes raw readings to disk from now on.
@@ -277,7 +288,7 @@ impl Profile {
                     "wait until it has finished, or choose another place with `--output-dir DIR`",
                 ),
                 StoreError::Exists { .. } => CliError::new(Exit::Exists, error).help(
-                    "`--overwrite` replaces it when the new run has finished; `--output-dir DIR` leaves it alone",
+                    "`--overwrite` replaces it when the new run has finished; `--name TEXT` makes another beside it",
                 ),
                 other => CliError::from(anyhow::Error::from(other).context("preparing the output"))
                     .help("choose another place with `--output-dir DIR`"),
@@ -450,12 +461,15 @@ impl Profile {
             screen::print(&format!("{line}\n"));
             return;
         }
-        let head = [
-            ("model", model_label(&self.plan.model)),
-            ("service", self.client.place()),
-            ("dataset", self.dataset.name().to_owned()),
-            ("status", status.label().to_owned()),
-        ];
+        let name = self.plan.name.iter().map(|name| ("name", name.clone()));
+        let head: Vec<_> = name
+            .chain([
+                ("model", model_label(&self.plan.model)),
+                ("service", self.client.place()),
+                ("dataset", self.dataset.name().to_owned()),
+                ("status", status.label().to_owned()),
+            ])
+            .collect();
         let notes = quality::notes(overview, &finished.telemetry, &finished.load);
         let values = Values::deserialize(&finished.metrics).unwrap_or_default();
         let calibrated = calibration::quoted(finished.calibration.as_ref());
@@ -498,38 +512,6 @@ fn raise_file_limit() {
     };
     // A system that refuses leaves what there was; a query that finds no file says so in its row.
     let _ = setrlimit(Resource::Nofile, raised);
-}
-
-/// The model of a service that has exactly one.
-pub(crate) async fn only_model(
-    spec: &ClientSpec,
-    clock: &Arc<dyn Clock>,
-) -> Result<String, CliError> {
-    let client = ipw_clients::connect(spec, Arc::clone(clock))
-        .map_err(|error| CliError::new(Exit::Usage, error))?;
-    let client = client.as_ref();
-    client
-        .health()
-        .await
-        .map_err(|error| not_ready(client, error))?;
-    let which = |help: String| CliError::usage("which model?").help(help);
-    match client.models().await {
-        Ok(models) => match <[String; 1]>::try_from(models) {
-            Ok([model]) => Ok(model),
-            Err(models) if models.is_empty() => Err(which(
-                "the service lists none: name it with `--model NAME`".to_owned(),
-            )),
-            Err(models) => {
-                let shown = models.iter().take(8).map(String::as_str);
-                let shown = shown.collect::<Vec<_>>().join("`, `");
-                Err(which(format!(
-                    "the service has {}: `--model` with `{shown}`",
-                    models.len()
-                )))
-            }
-        },
-        Err(error) => Err(which(format!("name it with `--model NAME` ({error})"))),
-    }
 }
 
 fn status_of(went: &Went) -> Status {

@@ -5,11 +5,19 @@ use ipw_analysis::cost::{Rates, Running};
 use ipw_store::Overview;
 use serde_json::{Value, json};
 
+use super::leaderboard::filter::Filter;
+use super::leaderboard::find;
+use super::{runs, sweep};
 use crate::args::ShowArgs;
+use crate::compared::Facts;
 use crate::error::{CliError, Exit};
+use crate::swept::{FILE, Swept};
 use crate::{calibration, measured, quality, screen};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
+    if show_several(args)? {
+        return Ok(Exit::Done);
+    }
     let run = super::open(&args.run, args.basis.choice())?;
     let overview = Overview::of(&run).context("counting the rows")?;
     let values = measured::values(&run, &overview).context("computing the metrics")?;
@@ -30,12 +38,24 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
             .unwrap_or("unknown")
             .to_owned()
     };
-    let head = [
-        ("model", run.model().to_owned()),
-        ("dataset", text("dataset_name")),
-        ("hardware", text("hardware_label")),
-        ("status", status(summary)),
-    ];
+    let tags = Facts::of_summary(&run).tags;
+    let tags: Vec<String> = tags
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let name = summary.get("name").and_then(Value::as_str);
+    let name = name.map(|name| ("name", name.to_owned()));
+    let tags = (!tags.is_empty()).then(|| ("tags", tags.join(", ")));
+    let head: Vec<_> = name
+        .into_iter()
+        .chain(tags)
+        .chain([
+            ("model", run.model().to_owned()),
+            ("dataset", text("dataset_name")),
+            ("hardware", text("hardware_label")),
+            ("status", status(summary)),
+        ])
+        .collect();
     let part = |key: &str| summary.get(key).unwrap_or(&Value::Null);
     let load = part("load");
     let notes = quality::notes(&overview, part("telemetry"), load);
@@ -64,6 +84,32 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
         None => {}
     }
     Ok(Exit::Done)
+}
+
+/// Shows the sweep or the runs of a directory that is not itself a run; false where it has neither.
+fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
+    if find::is_run(&args.run) || !args.run.is_dir() {
+        return Ok(false);
+    }
+    let swept = Swept::open(&args.run)?;
+    let found = match swept {
+        Some(_) => Vec::new(),
+        None => find::below(&args.run).map_err(CliError::usage)?,
+    };
+    if swept.is_none() && found.is_empty() {
+        let error = CliError::usage(format!("no run and no sweep in `{}`", args.run.display()));
+        return Err(error.help("name a directory that `ipw profile` made, or one above it"));
+    }
+    if args.price_per_kwh.is_some() || args.carbon_per_kwh.is_some() {
+        let error = CliError::usage("rates per kilowatt-hour take one run, not several");
+        return Err(error.help("name the directory of one run; `ipw runs` lists them"));
+    }
+    match swept {
+        Some(swept) if args.json => screen::print(&format!("{:#}\n", json!(swept))),
+        Some(swept) => screen::print(&sweep::table(&swept, &args.run.join(FILE))),
+        None => runs::show(&args.run, found, &Filter::default(), args.json),
+    }
+    Ok(true)
 }
 
 /// What the energy came to, where somebody names a rate.

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use ipw_analysis::metric::Metric;
@@ -19,14 +20,14 @@ use super::profile;
 use crate::args::{ProfileArgs, Sweep};
 use crate::error::{CliError, Exit};
 use crate::swept::{FILE, Point, Swept};
-use crate::{clients, screen};
+use crate::{naming, screen};
 
 /// Loads that `--find-saturation` tries, each twice the one before.
 const DOUBLINGS: u32 = 12;
 
 /// Runs every step, whatever became of the one before, unless it was interrupted.
 pub(crate) fn run(args: &ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError> {
-    let parent = directory(args, sweep);
+    let (parent, model) = directory(args, sweep)?;
     std::fs::create_dir_all(&parent)
         .with_context(|| format!("cannot create `{}`", parent.display()))?;
     let mut points: Vec<Point> = Vec::new();
@@ -41,12 +42,14 @@ pub(crate) fn run(args: &ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError> {
             slug(&load.to_string(), "load")
         ));
         let mut own = args.clone();
-        own.output_dir = Some(step.clone());
+        own.output_dir = Some(step);
+        own.model = Some(model.clone());
         match sweep {
             Sweep::Rate(_) | Sweep::FindRate => own.rate = Some(rate(load)?),
             Sweep::Concurrency(_) | Sweep::Find => own.concurrency = Some(places(load)),
         }
-        let exit = match profile::run(own) {
+        let place = Arc::new(OnceLock::new());
+        let exit = match profile::run_in(own, &place) {
             Ok(exit) => exit,
             // Failed queries are a finding; what makes a run impossible ends the sweep.
             Err(error) if error.exit == Exit::Failed => {
@@ -55,7 +58,8 @@ pub(crate) fn run(args: &ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError> {
             }
             Err(error) => return Err(error),
         };
-        points.push(point(load, &step)?);
+        let run = place.get().context("the step has no directory")?;
+        points.push(point(load, run)?);
         if exit == Exit::Interrupted {
             worst = exit;
             break;
@@ -97,36 +101,17 @@ fn places(load: f64) -> NonZeroUsize {
     NonZeroUsize::new(load as usize).unwrap_or(NonZeroUsize::MIN)
 }
 
-fn directory(args: &ProfileArgs, sweep: &Sweep) -> PathBuf {
-    let parent = args.output_dir.clone();
-    let model = args.model.as_deref();
-    let model = model.unwrap_or(if args.client_base_url.is_some() {
-        "model"
-    } else {
-        clients::DEFAULT_MODEL
-    });
+/// Where the sweep goes, and the model that all its steps ask.
+fn directory(args: &ProfileArgs, sweep: &Sweep) -> Result<(PathBuf, String), CliError> {
+    let mut args = args.clone();
+    let plan = profile::resolve(&mut args)?;
     let dataset = args.dataset.as_deref().unwrap_or("starter");
-    let dataset = Path::new(dataset)
-        .file_stem()
-        .map_or(dataset.into(), |stem| stem.to_string_lossy());
-    parent
-        .unwrap_or_else(|| PathBuf::from("runs"))
-        .join(format!(
-            "sweep_{}_{}_{}",
-            slug(model, "model"),
-            slug(&dataset, "dataset"),
-            sweep.axis()
-        ))
+    let name = naming::sweep_directory(&plan, dataset, sweep.axis());
+    Ok((plan.output.directory.join(name), plan.model))
 }
 
 /// What the step's summary says.
-fn point(load: f64, step: &Path) -> Result<Point, CliError> {
-    let run = std::fs::read_dir(step)
-        .with_context(|| format!("cannot read `{}`", step.display()))?
-        .flatten()
-        .map(|entry| entry.path())
-        .find(|path| path.join("summary.json").exists())
-        .with_context(|| format!("no run in `{}`", step.display()))?;
+fn point(load: f64, run: &Path) -> Result<Point, CliError> {
     let text = std::fs::read(run.join("summary.json")).context("reading the step's summary")?;
     let summary: Value = serde_json::from_slice(&text).context("reading the step's summary")?;
     let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64);
@@ -152,7 +137,7 @@ fn point(load: f64, step: &Path) -> Result<Point, CliError> {
             .pointer("/load/queue/verdict")
             .and_then(Value::as_str)
             .map(str::to_owned),
-        directory: run,
+        directory: run.to_owned(),
     })
 }
 
@@ -224,12 +209,14 @@ fn conclude(
             json!({ "event": "sweep", "sweep": summary })
         ));
     } else if !args.quiet {
-        screen::print(&table(sweep, points, &knee, &path));
+        screen::print(&table(&swept, &path));
     }
     Ok(())
 }
 
-fn table(sweep: &Sweep, points: &[Point], knee: &Knee, path: &Path) -> String {
+/// The steps side by side, and where they saturate.
+pub(super) fn table(swept: &Swept, path: &Path) -> String {
+    let Swept { axis, points, knee } = swept;
     let has_slo = points
         .iter()
         .any(|point| point.goodput_requests_per_second.is_some());
@@ -259,7 +246,7 @@ fn table(sweep: &Sweep, points: &[Point], knee: &Knee, path: &Path) -> String {
     };
     let title = |metric: Metric| metric.definition().title;
     line([
-        sweep.axis(),
+        axis,
         title(Metric::RequestsPerSecond),
         "good/s",
         title(Metric::LatencyP50),
@@ -299,19 +286,16 @@ fn table(sweep: &Sweep, points: &[Point], knee: &Knee, path: &Path) -> String {
     let _ = writeln!(
         text,
         "\n{}\n{}",
-        saturation(sweep, points, knee),
+        saturation(axis, points, knee),
         path.display()
     );
     text
 }
 
-fn saturation(sweep: &Sweep, points: &[Point], knee: &Knee) -> String {
+fn saturation(axis: &str, points: &[Point], knee: &Knee) -> String {
     if grew(points) {
         let load = points.last().map_or(0.0, |point| point.load);
-        return format!(
-            "At {} {load} the queue grew: the service does not keep up.",
-            sweep.axis()
-        );
+        return format!("At {axis} {load} the queue grew: the service does not keep up.");
     }
     match knee {
         Knee::Found {
@@ -319,10 +303,8 @@ fn saturation(sweep: &Sweep, points: &[Point], knee: &Knee) -> String {
             beyond,
             ..
         } => format!(
-            "Throughput stopped growing after {} {}: {} brought no more.",
-            sweep.axis(),
-            recommended.load,
-            beyond.load
+            "Throughput stopped growing after {axis} {}: {} brought no more.",
+            recommended.load, beyond.load
         ),
         Knee::NotReached { .. } => {
             "Throughput still grew at the largest load: saturation was not reached.".to_owned()

@@ -1,13 +1,16 @@
 //! What a run says of itself that a comparison depends on. Whatever an older version, or a run
 //! that was killed, does not say is `None`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ipw_core::text::printable;
 use ipw_store::{Overview, Run, StoreError};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Seen, is_estimated};
-use crate::quality;
+use crate::settings::stored_plan;
+use crate::{load, quality};
 
 /// How a run's energy came about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -58,6 +61,13 @@ pub(crate) struct Facts {
     /// Where it lies, as it was named.
     pub(crate) directory: String,
     pub(crate) model: String,
+    /// What the user calls it; `name` is the letter of a comparison.
+    #[serde(rename = "run_name")]
+    pub(crate) name: Option<String>,
+    /// What the user notes about it.
+    pub(crate) tags: BTreeMap<String, String>,
+    /// Id of the client.
+    pub(crate) client: Option<String>,
     /// Id of the dataset.
     pub(crate) dataset: Option<String>,
     pub(crate) dataset_name: Option<String>,
@@ -72,10 +82,6 @@ pub(crate) struct Facts {
     pub(crate) queries: u64,
     /// Rows without an answer.
     pub(crate) failed: u64,
-    /// The name that the run was given.
-    pub(crate) name: Option<String>,
-    /// How the service was reached.
-    pub(crate) client: Option<String>,
     /// How queries were sent.
     pub(crate) load: Option<String>,
     /// Generation parameters, and the system's text.
@@ -99,12 +105,38 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(super) fn of(run: &Run, seen: Seen) -> Result<Self, StoreError> {
+        Ok(Self {
+            rows: seen.rows,
+            queries: seen.queries,
+            failed: seen.failed,
+            generation: generation(run),
+            energy: how(&seen.basis),
+            basis: seen.basis.into_iter().collect(),
+            methods: seen.methods.into_iter().collect(),
+            notes: notes(run)?,
+            ..Self::of_summary(run)
+        })
+    }
+
+    /// What `summary.json` says, and the plan where that is silent; no row is read.
+    pub(crate) fn of_summary(run: &Run) -> Self {
         let summary = run.summary();
         let text = |pointer: &str| {
             let text = summary.pointer(pointer).and_then(Value::as_str);
             text.map(printable).filter(|text| !text.trim().is_empty())
         };
-        Ok(Self {
+        let basis = summary.pointer("/overview/energy/basis");
+        let basis = basis.and_then(Value::as_array).into_iter().flatten();
+        let basis = basis.filter_map(Value::as_str).map(str::to_owned);
+        let basis: BTreeSet<String> = basis.collect();
+        let planned = || {
+            let plan = stored_plan(run.directory()).ok()?;
+            Some(load::in_words(&plan.load))
+        };
+        Self {
+            name: text("/name"),
+            tags: tags(summary),
+            client: text("/profiler_config/client_id"),
             directory: run.directory().display().to_string(),
             model: printable(run.model()),
             dataset: text("/dataset"),
@@ -113,16 +145,9 @@ impl Facts {
             status: text("/status"),
             reason: text("/reason"),
             started_at: started(summary),
-            rows: seen.rows,
-            queries: seen.queries,
-            failed: seen.failed,
-            name: text("/name"),
-            client: text("/profiler_config/client_id"),
-            load: text("/load/load"),
-            generation: generation(run),
-            energy: how(&seen),
-            basis: seen.basis.into_iter().collect(),
-            methods: seen.methods.into_iter().collect(),
+            load: text("/load/load").or_else(planned),
+            energy: how(&basis),
+            basis: basis.into_iter().collect(),
             rows_counted_by_chunks: summary
                 .pointer("/overview/tokens/rows_counted_by_chunks")
                 .and_then(Value::as_u64),
@@ -133,8 +158,8 @@ impl Facts {
             calibration_passed: summary
                 .pointer("/calibration/passed")
                 .and_then(Value::as_bool),
-            notes: notes(run)?,
-        })
+            ..Self::default()
+        }
     }
 
     /// Whether all queries were sent.
@@ -168,14 +193,21 @@ impl Facts {
     }
 }
 
-fn how(seen: &Seen) -> How {
-    let estimated = seen.basis.iter().filter(|basis| is_estimated(basis));
-    match (estimated.count(), seen.basis.len()) {
+fn how(basis: &BTreeSet<String>) -> How {
+    let estimated = basis.iter().filter(|basis| is_estimated(basis));
+    match (estimated.count(), basis.len()) {
         (_, 0) => How::Unknown,
         (0, _) => How::Measured,
         (some, all) if some < all => How::PartlyEstimated,
         _ => How::Estimated,
     }
+}
+
+fn tags(summary: &Value) -> BTreeMap<String, String> {
+    let tags = summary.get("tags").and_then(Value::as_object);
+    let texts = tags.into_iter().flatten();
+    let texts = texts.filter_map(|(key, value)| Some((printable(key), printable(value.as_str()?))));
+    texts.collect()
 }
 
 fn started(summary: &Value) -> Option<f64> {
@@ -224,16 +256,10 @@ fn remark(note: &Value) -> Option<Remark> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
-    fn seen(basis: &[&str]) -> Seen {
-        let basis: BTreeSet<String> = basis.iter().map(|&basis| basis.to_owned()).collect();
-        Seen {
-            basis,
-            ..Seen::default()
-        }
+    fn seen(basis: &[&str]) -> BTreeSet<String> {
+        basis.iter().map(|&basis| basis.to_owned()).collect()
     }
 
     #[test]

@@ -7,16 +7,43 @@ use ipw_runner::plan::Telemetry;
 use ipw_runner::{Plan, Stop};
 use toml::Value;
 
-use super::{client, energy, generation, params, to_toml};
-use crate::args::{ProfileArgs, Span};
+use super::{check_slo, client, energy, generation, params, read_plan, stored_plan, to_toml};
+use crate::args::{Pause, ProfileArgs, Span};
 use crate::error::CliError;
-use crate::{grading, prices};
+use crate::{grading, naming, prices};
 
 /// Most differences that are shown.
 const MOST: usize = 8;
 
+/// The stored plan that `--resume` or `--plan` names; `None` without them.
+pub(super) fn plan(args: &mut ProfileArgs) -> Result<Option<Plan>, CliError> {
+    let (mut plan, is_resumed) = match (&args.resume, &args.plan) {
+        (Some(run), _) => (stored_plan(run)?, true),
+        (None, Some(path)) => (read_plan(path)?, false),
+        (None, None) => return Ok(None),
+    };
+    if is_resumed && plan.dataset.id == "stdin" {
+        return Err(CliError::usage(
+            "this run's questions came through a pipe, which cannot be read again",
+        )
+        .help("put them into a file, and run that"));
+    }
+    check_slo(plan.load.slo.as_deref())?;
+    if !is_resumed {
+        // A name says nothing about what is done: the same plan may run under another one.
+        plan.name = naming::name(args)?.or(plan.name);
+        plan.tags.extend(naming::tags(args)?);
+    }
+    naming::check(&plan)?;
+    refuse_changes(&plan, args)?;
+    if let Some(directory) = args.output_dir.take_if(|_| !is_resumed) {
+        plan.output.directory = directory;
+    }
+    Ok(Some(plan))
+}
+
 /// Refuses flags and variables that would change the plan, and shows how they differ.
-pub(super) fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliError> {
+fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliError> {
     let wanted = with_flags(plan, args)?;
     if wanted == *plan {
         return Ok(());
@@ -42,6 +69,8 @@ pub(super) fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliE
 /// The plan as it would be with what was given over it.
 fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     let mut plan = plan.clone();
+    plan.name = naming::name(args)?.or(plan.name);
+    plan.tags.extend(naming::tags(args)?);
     if let Some(model) = &args.model {
         plan.model.clone_from(model);
     }
@@ -68,7 +97,7 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     plan.load.unique_prefix |= args.unique_prefix;
     plan.load.slo = super::slo(args)?.or(plan.load.slo);
     plan.load.duration = args.duration.map(|Span(time)| time).or(plan.load.duration);
-    plan.load.ramp = args.ramp.map_or(plan.load.ramp, |Span(ramp)| ramp);
+    plan.load.ramp = args.ramp.map_or(plan.load.ramp, |Pause(ramp)| ramp);
     let asked = generation(args, &plan.client.id)?;
     plan.generation.parameters.extend(asked.parameters);
     plan.generation.system = asked.system.or(plan.generation.system);

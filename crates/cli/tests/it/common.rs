@@ -71,24 +71,35 @@ impl Place {
         self.directory.path().join("runs")
     }
 
-    /// Where `starter` goes.
+    /// Where `starter` goes: the latest run, whatever its load.
     pub(crate) fn run(&self) -> PathBuf {
         self.run_of("starter")
     }
 
     pub(crate) fn run_of(&self, dataset: &str) -> PathBuf {
-        let ending = format!("_reference_{dataset}");
+        self.run_of_model("reference", dataset)
+    }
+
+    pub(crate) fn run_of_model(&self, model: &str, dataset: &str) -> PathBuf {
+        let subject = format!("_{model}_{dataset}");
         let made = std::fs::read_dir(self.runs())
             .into_iter()
             .flatten()
             .flatten();
-        let mut runs = made.map(|entry| entry.path()).filter(|path| {
+        // Behind it stand the client and the load.
+        let runs = made.map(|entry| entry.path()).filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with("profile_") && name.ends_with(&ending)
+            let load = name.split_once(&subject).map(|(_, load)| load);
+            name.starts_with("profile_")
+                && load.is_some_and(|load| load.is_empty() || load.starts_with('_'))
         });
+        let begun = |run: &PathBuf| {
+            let plan = run.join("plan.toml").metadata();
+            plan.and_then(|plan| plan.modified()).ok()
+        };
         // The hardware's label is the machine's own; before there is a run, any name does.
-        runs.next()
-            .unwrap_or_else(|| self.runs().join(format!("profile_HARDWARE{ending}")))
+        runs.max_by_key(begun)
+            .unwrap_or_else(|| self.runs().join(format!("profile_HARDWARE{subject}")))
     }
 
     /// Writes a dataset of these rows.

@@ -159,12 +159,7 @@ fn graded() -> (Place, Vec<PathBuf>) {
         let mut command = place.profile_at(&place.service.url(), model, &more);
         let ran = said(command.env("IPW_SYSFS_ROOT", place.sysfs()));
         assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let made = std::fs::read_dir(place.runs()).unwrap().flatten();
-        let ending = format!("_{model}_graded");
-        let run = made
-            .map(|entry| entry.path())
-            .find(|path| name(path).ends_with(&ending));
-        runs.push(run.unwrap());
+        runs.push(place.run_of_model(model, "graded"));
     }
     (place, runs)
 }

@@ -551,7 +551,7 @@ fn a_sweep_is_a_run_for_each_load_and_a_table_over_them() {
     ]);
     let ran = said(&mut command);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let directory = place.runs().join("sweep_reference_d_concurrency");
+    let directory = place.runs().join("sweep_reference_d_concurrency_openai");
     let text = std::fs::read(directory.join("sweep.json")).unwrap();
     let sweep: Value = serde_json::from_slice(&text).unwrap();
     let points = sweep["points"].as_array().unwrap();

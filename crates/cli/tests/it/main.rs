@@ -13,6 +13,7 @@ mod common;
 mod compare;
 mod conversations;
 mod datasets;
+mod durations;
 #[cfg(target_os = "linux")]
 mod elsewhere;
 #[cfg(feature = "engine")]
@@ -42,6 +43,7 @@ mod ping;
 mod report;
 mod restart;
 mod resume;
+mod runs;
 mod score;
 mod seed;
 #[cfg(feature = "engine")]

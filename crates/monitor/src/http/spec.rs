@@ -1,9 +1,9 @@
 //! What the user says of an `http` source: a URL and options, checked before anybody is asked.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
+use ipw_core::duration::parse_positive;
 use ipw_core::nearest::nearest;
 use ipw_core::params::{ParamError, ParamReader, Params};
 use ipw_core::secret::looks_secret;
@@ -328,21 +328,13 @@ fn named<T: Copy>(
     .into())
 }
 
-/// A length of time that is not nothing.
-struct Span(Duration);
-
-impl FromStr for Span {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let span = humantime::parse_duration(text).map_err(|_| ())?;
-        (!span.is_zero()).then_some(Self(span)).ok_or(())
-    }
-}
-
-fn span(reader: &mut ParamReader<'_>, option: &str) -> Result<Option<Duration>, HttpError> {
-    let span: Option<Span> = reader.parsed(option, "a length of time such as `1s` or `500ms`")?;
-    Ok(span.map(|Span(span)| span))
+fn span(reader: &mut ParamReader<'_>, option: &'static str) -> Result<Option<Duration>, HttpError> {
+    let Some(text) = reader.text(option) else {
+        return Ok(None);
+    };
+    parse_positive(&text)
+        .map(Some)
+        .map_err(|error| clash(option, &error.to_string()))
 }
 
 fn sigma(reader: &mut ParamReader<'_>) -> Result<Option<f64>, HttpError> {

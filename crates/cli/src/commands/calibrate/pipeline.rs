@@ -1,6 +1,7 @@
 //! One scenario through everything that a run goes through: plan, dataset, client, dispatch,
 //! samplers, rows, store. Only the service and the sensor are ours, and they know the truth.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -182,6 +183,8 @@ impl Bench {
 
 fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
     Plan {
+        name: None,
+        tags: BTreeMap::new(),
         model: MODEL.to_owned(),
         scorer: None,
         tokenizer: None,

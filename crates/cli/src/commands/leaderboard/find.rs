@@ -7,7 +7,7 @@ use anyhow::Context;
 
 /// Something that may be a run, or a directory that nobody may look into.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// It has the files of a run.
     Run(PathBuf),
     /// It cannot be read.
@@ -22,9 +22,14 @@ pub(super) enum Found {
 /// A directory with one of these is a run, or was meant to be one.
 const SIGNS: [&str; 3] = ["state.json", "summary.json", "dataset_info.json"];
 
+/// Whether it has a file of a run.
+pub(crate) fn is_run(directory: &Path) -> bool {
+    SIGNS.iter().any(|sign| directory.join(sign).is_file())
+}
+
 /// Runs at any depth, sorted by path. Hidden directories are those that were kept aside; what lies
 /// inside a run is its own.
-pub(super) fn below(directory: &Path) -> anyhow::Result<Vec<Found>> {
+pub(crate) fn below(directory: &Path) -> anyhow::Result<Vec<Found>> {
     let what = || format!("cannot look into `{}`", directory.display());
     std::fs::read_dir(directory).with_context(what)?;
     let mut found = Vec::new();
@@ -36,7 +41,7 @@ pub(super) fn below(directory: &Path) -> anyhow::Result<Vec<Found>> {
         if !is_new {
             continue;
         }
-        if SIGNS.iter().any(|sign| next.join(sign).is_file()) {
+        if is_run(&next) {
             found.push(Found::Run(next));
             continue;
         }

@@ -7,14 +7,11 @@ use ipw_core::text::{excerpt, printable};
 
 use super::board::{Board, Entry, Section};
 use super::columns::{self, Column};
+use crate::grid::{Elastic, Grid};
 use crate::written;
 
 /// Cells are not wider than this.
 const WIDEST: usize = 28;
-/// A model's name is not cut below this.
-const LEAST: usize = 12;
-/// Between two columns.
-const GAP: usize = 2;
 /// What is left out first where there is little room. Rank, model, accuracy and the metric that the
 /// board is sorted by stay.
 const SPARED: [Column; 15] = [
@@ -47,10 +44,10 @@ pub(super) fn text(board: &Board, width: usize) -> String {
         board.count(),
         board.sort.name()
     );
-    let layout = Layout::of(board, width);
+    let layout = layout(board, width);
     for section in &board.sections {
         let _ = writeln!(out, "\n{}", section.title());
-        layout.table(&mut out, section);
+        table(&mut out, &layout, section);
         out.push_str(&marks(section, width));
     }
     if !board.not_ranked.is_empty() {
@@ -70,82 +67,49 @@ pub(super) fn text(board: &Board, width: usize) -> String {
     out
 }
 
-/// Columns with their widths, the gap behind each included; the same for all sections.
-struct Layout {
-    columns: Vec<(Column, usize)>,
+/// The same columns for all sections.
+fn layout(board: &Board, width: usize) -> Grid<Column> {
+    let columns = columns::with(board.sort).into_iter();
+    // A column that says nothing of any run takes no room.
+    let columns = columns.filter(|column| *column != Column::Name || board.has_names());
+    let mut spared = SPARED.to_vec();
+    spared.retain(|one| *one != Column::Of(board.sort));
+    if board.has_twins() {
+        // Where its place alone tells runs apart, it stays longer.
+        spared.retain(|one| *one != Column::Run);
+        spared.insert(spared.len() - 3, Column::Run);
+    }
+    let model = Elastic {
+        column: Column::Model,
+        enough: usize::MAX,
+    };
+    let columns = columns.map(|column| (column, widest(board, column)));
+    Grid::fit(columns, &spared, &model, width)
 }
 
-impl Layout {
-    fn of(board: &Board, width: usize) -> Self {
-        let mut columns: Vec<(Column, usize)> = columns::with(board.sort)
-            .into_iter()
-            .map(|column| (column, widest(board, column)))
-            .collect();
-        // A column that says nothing of any run takes no room.
-        columns.retain(|(column, _)| *column != Column::Name || board.has_names());
-        let mut spared = SPARED.to_vec();
-        spared.retain(|one| *one != Column::Of(board.sort));
-        if board.has_twins() {
-            // Where its place alone tells runs apart, it stays longer.
-            spared.retain(|one| *one != Column::Run);
-            spared.insert(spared.len() - 3, Column::Run);
-        }
-        for one in spared {
-            if columns.iter().map(|(_, width)| width).sum::<usize>() <= width + GAP {
-                break;
-            }
-            columns.retain(|(column, _)| *column != one);
-        }
-        let used: usize = columns.iter().map(|(_, width)| width).sum();
-        let beyond = used.saturating_sub(width + GAP);
-        for (column, width) in &mut columns {
-            if *column == Column::Model {
-                *width = width.saturating_sub(beyond).max(LEAST + GAP);
-            }
-        }
-        Self { columns }
+fn table(out: &mut String, layout: &Grid<Column>, section: &Section) {
+    let is_number = Column::is_number;
+    layout.line(out, is_number, |column, _| column.title().to_owned());
+    for entry in &section.runs {
+        layout.line(out, is_number, |column, _| shown(column, entry));
     }
-
-    fn table(&self, out: &mut String, section: &Section) {
-        self.line(out, |column| column.title().to_owned());
-        for entry in &section.runs {
-            self.line(out, |column| shown(column, entry));
-        }
-        if !section.too_few.is_empty() {
-            let _ = writeln!(out, "too few graded answers for a rank:");
-        }
-        for entry in &section.too_few {
-            self.line(out, |column| shown(column, entry));
-        }
-        if section.energy.is_estimated() {
-            out.push_str("~ estimated, not measured\n");
-        }
+    if !section.too_few.is_empty() {
+        let _ = writeln!(out, "too few graded answers for a rank:");
     }
-
-    fn line(&self, out: &mut String, text: impl Fn(Column) -> String) {
-        let mut line = String::new();
-        for (column, width) in &self.columns {
-            let room = width - GAP;
-            let mut cell = text(*column);
-            if cell.chars().count() > room {
-                cell = excerpt(&cell, room - 1);
-            }
-            let _ = if column.is_number() {
-                write!(line, "{cell:>room$}  ")
-            } else {
-                write!(line, "{cell:<room$}  ")
-            };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
+    for entry in &section.too_few {
+        layout.line(out, is_number, |column, _| shown(column, entry));
+    }
+    if section.energy.is_estimated() {
+        out.push_str("~ estimated, not measured\n");
     }
 }
 
-/// Width of a column, with the gap behind it.
+/// Width of a column.
 fn widest(board: &Board, column: Column) -> usize {
     let cells = board
         .entries()
         .map(|entry| shown(column, entry).chars().count());
-    cells.max().unwrap_or(0).max(column.title().chars().count()) + GAP
+    cells.max().unwrap_or(0).max(column.title().chars().count())
 }
 
 /// What stands in a cell; a run with something to bear in mind is marked.

@@ -105,6 +105,7 @@ fn run(healthy: bool, ready: bool, output: &Path) -> (Result<Exit, CliError>, Ve
         params: Params::default(),
     };
     let profile = Profile {
+        place: Arc::default(),
         plan_text: settings::to_toml(&plan).unwrap(),
         args,
         plan,

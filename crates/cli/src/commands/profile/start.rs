@@ -1,0 +1,60 @@
+//! What is settled before a run: its plan, and the model that the service has.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use ipw_clients::ClientSpec;
+use ipw_core::time::Clock;
+use ipw_runner::{Plan, SystemClock};
+
+use super::not_ready;
+use crate::args::ProfileArgs;
+use crate::error::{CliError, Exit};
+use crate::settings;
+
+/// The plan of a run, before anything is done; a service may be asked for its only model.
+pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    settings::resolve(args, |client| {
+        runtime()?.block_on(only_model(client, &clock))
+    })
+}
+
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    Ok(runtime.context("starting the runtime")?)
+}
+
+/// The model of a service that has exactly one.
+pub(crate) async fn only_model(
+    spec: &ClientSpec,
+    clock: &Arc<dyn Clock>,
+) -> Result<String, CliError> {
+    let client = ipw_clients::connect(spec, Arc::clone(clock))
+        .map_err(|error| CliError::new(Exit::Usage, error))?;
+    let client = client.as_ref();
+    client
+        .health()
+        .await
+        .map_err(|error| not_ready(client, error))?;
+    let which = |help: String| CliError::usage("which model?").help(help);
+    match client.models().await {
+        Ok(models) => match <[String; 1]>::try_from(models) {
+            Ok([model]) => Ok(model),
+            Err(models) if models.is_empty() => Err(which(
+                "the service lists none: name it with `--model NAME`".to_owned(),
+            )),
+            Err(models) => {
+                let shown = models.iter().take(8).map(String::as_str);
+                let shown = shown.collect::<Vec<_>>().join("`, `");
+                Err(which(format!(
+                    "the service has {}: `--model` with `{shown}`",
+                    models.len()
+                )))
+            }
+        },
+        Err(error) => Err(which(format!("name it with `--model NAME` ({error})"))),
+    }
+}

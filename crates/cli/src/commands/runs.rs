@@ -1,0 +1,100 @@
+//! `ipw runs [DIR]`: all runs below a directory, the newest first. It reads summaries, not rows.
+
+mod entry;
+mod table;
+
+use std::path::Path;
+
+use ipw_core::text::{printable, with_causes};
+use ipw_core::time::{Clock, Timestamp};
+use ipw_runner::SystemClock;
+use serde::Serialize;
+use serde_json::json;
+
+use super::leaderboard::filter::Filter;
+use super::leaderboard::find::{self, Found};
+use crate::args::RunsArgs;
+use crate::error::{CliError, Exit};
+use crate::screen;
+use entry::Entry;
+
+/// Version of the JSON.
+const FORMAT_VERSION: u32 = 1;
+
+/// A directory that looks like a run and cannot be read.
+#[derive(Debug, Serialize)]
+struct Damaged {
+    directory: String,
+    reason: String,
+}
+
+/// The runs below a directory.
+struct Listing {
+    runs: Vec<Entry>,
+    damaged: Vec<Damaged>,
+    filtered_out: u64,
+}
+
+pub(crate) fn run(args: &RunsArgs) -> Result<Exit, CliError> {
+    let filter = Filter::parse(&args.filter).map_err(CliError::usage)?;
+    let help = "name a directory that has runs below it; `ipw profile` makes them in `./runs`";
+    let found = find::below(&args.directory)
+        .map_err(|error| CliError::new(Exit::Usage, error).help(help))?;
+    if found.is_empty() {
+        let error = CliError::usage(format!("no run below `{}`", args.directory.display()));
+        return Err(error.help(help));
+    }
+    show(&args.directory, found, &filter, args.json);
+    Ok(Exit::Done)
+}
+
+/// Prints the runs that were found.
+pub(super) fn show(root: &Path, found: Vec<Found>, filter: &Filter, is_json: bool) {
+    let now = SystemClock::start().anchor().unix_seconds(Timestamp::ZERO);
+    let listing = Listing::of(root, found, filter, now);
+    let text = if is_json {
+        let listing = json!({
+            "format_version": FORMAT_VERSION,
+            "ipw": env!("CARGO_PKG_VERSION"),
+            "runs": listing.runs,
+            "damaged": listing.damaged,
+            "filtered_out": listing.filtered_out,
+        });
+        format!("{listing:#}\n")
+    } else {
+        table::text(&listing, screen::width())
+    };
+    screen::print(&text);
+}
+
+impl Listing {
+    fn of(root: &Path, found: Vec<Found>, filter: &Filter, now: f64) -> Self {
+        let mut listing = Self {
+            runs: Vec::new(),
+            damaged: Vec::new(),
+            filtered_out: 0,
+        };
+        for one in found {
+            let (path, read) = match one {
+                Found::Unreadable { path, reason } => (path, Err(reason)),
+                Found::Run(path) => {
+                    let read = Entry::read(&path, root, now);
+                    (path, read.map_err(|error| with_causes(&error)))
+                }
+            };
+            match read {
+                Ok(entry) if filter.takes(&entry.facts) => listing.runs.push(entry),
+                Ok(_) => listing.filtered_out += 1,
+                Err(reason) => listing.damaged.push(Damaged {
+                    directory: printable(&path.display().to_string()),
+                    reason: printable(&reason),
+                }),
+            }
+        }
+        let begun = |entry: &Entry| entry.facts.started_at.unwrap_or(f64::NEG_INFINITY);
+        listing
+            .runs
+            .sort_by(|left, right| begun(right).total_cmp(&begun(left)));
+        listing
+    }
+}

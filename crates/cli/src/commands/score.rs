@@ -2,13 +2,15 @@
 
 mod judging;
 mod ledger;
+mod sets;
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use anyhow::Context;
 use ipw_core::text::printable;
 use ipw_core::time::Clock as _;
-use ipw_core::verdict::Grade;
+use ipw_core::verdict::{Grade, Verdict};
 use ipw_runner::SystemClock;
 use ipw_scoring::judge;
 use ipw_store::overview::Verdicts;
@@ -25,6 +27,12 @@ use judging::{Judge, Judging};
 use ledger::Ledger;
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
+    if args.list {
+        return sets::list(args);
+    }
+    if let Some(id) = args.use_set {
+        return sets::switch(args, id);
+    }
     grading::check(args.scorer.as_deref())?;
     let clock = SystemClock::start();
     let run = super::open(&args.run)?;
@@ -41,17 +49,12 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
         }
         None => (judging::Grades::new(), None),
     };
-    let mut waiting = 0;
-    let grade = |answer: &Answer<'_>| {
-        let grade = asking.grade(answer, &judged);
-        let is_waiting = |grade: &Grade| grade.scorer == Some(judge::ID) && grade.judge.is_none();
-        waiting += u64::from(grade.as_ref().is_some_and(is_waiting));
-        grade
-    };
+    let open = Open::default();
+    let grade = |answer: &Answer<'_>| open.settle(answer, asking.grade(answer, &judged)?);
     let done = verdicts::score(&args.run, grade, |summary, done, run| {
         renew(summary, &done.overview, run);
         let at = clock.anchor().unix_seconds(clock.now());
-        summary["scoring"] = told(&asking, done, judging.as_ref(), at);
+        summary["scoring"] = told(&asking, done, &open, judging.as_ref(), at);
     });
     let done = done.map_err(refusal)?;
     if args.json {
@@ -60,16 +63,38 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
             "rows": done.overview.rows,
             "graded": done.graded,
             "changed": done.changed,
-            "waiting_for_a_judge": waiting,
+            "kept": open.kept.get(),
+            "waiting_for_a_judge": open.waiting.get(),
+            "earlier_set": done.earlier,
             "before": done.before,
             "after": done.overview.verdicts,
             "judge": judging,
         });
         screen::print(&format!("{shown:#}\n"));
     } else {
-        screen::print(&text(&run, &done, waiting, judging.as_ref()));
+        screen::print(&text(&run, &done, &open, judging.as_ref()));
     }
     Ok(Exit::Done)
+}
+
+/// Answers that got no verdict.
+#[derive(Default)]
+struct Open {
+    /// For want of a judge.
+    waiting: Cell<u64>,
+    /// They keep the verdict that they had.
+    kept: Cell<u64>,
+}
+
+impl Open {
+    /// The grade that goes into the row. A verdict is replaced only by a verdict.
+    fn settle(&self, answer: &Answer<'_>, grade: Grade) -> Option<Grade> {
+        let is_waiting = grade.scorer == Some(judge::ID) && grade.judge.is_none();
+        let is_kept = grade.verdict == Verdict::Unscored && answer.is_correct.is_some();
+        self.waiting.update(|count| count + u64::from(is_waiting));
+        self.kept.update(|count| count + u64::from(is_kept));
+        (!is_kept).then_some(grade)
+    }
 }
 
 /// What is to be graded, and how.
@@ -125,7 +150,13 @@ fn refusal(error: StoreError) -> CliError {
 }
 
 /// What `summary.json` says of it.
-fn told(asking: &Asking<'_>, done: &Scored, judging: Option<&Judging>, at: f64) -> Value {
+fn told(
+    asking: &Asking<'_>,
+    done: &Scored,
+    open: &Open,
+    judging: Option<&Judging>,
+    at: f64,
+) -> Value {
     json!({
         "ipw": env!("CARGO_PKG_VERSION"),
         "at": at,
@@ -133,11 +164,12 @@ fn told(asking: &Asking<'_>, done: &Scored, judging: Option<&Judging>, at: f64) 
         "again": asking.again,
         "graded": done.graded,
         "changed": done.changed,
+        "kept": open.kept.get(),
         "judge": judging,
     })
 }
 
-fn text(run: &Run, done: &Scored, waiting: u64, judging: Option<&Judging>) -> String {
+fn text(run: &Run, done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -154,10 +186,23 @@ fn text(run: &Run, done: &Scored, waiting: u64, judging: Option<&Judging>) -> St
     if let Some(judging) = judging {
         line("judge", &judging.to_string());
     }
+    let (waiting, kept) = (open.waiting.get(), open.kept.get());
     if waiting > 0 {
         line(
             "waiting",
             &format!("{waiting} for a judge: `--judge-model NAME --judge-base-url URL`"),
+        );
+    }
+    if kept > 0 {
+        line(
+            "kept",
+            &format!("{kept} answers got no verdict and keep the one they had"),
+        );
+    }
+    if let Some(id) = done.earlier {
+        line(
+            "earlier",
+            &format!("the verdicts before are set {id}: `--use {id}` switches back to them"),
         );
     }
     for told in screen::answers(&done.overview) {

@@ -51,5 +51,6 @@ mod stop;
 mod surroundings;
 mod tls;
 mod tokenizer;
+mod verdict_sets;
 mod watch;
 mod wire;

@@ -15,6 +15,11 @@ use crate::page::Page;
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 
+/// Whether a page that [`html()`] wrote is redacted.
+pub fn is_redacted(html: &str) -> bool {
+    html.contains(sections::REDACTED)
+}
+
 /// The whole file.
 pub fn html(page: &Page) -> String {
     let mut out = String::with_capacity(1 << 16);

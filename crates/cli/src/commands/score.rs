@@ -6,6 +6,7 @@ mod sets;
 
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::Context;
 use ipw_core::text::printable;
@@ -13,15 +14,16 @@ use ipw_core::time::Clock as _;
 use ipw_core::verdict::{Grade, Verdict};
 use ipw_runner::SystemClock;
 use ipw_scoring::judge;
+use ipw_store::StoreError;
 use ipw_store::overview::Verdicts;
 use ipw_store::verdicts::{self, Answer, Scored};
-use ipw_store::{Run, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::args::ScoreArgs;
+use crate::derived::Refreshed;
 use crate::error::{CliError, Exit};
 use crate::summary::renew;
-use crate::{grading, screen};
+use crate::{derived, grading, screen};
 
 use judging::{Judge, Judging};
 use ledger::Ledger;
@@ -57,6 +59,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
         summary["scoring"] = told(&asking, done, &open, judging.as_ref(), at);
     });
     let done = done.map_err(refusal)?;
+    let refreshed = derived::refresh(&args.run, &done.overview, derived::Page::IfThere);
+    refreshed.tell(false);
     if args.json {
         let shown = json!({
             "directory": args.run,
@@ -69,10 +73,13 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
             "before": done.before,
             "after": done.overview.verdicts,
             "judge": judging,
+            "files": refreshed,
         });
         screen::print(&format!("{shown:#}\n"));
     } else {
-        screen::print(&text(&run, &done, &open, judging.as_ref()));
+        let mut text = text(&done, &open, judging.as_ref());
+        close(&mut text, &done, &refreshed, &args.run);
+        screen::print(&text);
     }
     Ok(Exit::Done)
 }
@@ -169,7 +176,7 @@ fn told(
     })
 }
 
-fn text(run: &Run, done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
+fn text(done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -205,15 +212,18 @@ fn text(run: &Run, done: &Scored, open: &Open, judging: Option<&Judging>) -> Str
             &format!("the verdicts before are set {id}: `--use {id}` switches back to them"),
         );
     }
+    text
+}
+
+/// The last lines: accuracy, files that were written again, and where the run lies.
+fn close(text: &mut String, done: &Scored, refreshed: &Refreshed, run: &Path) {
     for told in screen::answers(&done.overview) {
         let _ = writeln!(text, "{told}");
     }
-    let _ = writeln!(
-        text,
-        "\n{}",
-        printable(&run.directory().display().to_string())
-    );
-    text
+    if let Some(files) = refreshed.line() {
+        let _ = writeln!(text, "{:<9} {files}", "rewritten");
+    }
+    let _ = writeln!(text, "\n{}", printable(&run.display().to_string()));
 }
 
 fn counted(verdicts: Verdicts) -> String {

@@ -13,6 +13,7 @@ mod common;
 mod compare;
 mod conversations;
 mod datasets;
+mod derived;
 #[cfg(target_os = "linux")]
 mod elsewhere;
 #[cfg(feature = "engine")]

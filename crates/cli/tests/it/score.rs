@@ -215,7 +215,7 @@ fn a_flaky_judge_is_asked_until_it_says_a_verdict_and_nobody_twice() {
     );
     let requests = court.service.requests();
     let body = &court.service.log()[0].received.body;
-    assert_eq!(body["temperature"], Value::Null, "no one asked for it");
+    assert_eq!(body["temperature"], Value::Null, "it was not asked for");
     let rows = rows(&run);
     let evaluation = &metrics(&rows[1])["evaluation"];
     let config: Value = serde_json::from_str(evaluation["config"].as_str().unwrap()).unwrap();

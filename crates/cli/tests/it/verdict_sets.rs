@@ -56,7 +56,7 @@ fn a_judge_that_fails_takes_no_verdict_away() {
     let place = saying();
     let run = answered(&place, "numeric");
     let before = rows(&run);
-    // Nobody to ask: the rows wait, and keep what they have.
+    // Without a judge the rows wait, and keep what they have.
     let waiting = scored(&run, &["--scorer", "judge"]);
     assert_eq!(
         (&waiting["kept"], &waiting["waiting_for_a_judge"]),

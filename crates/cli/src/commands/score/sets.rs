@@ -10,11 +10,11 @@ use ipw_runner::SystemClock;
 use ipw_store::verdicts::{self, ScorerRows, VerdictSet, VerdictSets};
 use serde_json::{Value, json};
 
-use super::{counted, refusal};
+use super::{close, counted, refusal};
 use crate::args::ScoreArgs;
 use crate::error::{CliError, Exit};
-use crate::screen;
 use crate::summary::renew;
+use crate::{derived, screen};
 
 /// Shows the sets, and which one is in use.
 pub(super) fn list(args: &ScoreArgs) -> Result<Exit, CliError> {
@@ -70,6 +70,8 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
         });
     });
     let done = done.map_err(refusal)?;
+    let refreshed = derived::refresh(&args.run, &done.overview, derived::Page::IfThere);
+    refreshed.tell(false);
     let left = done.overview.rows.saturating_sub(done.graded);
     if args.json {
         let shown = json!({
@@ -82,6 +84,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
             "earlier_set": done.earlier,
             "before": done.before,
             "after": done.overview.verdicts,
+            "files": refreshed,
         });
         screen::print(&format!("{shown:#}\n"));
         return Ok(Exit::Done);
@@ -97,9 +100,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
         let why = "are not in the set, or have another answer now: they stay as they were";
         line("kept", &format!("{left} rows {why}"));
     }
-    for told in screen::answers(&done.overview) {
-        let _ = writeln!(text, "{told}");
-    }
+    close(&mut text, &done, &refreshed, &args.run);
     screen::print(&text);
     Ok(Exit::Done)
 }

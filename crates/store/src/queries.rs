@@ -39,6 +39,8 @@ pub struct QueryRow<'a> {
     pub error: Option<&'a str>,
     /// Whether the answer is right.
     pub is_correct: Option<bool>,
+    /// The scorer, and the judge if one was asked, as JSON.
+    pub scorer_config: Option<&'a str>,
     /// Tokens of the prompt.
     pub input_tokens: Option<u64>,
     /// Tokens generated.
@@ -239,6 +241,7 @@ struct Columns<'a> {
     reasoning: Texts<'a>,
     tool_calls: Texts<'a>,
     error: Texts<'a>,
+    scorer_config: Texts<'a>,
     basis: Texts<'a>,
     reason: Texts<'a>,
     phase_kind: Texts<'a>,
@@ -286,6 +289,7 @@ impl<'a> Columns<'a> {
             reasoning: text("reasoning"),
             tool_calls: text("tool_calls"),
             error: text("error"),
+            scorer_config: Texts(run.metric(batch, "evaluation.config").ok()),
             basis: text("energy.basis"),
             reason: text("energy.reason"),
             phase_kind: text("phases.kind"),
@@ -332,6 +336,7 @@ impl<'a> Columns<'a> {
             is_answered: ANSWERED.contains(&outcome),
             error: self.error.at(row),
             is_correct: correct.is_valid(row).then(|| correct.value(row)),
+            scorer_config: self.scorer_config.at(row),
             input_tokens: count(self.input, row),
             output_tokens: count(self.output, row),
             instants: RowInstants {

@@ -55,6 +55,10 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
     let grade = |answer: &Answer<'_>| open.settle(answer, asking.grade(answer, &judged)?);
     let done = verdicts::score(&args.run, grade, |summary, done, run| {
         renew(summary, &done.overview, run);
+        // Without a new grade, those that are there are as old as they were.
+        if done.graded == 0 {
+            return;
+        }
         let at = clock.anchor().unix_seconds(clock.now());
         summary["scoring"] = told(&asking, done, &open, judging.as_ref(), at);
     });
@@ -206,7 +210,7 @@ fn text(done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
             &format!("{kept} answers got no verdict and keep the one they had"),
         );
     }
-    if let Some(id) = done.earlier {
+    if let Some(id) = done.earlier.filter(|_| done.changed > 0) {
         line(
             "earlier",
             &format!("the verdicts before are set {id}: `--use {id}` switches back to them"),

@@ -131,6 +131,7 @@ fn a_judge_that_fails_takes_no_verdict_away() {
     let told = scored(&run, &["--scorer", "instructions"]);
     assert_eq!(told["kept"], 12);
     assert_eq!(rows(&run), now);
+    assert_eq!(summary(&run)["scoring"]["scorer"], "judge");
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(crate) struct Compared {
     /// Fingerprint of the prompt and id: a query is the same only if both are.
     keys: Vec<String>,
     subjects: Vec<String>,
+    scorers: Vec<String>,
     lines: Vec<Line>,
 }
 
@@ -36,6 +37,8 @@ pub(crate) struct Compared {
 struct Line {
     key: usize,
     subject: Option<usize>,
+    /// Who gave the verdict; `None` without one.
+    scorer: Option<usize>,
     row: Row<'static>,
 }
 
@@ -63,6 +66,7 @@ impl Compared {
             facts,
             keys: reading.keys,
             subjects: reading.subjects,
+            scorers: reading.scorers,
             lines: reading.lines,
         })
     }
@@ -117,6 +121,26 @@ impl Compared {
             same_id_other_prompt: other.keys.iter().filter(clash).count() as u64,
         }
     }
+
+    /// Queries that both graded, and how many of them by different scorers.
+    fn graded_otherwise(&self, other: &Self) -> (u64, u64) {
+        let ours: HashMap<&str, &str> = self.graded().collect();
+        let theirs: HashMap<&str, &str> = other.graded().collect();
+        let both = theirs
+            .iter()
+            .filter_map(|(key, scorer)| Some((ours.get(key)?, scorer)));
+        both.fold((0, 0), |(both, otherwise), (a, b)| {
+            (both + 1, otherwise + u64::from(a != b))
+        })
+    }
+
+    /// Queries with a verdict, and who gave it.
+    fn graded(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.lines.iter().filter_map(|line| {
+            let scorer = &self.scorers[line.scorer?];
+            Some((self.keys[line.key].as_str(), scorer.as_str()))
+        })
+    }
 }
 
 fn id(key: &str) -> &str {
@@ -138,6 +162,7 @@ struct Seen {
     failed: u64,
     basis: BTreeSet<String>,
     methods: BTreeSet<String>,
+    scorers: Vec<String>,
 }
 
 /// A run while it is being read.
@@ -146,6 +171,7 @@ struct Reading {
     keys: Vec<String>,
     places: HashMap<String, usize>,
     subjects: Vec<String>,
+    scorers: Vec<String>,
     lines: Vec<Line>,
     failed: u64,
     basis: BTreeSet<String>,
@@ -163,26 +189,23 @@ impl Reading {
                 *new.insert(self.keys.len() - 1)
             }
         };
-        let subject = row.subject.map(|subject| self.subject(subject));
+        let subject = row
+            .subject
+            .map(|subject| place(&mut self.subjects, subject));
+        let config = row.evaluation.config.filter(|_| row.is_correct.is_some());
+        let scorer = config.map(|config| place(&mut self.scorers, config));
         if row.energy.joules.is_some() {
             self.energy(row);
         }
         self.lines.push(Line {
             key,
             subject,
+            scorer,
             row: Row {
                 query: "",
                 ..measured::row(frame, row)
             },
         });
-    }
-
-    fn subject(&mut self, subject: &str) -> usize {
-        let known = self.subjects.iter().position(|name| name == subject);
-        known.unwrap_or_else(|| {
-            self.subjects.push(subject.to_owned());
-            self.subjects.len() - 1
-        })
     }
 
     fn energy(&mut self, row: &QueryRow<'_>) {
@@ -207,8 +230,18 @@ impl Reading {
             failed: self.failed,
             basis: std::mem::take(&mut self.basis),
             methods: std::mem::take(&mut self.methods),
+            scorers: self.scorers.clone(),
         }
     }
+}
+
+/// The place of a name in a list, at whose end it is put if it is new.
+fn place(names: &mut Vec<String>, name: &str) -> usize {
+    let known = names.iter().position(|known| known == name);
+    known.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
 }
 
 /// The metric of this name.
@@ -237,6 +270,7 @@ mod tests {
             facts: Facts::default(),
             keys: keys.collect(),
             subjects: Vec::new(),
+            scorers: Vec::new(),
             lines: Vec::new(),
         }
     }

@@ -7,6 +7,7 @@ mod clients;
 mod commands;
 mod compared;
 mod counting;
+mod derived;
 mod error;
 mod failures;
 mod grading;

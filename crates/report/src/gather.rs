@@ -80,6 +80,7 @@ impl Page {
             about: about(&known),
             lede: headline::lede(&known),
             headline: headline::of(&known),
+            basis: run.choice(),
             metrics: options.values,
             notes: all_notes,
             tables: tables::of(&known),

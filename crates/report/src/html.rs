@@ -9,11 +9,27 @@ mod sections;
 
 use std::fmt::Write as _;
 
+use ipw_core::rollup::Choice;
+
 use crate::markup::{policy_hash, text};
 use crate::page::Page;
 
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
+
+/// Whether a page that [`html()`] wrote is redacted.
+pub fn is_redacted(html: &str) -> bool {
+    html.contains(sections::REDACTED)
+}
+
+/// What stands before the basis in a page.
+const BASIS: &str = "<meta name=\"ipw-basis\" content=\"";
+
+/// The basis of a page that [`html()`] wrote.
+pub fn basis(html: &str) -> Option<Choice> {
+    let (_, rest) = html.split_once(BASIS)?;
+    Choice::named(rest.split_once('"')?.0)
+}
 
 /// The whole file.
 pub fn html(page: &Page) -> String {
@@ -33,6 +49,7 @@ pub fn html(page: &Page) -> String {
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"generator\" content=\"ipw {}\">\n\
+         {BASIS}{}\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
          <title>{}</title>\n\
          <style>{STYLE}</style>\n\
@@ -40,6 +57,7 @@ pub fn html(page: &Page) -> String {
         policy_hash(STYLE),
         policy_hash(SCRIPT),
         env!("CARGO_PKG_VERSION"),
+        page.basis.label(),
         text(&title)
     );
     sections::all(&mut out, page);

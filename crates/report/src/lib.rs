@@ -18,7 +18,7 @@ mod words;
 
 pub use csv::csv;
 pub use gather::Options;
-pub use html::html;
+pub use html::{basis, html, is_redacted};
 pub use markdown::markdown;
 pub use page::{
     About, Calibration, Cell, Column, Figure, Headline, How, Level, Line, LineShare, Note, Page,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ipw_analysis::metric::Values;
+use ipw_core::rollup::Choice;
 use serde::{Deserialize, Serialize};
 
 /// The report of one run.
@@ -14,6 +15,9 @@ pub struct Page {
     pub lede: String,
     /// The figures that people quote.
     pub headline: Vec<Headline>,
+    /// Which sources the energy counts.
+    #[serde(default)]
+    pub basis: Choice,
     /// Every metric of the dictionary, for programs.
     #[serde(default)]
     pub metrics: Values,

@@ -9,7 +9,7 @@ use arrow::array::{
 use ipw_core::reply::TokenSource;
 use ipw_core::rollup::is_estimated;
 use ipw_core::stats::{mean, quantile};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
 use crate::reader::{Run, column};
@@ -83,7 +83,7 @@ fn add_failures(failures: &mut Vec<FailureKind>, batch: &RecordBatch) -> Result<
 }
 
 /// Rows by verdict.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdicts {
     /// Right answers.
     pub correct: u64,
@@ -94,7 +94,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    fn add(&mut self, verdict: Option<bool>) {
+    pub(crate) fn add(&mut self, verdict: Option<bool>) {
         match verdict {
             Some(true) => self.correct += 1,
             Some(false) => self.wrong += 1,

@@ -21,6 +21,7 @@ use ipw_core::verdict::Grade;
 
 use crate::column::{Column, Entry};
 use crate::features::schema_with_features;
+use crate::verdicts::KeptVerdict;
 
 mod model;
 mod ours;
@@ -182,6 +183,13 @@ impl Renewed<Grade> {
     /// What is made from the verdict.
     pub(crate) fn verdict(model: &str) -> Self {
         Self::of(model, model::verdict_columns(), Vec::new())
+    }
+}
+
+impl Renewed<KeptVerdict> {
+    /// The same columns, from a verdict that a run had before.
+    pub(crate) fn kept_verdict(model: &str) -> Self {
+        Self::of(model, model::kept_verdict_columns(), Vec::new())
     }
 }
 

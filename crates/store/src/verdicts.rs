@@ -1,7 +1,10 @@
 //! Verdicts once more: the grades of a run's rows, put in the place of those that are there.
 //!
 //! Rows are gone through batch by batch. New data files are written beside the old ones and
-//! switched in by one rename: a failure, or a kill, leaves the run as it was.
+//! switched in by one rename: a failure, or a kill, leaves the run as it was. The verdicts that
+//! were there are kept ([`sets()`]), and [`use_set`] switches back to them.
+
+mod sets;
 
 use std::path::Path;
 
@@ -18,6 +21,9 @@ use crate::reader::column;
 use crate::schema::Renewed;
 use crate::splice::splice;
 use crate::{Overview, Run, StoreError, summary};
+
+pub(crate) use sets::KeptVerdict;
+pub use sets::{ScorerRows, VerdictSet, VerdictSets, sets};
 
 /// A row as far as grading goes.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +42,8 @@ pub struct Answer<'a> {
     pub is_correct: Option<bool>,
     /// Who gave it, as JSON; `None` where nobody was asked.
     pub config: Option<&'a str>,
+    /// Why the verdict is what it is, as JSON.
+    grounds: Option<&'a str>,
     metadata: Option<&'a str>,
 }
 
@@ -65,6 +73,8 @@ pub struct Scored {
     pub changed: u64,
     /// The verdicts as they were.
     pub before: Verdicts,
+    /// Id of the set that keeps them; `None` if there were none, or if nothing was graded.
+    pub earlier: Option<u64>,
     /// What came out.
     pub overview: Overview,
 }
@@ -104,37 +114,75 @@ pub fn score(
 ) -> Result<Scored, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
-    let done = score_locked(&run, &mut grade, change);
+    let columns = Renewed::verdict(run.model());
+    let is_correct = |grade: &Grade| grade.verdict.is_correct();
+    let done = switch(&run, &columns, is_correct, &mut grade, change);
     Lock::release(directory);
     done
 }
 
-fn score_locked(
+/// Puts the verdicts of an earlier set into the run in `directory`. A row that the set does not
+/// have, or that has another answer now, stays as it was. `change` gets `summary.json` with what
+/// came out.
+pub fn use_set(
+    directory: &Path,
+    id: u64,
+    change: impl FnOnce(&mut Value, &Scored, &Run),
+) -> Result<Scored, StoreError> {
+    let run = Run::open(directory)?;
+    let _lock = Lock::take(directory)?;
+    let done = sets::load(directory, id).and_then(|mut kept| {
+        let columns = Renewed::kept_verdict(run.model());
+        let is_correct = |kept: &KeptVerdict| kept.is_correct;
+        let mut pick = |answer: &Answer<'_>| {
+            let kept = kept.remove(&answer.index);
+            kept.filter(|kept| kept.is_on(answer))
+        };
+        switch(&run, &columns, is_correct, &mut pick, change)
+    });
+    Lock::release(directory);
+    done
+}
+
+/// Keeps the verdicts that are there, and switches in those that `pick` gives.
+fn switch<T: 'static>(
     run: &Run,
-    grade: &mut dyn FnMut(&Answer<'_>) -> Option<Grade>,
+    columns: &Renewed<T>,
+    is_correct: impl Fn(&T) -> Option<bool>,
+    pick: &mut dyn FnMut(&Answer<'_>) -> Option<T>,
     change: impl FnOnce(&mut Value, &Scored, &Run),
 ) -> Result<Scored, StoreError> {
     let before = Overview::of(run)?.verdicts;
-    let columns = Renewed::verdict(run.model());
+    let earlier = sets::keep(run)?;
     let (mut graded, mut changed) = (0, 0);
-    rewrite(run.directory(), true, &mut |batch| {
+    let switched = rewrite(run.directory(), true, &mut |batch| {
         let rows = Columns::of(run, &batch)?;
-        let mut grades = Vec::with_capacity(batch.num_rows());
+        let mut picked = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             let answer = rows.answer(row);
-            let new = grade(&answer);
+            let new = pick(&answer);
             graded += u64::from(new.is_some());
-            let is_other = |new: &Grade| new.verdict.is_correct() != answer.is_correct;
+            let is_other = |new: &T| is_correct(new) != answer.is_correct;
             changed += u64::from(new.as_ref().is_some_and(is_other));
-            grades.push(new);
+            picked.push(new);
         }
-        splice(&columns, &batch, grades)
-    })?;
+        splice(columns, &batch, picked)
+    });
+    let is_same = graded == 0 || switched.is_err();
+    if let Some(written) = earlier
+        .as_ref()
+        .and_then(|earlier| earlier.written.as_deref())
+        && is_same
+    {
+        sets::forget(written);
+    }
+    switched?;
     let run = Run::open(run.directory())?;
     let done = Scored {
         graded,
         changed,
         before,
+        earlier: earlier.filter(|_| !is_same).map(|earlier| earlier.id),
         overview: Overview::of(&run)?,
     };
     let mut about = run.summary().clone();
@@ -152,6 +200,7 @@ struct Columns<'a> {
     reference: Texts<'a>,
     answer: Texts<'a>,
     config: Option<&'a StringArray>,
+    grounds: Option<&'a StringArray>,
     metadata: Option<StringArray>,
 }
 
@@ -166,6 +215,7 @@ impl<'a> Columns<'a> {
             reference: Texts::of(batch, "answer"),
             answer: Texts::in_struct(answers, run.model()),
             config: run.metric(batch, "evaluation.config").ok(),
+            grounds: run.metric(batch, "evaluation.metadata").ok(),
             metadata: batch
                 .column_by_name("dataset_metadata")
                 .and_then(json_texts),
@@ -173,7 +223,9 @@ impl<'a> Columns<'a> {
     }
 
     fn answer(&self, row: usize) -> Answer<'_> {
-        let text = |texts: &StringArray| texts.is_valid(row).then_some(row);
+        let text = |texts: Option<&'a StringArray>| {
+            texts.and_then(|texts| texts.is_valid(row).then(|| texts.value(row)))
+        };
         let metadata = self.metadata.as_ref();
         Answer {
             index: u64::try_from(self.index.value(row)).unwrap_or(0),
@@ -182,10 +234,9 @@ impl<'a> Columns<'a> {
             answer: self.answer.at(row).unwrap_or_default(),
             is_answered: ANSWERED.contains(&self.outcome.value(row)),
             is_correct: self.correct.is_valid(row).then(|| self.correct.value(row)),
-            config: self
-                .config
-                .and_then(|texts| Some(texts.value(text(texts)?))),
-            metadata: metadata.and_then(|texts| Some(texts.value(text(texts)?))),
+            config: text(self.config),
+            grounds: text(self.grounds),
+            metadata: metadata.and_then(|texts| texts.is_valid(row).then(|| texts.value(row))),
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn profile(ipw: &Path, dataset: &str, rows: u64) -> anyhow::Result<Pr
     command
         .args(["profile", "--client", "openai", "--model", "reference"])
         .args(["--client-base-url", &service.url(), "--dataset", dataset])
-        .args(["--warmup", &WARM_UP.to_string(), "--quiet"])
+        .args(["--warmup", &WARM_UP.to_string(), "--quiet", "--no-report"])
         .args(["--max-queries", &rows.to_string()])
         .arg("--output-dir")
         .arg(output.path())

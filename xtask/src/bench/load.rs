@@ -87,7 +87,14 @@ fn command(binary: &Path, url: &str, output: &Path) -> Command {
     let mut command = Command::new(binary);
     command
         .args(["profile", "--client", "openai", "--model", "reference"])
-        .args(["--client-base-url", url, "--warmup", "0", "--quiet"])
+        .args([
+            "--client-base-url",
+            url,
+            "--warmup",
+            "0",
+            "--quiet",
+            "--no-report",
+        ])
         .arg("--output-dir")
         .arg(output)
         .env_clear()

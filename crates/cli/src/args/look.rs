@@ -73,6 +73,18 @@ pub(crate) enum PlotFormat {
     Png,
 }
 
+impl PlotFormat {
+    pub(crate) const ALL: [Self; 2] = [Self::Svg, Self::Png];
+
+    /// How the file's name ends.
+    pub(crate) const fn extension(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Png => "png",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// The run directories; each gets a report of its own

@@ -373,7 +373,7 @@ pub(crate) struct ProfileArgs {
     /// Print notices and the summary as JSON lines on standard output
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Print nothing but errors, and write no report
+    /// Print nothing but errors and warnings
     #[arg(long, short, conflicts_with = "json", help_heading = "Output")]
     pub(crate) quiet: bool,
     /// Write no `report.html` into the run's directory

@@ -7,9 +7,23 @@ use clap::{Arg, Args};
 
 use super::{KeyValue, NetworkArgs};
 
+/// Flags that say how rows are graded.
+const GRADING: [&str; 9] = [
+    "scorer",
+    "again",
+    "judge_client",
+    "judge_base_url",
+    "judge_model",
+    "judge_param",
+    "judge_api_key_env",
+    "judge_api_key_file",
+    "judge_insecure_key",
+];
+
 /// Flags of `ipw score`. What the environment names for the service of a run is not the judge's: its
 /// headers go to nobody else.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(mut_args(unset))]
 pub(crate) struct ScoreArgs {
     /// The run's directory: finished, killed or resumed
@@ -20,6 +34,12 @@ pub(crate) struct ScoreArgs {
     /// Grade rows anew that have a verdict by the same scorer
     #[arg(long)]
     pub(crate) again: bool,
+    /// List the sets of verdicts that the run has or had, and which one is in use
+    #[arg(long, conflicts_with_all = GRADING)]
+    pub(crate) list: bool,
+    /// Switch back to the set of verdicts with this id (see `--list`)
+    #[arg(long = "use", value_name = "ID", conflicts_with_all = GRADING, conflicts_with = "list")]
+    pub(crate) use_set: Option<u64>,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -32,7 +52,7 @@ pub(crate) struct ScoreArgs {
     /// The model that judges; without it rows that need a judge stay as they are
     #[arg(long, value_name = "NAME", help_heading = "Judge")]
     pub(crate) judge_model: Option<String>,
-    /// A generation parameter of the judge; repeat for more [default: temperature=0]
+    /// A generation parameter of the judge, like temperature=0; repeat for more [default: none]
     #[arg(long, value_name = "K=V", help_heading = "Judge")]
     pub(crate) judge_param: Vec<KeyValue>,
     /// Environment variable that holds the judge's API key

@@ -24,9 +24,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
         let overview = Overview::of(&run).context("counting the rows")?;
         let look = Look::at(&run, &overview).context("reading the rows")?;
         for analysis in &chosen {
-            let found = analysis
-                .of(&look, &Options(&options))
-                .with_context(|| format!("computing `{}`", analysis.id))?;
+            let found = content(&look, analysis, &options)?;
             let directory = place.join("analysis");
             std::fs::create_dir_all(&directory)
                 .with_context(|| format!("creating `{}`", directory.display()))?;
@@ -43,6 +41,23 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
         screen::print(&format!("{:#}\n", Value::Array(all)));
     }
     Ok(Exit::Done)
+}
+
+/// What the file of an analysis holds, with the options that it was made with.
+pub(crate) fn content(
+    look: &Look<'_>,
+    analysis: &Analysis,
+    options: &[(String, u64)],
+) -> Result<Value, CliError> {
+    let mut found = analysis
+        .of(look, &Options(options))
+        .with_context(|| format!("computing `{}`", analysis.id))?;
+    let is_own = |name: &str| analysis.options.iter().any(|(own, _)| *own == name);
+    let own = options.iter().filter(|(name, _)| is_own(name));
+    found["options"] = own
+        .map(|(name, value)| (name.clone(), Value::from(*value)))
+        .collect();
+    Ok(found)
 }
 
 fn chosen(ids: &[String]) -> Result<Vec<&'static Analysis>, CliError> {

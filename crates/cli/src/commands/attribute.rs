@@ -14,9 +14,10 @@ use ipw_store::{Run, StoreError};
 use serde_json::{Value, json};
 
 use crate::args::{AttributeArgs, IdlePower};
+use crate::derived::Refreshed;
 use crate::error::{CliError, Exit};
 use crate::summary::renew;
-use crate::{attribution, marginal, screen};
+use crate::{attribution, derived, marginal, screen};
 
 pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
     let clock = SystemClock::start();
@@ -38,6 +39,8 @@ pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
         clock.anchor().unix_seconds(clock.now()),
     );
     let marginal = marginal::of(&done.worked).unwrap_or_default();
+    let refreshed = derived::refresh(&args.run, &done.overview, derived::Page::IfThere);
+    refreshed.tell(false);
     if args.json {
         let shown = json!({
             "directory": args.run,
@@ -47,10 +50,11 @@ pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
             "after": totals(&done.overview.energy),
             "attribution": told,
             "marginal": marginal,
+            "files": refreshed,
         });
         screen::print(&format!("{shown:#}\n"));
     } else {
-        screen::print(&text(&args.run, &asking, &done, &marginal));
+        screen::print(&text(&args.run, &asking, &done, &marginal, &refreshed));
     }
     Ok(Exit::Done)
 }
@@ -123,7 +127,13 @@ fn totals(energy: &EnergyTotals) -> Value {
     })
 }
 
-fn text(run: &Path, asking: &Asking, done: &Attributed, marginal: &Value) -> String {
+fn text(
+    run: &Path,
+    asking: &Asking,
+    done: &Attributed,
+    marginal: &Value,
+    refreshed: &Refreshed,
+) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -143,6 +153,9 @@ fn text(run: &Path, asking: &Asking, done: &Attributed, marginal: &Value) -> Str
         let _ = writeln!(text, "{told}");
     } else if let Some(reason) = marginal.get("reason").and_then(Value::as_str) {
         let _ = writeln!(text, "{:<9} not told ({reason})", "marginal");
+    }
+    if let Some(files) = refreshed.line() {
+        let _ = writeln!(text, "{:<9} {files}", "rewritten");
     }
     let _ = writeln!(text, "\n{}", printable(&run.display().to_string()));
     text

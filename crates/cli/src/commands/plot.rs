@@ -111,20 +111,29 @@ fn draw(
 ) -> Result<(), CliError> {
     std::fs::create_dir_all(directory)
         .with_context(|| format!("creating `{}`", directory.display()))?;
-    let put = |extension: &str, content: &[u8]| -> Result<(), CliError> {
-        let path = directory.join(format!("{name}.{extension}"));
-        replace(&path, content, false).context("writing a figure")?;
-        screen::print(&format!("{}\n", path.display()));
-        Ok(())
-    };
     let is_wanted = |format| args.formats.is_empty() || args.formats.contains(&format);
-    if is_wanted(PlotFormat::Svg) {
-        put("svg", svg(&Style::new(Mode::Standalone)).as_bytes())?;
-    }
-    if is_wanted(PlotFormat::Png) {
-        let image = png(&svg(&Style::new(Mode::Light)), SCALE)
-            .with_context(|| format!("drawing `{name}`"))?;
-        put("png", &image)?;
+    for format in PlotFormat::ALL
+        .into_iter()
+        .filter(|format| is_wanted(*format))
+    {
+        let path = directory.join(format!("{name}.{}", format.extension()));
+        replace(&path, &content(name, format, &svg)?, false).context("writing a figure")?;
+        screen::print(&format!("{}\n", path.display()));
     }
     Ok(())
+}
+
+/// A figure as the content of a file.
+pub(crate) fn content(
+    name: &str,
+    format: PlotFormat,
+    svg: impl Fn(&Style) -> String,
+) -> Result<Vec<u8>, CliError> {
+    match format {
+        PlotFormat::Svg => Ok(svg(&Style::new(Mode::Standalone)).into_bytes()),
+        PlotFormat::Png => {
+            let image = png(&svg(&Style::new(Mode::Light)), SCALE);
+            Ok(image.with_context(|| format!("drawing `{name}`"))?)
+        }
+    }
 }

@@ -29,15 +29,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::report;
 use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress, Transfer};
 use crate::service_metrics::Watched;
 use crate::{
-    attribution, calibration, clients, counting, grading, load, measured, naming, next, quality,
-    screen, service_metrics, settings, signals, summary,
+    attribution, calibration, clients, counting, derived, grading, load, measured, naming, next,
+    quality, screen, service_metrics, settings, signals, summary,
 };
 
 pub(crate) use start::{only_model, resolve};
@@ -431,21 +430,16 @@ impl Profile {
         verdict(status, &finished, &self.plan.failures)
     }
 
-    /// Writes the page; that it could not be is no reason to fail.
+    /// Writes the page, and again what was made from the rows of earlier parts.
     fn report(&self, directory: &Path, finished: &Finished) -> Option<PathBuf> {
-        if self.args.quiet || self.args.no_report {
-            return None;
-        }
-        match report::at_the_end(directory, &finished.overview) {
-            Ok(path) => Some(path),
-            Err(error) => {
-                screen::talk(&format!(
-                    "warning: no report: {}",
-                    ipw_core::text::printable(&with_causes(&error))
-                ));
-                None
-            }
-        }
+        let wanted = if self.args.no_report {
+            derived::Page::Never
+        } else {
+            derived::Page::Always
+        };
+        let refreshed = derived::refresh(directory, &finished.overview, wanted);
+        refreshed.tell(self.args.quiet);
+        refreshed.page
     }
 
     fn show(&self, directory: &Path, status: Status, finished: &Finished, report: Option<&Path>) {

@@ -17,7 +17,7 @@ use crate::quality::Doubt;
 use crate::{failures, output, quality, screen};
 
 /// The page's name in a run's directory.
-const FILE: &str = "report.html";
+pub(crate) const FILE: &str = "report.html";
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     if args.runs.len() > 1 && args.output.is_some() {
@@ -36,11 +36,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Writes the page of a run that has just finished into its directory.
-pub(crate) fn at_the_end(directory: &Path, overview: &Overview) -> Result<PathBuf, StoreError> {
-    let run = Run::open(directory)?;
-    let page = page(&run, overview, false)?;
-    let path = directory.join(FILE);
+/// Writes the page into the run's directory.
+pub(crate) fn write(run: &Run, overview: &Overview, redact: bool) -> Result<PathBuf, StoreError> {
+    let page = page(run, overview, redact)?;
+    let path = run.directory().join(FILE);
     ipw_store::file::replace(&path, ipw_report::html(&page).as_bytes(), false)?;
     Ok(path)
 }

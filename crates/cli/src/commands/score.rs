@@ -2,30 +2,40 @@
 
 mod judging;
 mod ledger;
+mod sets;
 
+use std::cell::Cell;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::Context;
 use ipw_analysis::metric::Values;
 use ipw_core::text::printable;
 use ipw_core::time::Clock as _;
-use ipw_core::verdict::Grade;
+use ipw_core::verdict::{Grade, Verdict};
 use ipw_runner::SystemClock;
 use ipw_scoring::judge;
+use ipw_store::StoreError;
 use ipw_store::overview::Verdicts;
 use ipw_store::verdicts::{self, Answer, Scored};
-use ipw_store::{Run, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::args::ScoreArgs;
+use crate::derived::Refreshed;
 use crate::error::{CliError, Exit};
 use crate::summary::renew;
-use crate::{grading, screen};
+use crate::{derived, grading, screen};
 
 use judging::{Judge, Judging};
 use ledger::Ledger;
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
+    if args.list {
+        return sets::list(args);
+    }
+    if let Some(id) = args.use_set {
+        return sets::switch(args, id);
+    }
     grading::check(args.scorer.as_deref())?;
     let clock = SystemClock::start();
     let run = super::open(&args.run, None)?;
@@ -42,36 +52,62 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
         }
         None => (judging::Grades::new(), None),
     };
-    let mut waiting = 0;
+    let open = Open::default();
     let mut values = Values::default();
-    let grade = |answer: &Answer<'_>| {
-        let grade = asking.grade(answer, &judged);
-        let is_waiting = |grade: &Grade| grade.scorer == Some(judge::ID) && grade.judge.is_none();
-        waiting += u64::from(grade.as_ref().is_some_and(is_waiting));
-        grade
-    };
+    let grade = |answer: &Answer<'_>| open.settle(answer, asking.grade(answer, &judged)?);
     let done = verdicts::score(&args.run, grade, |summary, done, run| {
         values = renew(summary, &done.overview, run);
+        // Without a new grade, those that are there are as old as they were.
+        if done.graded == 0 {
+            return;
+        }
         let at = clock.anchor().unix_seconds(clock.now());
-        summary["scoring"] = told(&asking, done, judging.as_ref(), at);
+        summary["scoring"] = told(&asking, done, &open, judging.as_ref(), at);
     });
     let done = done.map_err(refusal)?;
+    let refreshed = derived::refresh(&args.run, &done.overview, derived::Page::IfThere);
+    refreshed.tell(false);
     if args.json {
         let shown = json!({
             "directory": args.run,
             "rows": done.overview.rows,
             "graded": done.graded,
             "changed": done.changed,
-            "waiting_for_a_judge": waiting,
+            "kept": open.kept.get(),
+            "waiting_for_a_judge": open.waiting.get(),
+            "earlier_set": done.earlier,
             "before": done.before,
             "after": done.overview.verdicts,
             "judge": judging,
+            "files": refreshed,
         });
         screen::print(&format!("{shown:#}\n"));
     } else {
-        screen::print(&text(&run, &done, &values, waiting, judging.as_ref()));
+        let mut text = text(&done, &open, judging.as_ref());
+        close(&mut text, &done, &values, &refreshed, &args.run);
+        screen::print(&text);
     }
     Ok(Exit::Done)
+}
+
+/// Answers that got no verdict.
+#[derive(Default)]
+struct Open {
+    /// For want of a judge.
+    waiting: Cell<u64>,
+    /// They keep the verdict that they had.
+    kept: Cell<u64>,
+}
+
+impl Open {
+    /// The grade that goes into the row. A verdict is replaced only by a verdict.
+    fn settle(&self, answer: &Answer<'_>, grade: Grade) -> Option<Grade> {
+        let is_waiting = grade.scorer == Some(judge::ID) && grade.judge.is_none();
+        let is_kept = grade.verdict == Verdict::Unscored && answer.is_correct.is_some();
+        self.waiting.update(|count| count + u64::from(is_waiting));
+        self.kept.update(|count| count + u64::from(is_kept));
+        (!is_kept).then_some(grade)
+    }
 }
 
 /// What is to be graded, and how.
@@ -127,7 +163,13 @@ fn refusal(error: StoreError) -> CliError {
 }
 
 /// What `summary.json` says of it.
-fn told(asking: &Asking<'_>, done: &Scored, judging: Option<&Judging>, at: f64) -> Value {
+fn told(
+    asking: &Asking<'_>,
+    done: &Scored,
+    open: &Open,
+    judging: Option<&Judging>,
+    at: f64,
+) -> Value {
     json!({
         "ipw": env!("CARGO_PKG_VERSION"),
         "at": at,
@@ -135,17 +177,12 @@ fn told(asking: &Asking<'_>, done: &Scored, judging: Option<&Judging>, at: f64) 
         "again": asking.again,
         "graded": done.graded,
         "changed": done.changed,
+        "kept": open.kept.get(),
         "judge": judging,
     })
 }
 
-fn text(
-    run: &Run,
-    done: &Scored,
-    values: &Values,
-    waiting: u64,
-    judging: Option<&Judging>,
-) -> String {
+fn text(done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -162,21 +199,37 @@ fn text(
     if let Some(judging) = judging {
         line("judge", &judging.to_string());
     }
+    let (waiting, kept) = (open.waiting.get(), open.kept.get());
     if waiting > 0 {
         line(
             "waiting",
             &format!("{waiting} for a judge: `--judge-model NAME --judge-base-url URL`"),
         );
     }
+    if kept > 0 {
+        line(
+            "kept",
+            &format!("{kept} answers got no verdict and keep the one they had"),
+        );
+    }
+    if let Some(id) = done.earlier.filter(|_| done.changed > 0) {
+        line(
+            "earlier",
+            &format!("the verdicts before are set {id}: `--use {id}` switches back to them"),
+        );
+    }
+    text
+}
+
+/// The last lines: accuracy, files that were written again, and where the run lies.
+fn close(text: &mut String, done: &Scored, values: &Values, refreshed: &Refreshed, run: &Path) {
     for told in screen::answers(&done.overview, values) {
         let _ = writeln!(text, "{told}");
     }
-    let _ = writeln!(
-        text,
-        "\n{}",
-        printable(&run.directory().display().to_string())
-    );
-    text
+    if let Some(files) = refreshed.line() {
+        let _ = writeln!(text, "{:<9} {files}", "rewritten");
+    }
+    let _ = writeln!(text, "\n{}", printable(&run.display().to_string()));
 }
 
 fn counted(verdicts: Verdicts) -> String {

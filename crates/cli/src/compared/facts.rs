@@ -55,6 +55,18 @@ pub(crate) struct Remark {
     pub(crate) advice: String,
 }
 
+/// The idle power of a source that attribution used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Idle {
+    pub(crate) source: String,
+    /// Mean over the parts of the run; `None` when unknown.
+    pub(crate) watts: Option<f64>,
+    /// The largest of the parts.
+    pub(crate) sigma_watts: f64,
+    /// `recorded`, `given` or `between_queries`.
+    pub(crate) from: Option<String>,
+}
+
 /// What a run says of itself.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Facts {
@@ -91,6 +103,12 @@ pub(crate) struct Facts {
     pub(crate) basis: Vec<String>,
     /// `counter`, `integrated`, `estimated`.
     pub(crate) methods: Vec<String>,
+    /// How queries in flight share energy: `equal` or `tokens`.
+    pub(crate) weights: Option<String>,
+    /// By source.
+    pub(crate) idle: Vec<Idle>,
+    /// Who graded: `numeric`, or `judge MODEL (PROMPT)`.
+    pub(crate) scorers: Vec<String>,
     /// Rows whose tokens were counted by chunks, as the service gave no usage.
     pub(crate) rows_counted_by_chunks: Option<u64>,
     /// Rows whose tokens were counted by a tokenizer; `None`: by a version that had none.
@@ -113,6 +131,7 @@ impl Facts {
             energy: how(&seen.basis),
             basis: seen.basis.into_iter().collect(),
             methods: seen.methods.into_iter().collect(),
+            scorers: seen.scorers.iter().map(|config| scorer(config)).collect(),
             notes: notes(run)?,
             ..Self::of_summary(run)
         })
@@ -148,6 +167,8 @@ impl Facts {
             load: text("/load/load").or_else(planned),
             energy: how(&basis),
             basis: basis.into_iter().collect(),
+            weights: text("/attribution/weights"),
+            idle: idle(summary),
             rows_counted_by_chunks: summary
                 .pointer("/overview/tokens/rows_counted_by_chunks")
                 .and_then(Value::as_u64),
@@ -190,6 +211,42 @@ impl Facts {
     /// The basis in one text; `None` without energy.
     pub(crate) fn basis_label(&self) -> Option<String> {
         (!self.basis.is_empty()).then(|| self.basis.join(", "))
+    }
+}
+
+/// The idle power that attribution used, by source.
+fn idle(summary: &Value) -> Vec<Idle> {
+    let used = summary.pointer("/attribution/idle");
+    let used = used.and_then(Value::as_array).into_iter().flatten();
+    let mut parts: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for part in used {
+        let source = part["source"].as_str().unwrap_or_default();
+        parts.entry(printable(source)).or_default().push(part);
+    }
+    let of_source = |(source, parts): (String, Vec<&Value>)| {
+        let numbers = |key: &'static str| parts.iter().filter_map(move |part| part[key].as_f64());
+        let watts: Vec<f64> = numbers("watts").collect();
+        #[expect(clippy::cast_precision_loss, reason = "parts are few")]
+        let mean = watts.iter().sum::<f64>() / watts.len() as f64;
+        let from = parts.iter().find_map(|part| part["from"].as_str());
+        Idle {
+            source,
+            watts: (!watts.is_empty()).then_some(mean),
+            sigma_watts: numbers("sigma_watts").fold(0.0, f64::max),
+            from: from.map(printable),
+        }
+    };
+    parts.into_iter().map(of_source).collect()
+}
+
+/// Who graded, in words, from `evaluation.config` of a row.
+fn scorer(config: &str) -> String {
+    let config: Value = serde_json::from_str(config).unwrap_or_default();
+    let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str);
+    let id = printable(text("/scorer").unwrap_or("unknown"));
+    match (text("/judge/model"), text("/judge/prompt")) {
+        (Some(model), Some(prompt)) => format!("{id} {} ({})", printable(model), printable(prompt)),
+        _ => id,
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::facts::Idle;
 use super::{Compared, Facts, How, Overlap};
 
 /// How grave a doubt is.
@@ -51,6 +52,12 @@ pub(crate) enum Cause {
     OtherBasis,
     /// Counters against integrated power.
     OtherMethod,
+    /// Queries in flight share energy by other weights.
+    OtherWeights,
+    /// Attribution used another idle power.
+    OtherIdle,
+    /// Answers were graded by another scorer or judge.
+    OtherScorer,
     /// Queries were sent otherwise.
     OtherLoad,
     /// Other generation parameters, or another system text.
@@ -111,6 +118,7 @@ pub(crate) fn unfair(a: Named<'_>, b: Named<'_>) -> (Overlap, Vec<Doubt>) {
     };
     let mut doubts = pair.questions(overlap);
     doubts.extend(pair.energy());
+    doubts.extend(pair.scorers(a.run.graded_otherwise(b.run)));
     doubts.extend(pair.conditions());
     doubts.extend(pair.each_run());
     doubts.sort_by_key(|doubt| doubt.level);
@@ -274,7 +282,68 @@ impl Pair<'_> {
             let advice = "integrated power misses what happens between two readings";
             doubts.push(warn(Cause::OtherMethod, finding, advice));
         }
+        doubts.extend(self.attribution());
         doubts.into_iter().map(Doubt::of_energy).collect()
+    }
+
+    /// What attribution used.
+    fn attribution(&self) -> Vec<Doubt> {
+        let [a, b] = self.names;
+        let mut doubts = Vec::new();
+        if let Some([of_a, of_b]) = self.differ(|facts| facts.weights.clone()) {
+            let finding = format!(
+                "queries in flight share energy by the weights `{of_a}` in {a} and `{of_b}` in {b}"
+            );
+            let advice = "joules of a query depend on it; use the same (`ipw attribute RUN --weights equal|tokens`)";
+            doubts.push(warn(Cause::OtherWeights, finding, advice));
+        }
+        let same_hardware = self.differ(|facts| facts.hardware.clone()).is_none();
+        let [of_a, of_b] = self.facts;
+        let others = of_a.idle.iter().filter_map(|used| {
+            let other = of_b.idle.iter().find(|other| other.source == used.source)?;
+            is_other_idle(used, other, same_hardware).then(|| {
+                format!(
+                    "`{}`: {} in {a} and {} in {b}",
+                    used.source,
+                    drawn(used),
+                    drawn(other)
+                )
+            })
+        });
+        let others: Vec<String> = others.collect();
+        if !others.is_empty() {
+            let finding = format!(
+                "attribution used another idle power for {}",
+                others.join("; ")
+            );
+            let advice = "shares and joules above idle depend on it; `ipw attribute RUN --idle [NAME=]W` sets it";
+            doubts.push(warn(Cause::OtherIdle, finding, advice));
+        }
+        doubts
+    }
+
+    /// Whether answers were graded alike; `both` queries are graded in both runs.
+    fn scorers(&self, (both, otherwise): (u64, u64)) -> Option<Doubt> {
+        let [a, b] = self.names;
+        let [of_a, of_b] = self.facts.map(|facts| facts.scorers.join("`, `"));
+        let is_graded = !of_a.is_empty() && !of_b.is_empty();
+        let is_other = if both > 0 {
+            otherwise > 0
+        } else {
+            of_a != of_b
+        };
+        if !is_graded || !is_other {
+            return None;
+        }
+        let how_many = if both > 0 {
+            format!("{otherwise} of {both} queries in both were graded otherwise: ")
+        } else {
+            String::new()
+        };
+        let finding = format!("{how_many}{a} was graded by `{of_a}` and {b} by `{of_b}`");
+        let advice =
+            "accuracy, IPW and IPJ depend on it; grade both alike (`ipw score RUN --scorer ID`)";
+        Some(warn(Cause::OtherScorer, finding, advice))
     }
 
     fn conditions(&self) -> Vec<Doubt> {
@@ -379,6 +448,33 @@ impl Pair<'_> {
     }
 }
 
+/// Relative difference from which idle power is another one, as for the drift of a run's own.
+const OTHER_IDLE: f64 = 0.1;
+
+/// Whether two runs used different idle power. Other hardware may draw what it draws; only power
+/// that the user gave is then another one.
+fn is_other_idle(a: &Idle, b: &Idle, same_hardware: bool) -> bool {
+    let (Some(of_a), Some(of_b)) = (a.watts, b.watts) else {
+        return a.watts.is_some() != b.watts.is_some();
+    };
+    let apart = (of_a - of_b).abs();
+    let is_far = apart > OTHER_IDLE * of_a.abs().max(of_b.abs())
+        && apart > 2.0 * a.sigma_watts.hypot(b.sigma_watts);
+    let is_given = [a, b]
+        .iter()
+        .any(|one| one.from.as_deref() == Some("given"));
+    is_far && (same_hardware || is_given)
+}
+
+/// `25.0 W (recorded)`
+fn drawn(idle: &Idle) -> String {
+    let Some(watts) = idle.watts else {
+        return "unknown".to_owned();
+    };
+    let from = idle.from.as_deref().unwrap_or("unknown origin");
+    format!("{watts:.1} W ({})", from.replace('_', " "))
+}
+
 /// Parameters and system text by name, sorted.
 fn asked(generation: &Value) -> Vec<(String, Value)> {
     let mut asked: Vec<(String, Value)> = Vec::new();
@@ -400,178 +496,4 @@ fn asked(generation: &Value) -> Vec<(String, Value)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::facts::Remark;
-    use super::*;
-
-    fn facts() -> Facts {
-        Facts {
-            directory: "runs/a".to_owned(),
-            model: "m".to_owned(),
-            dataset: Some("starter".to_owned()),
-            dataset_name: Some("starter".to_owned()),
-            hardware: Some("H".to_owned()),
-            status: Some("complete".to_owned()),
-            load: Some("one after the other".to_owned()),
-            generation: Some(json!({"parameters": {"temperature": 0}})),
-            energy: How::Measured,
-            basis: vec!["cpu".to_owned()],
-            methods: vec!["counter".to_owned()],
-            rows_counted_by_chunks: Some(0),
-            rows_counted_by_tokenizer: Some(0),
-            ipw: Some("0.1.0".to_owned()),
-            ..Facts::default()
-        }
-    }
-
-    fn found(b: Facts, ids: [&[u8]; 2]) -> Vec<Doubt> {
-        let run = |facts: Facts, ids: &[u8]| Compared {
-            facts,
-            keys: ids.iter().map(|id| format!("{:016x}{id}", 7)).collect(),
-            subjects: Vec::new(),
-            lines: Vec::new(),
-        };
-        let (a, b) = (run(facts(), ids[0]), run(b, ids[1]));
-        let name = |name, run| Named { name, run };
-        unfair(name("A", &a), name("B", &b)).1
-    }
-
-    fn other() -> Facts {
-        Facts {
-            directory: "runs/b".to_owned(),
-            ..facts()
-        }
-    }
-
-    const SAME: [&[u8]; 2] = [&[1, 2, 3], &[1, 2, 3]];
-
-    fn only(doubts: &[Doubt]) -> &Doubt {
-        assert_eq!(doubts.len(), 1, "{doubts:#?}");
-        &doubts[0]
-    }
-
-    #[test]
-    fn two_runs_alike_raise_no_doubt() {
-        assert_eq!(found(other(), SAME), []);
-        assert_eq!(only(&found(facts(), SAME)).id, Cause::SameRun);
-    }
-
-    #[test]
-    fn other_questions_are_refused_and_other_parts_of_them_are_not() {
-        let mut b = other();
-        b.dataset_name = Some("mine".to_owned());
-        let doubts = found(b.clone(), [&[1, 2], &[3, 4]]);
-        let refused = only(&doubts);
-        assert_eq!(
-            (refused.id, refused.level, refused.about),
-            (Cause::OtherQuestions, Level::Refuse, Part::All)
-        );
-        assert!(refused.finding.contains("`starter`, `mine`"), "{refused:?}");
-        let doubts = found(b, SAME);
-        assert_eq!(only(&doubts).id, Cause::OtherDataset);
-        let doubts = found(other(), [&[1, 2, 3], &[2, 3]]);
-        let fewer = only(&doubts);
-        assert_eq!((fewer.id, fewer.level), (Cause::OtherQueries, Level::Warn));
-        assert!(fewer.advice.contains("only these"), "{fewer:?}");
-        let doubts = found(other(), [&[1, 2, 3], &[3, 4, 5]]);
-        assert!(only(&doubts).advice.contains("all stand against all"));
-    }
-
-    #[test]
-    fn an_estimate_is_never_held_against_a_measurement() {
-        let mut b = other();
-        b.energy = How::Estimated;
-        b.basis = vec!["cpu_estimated".to_owned()];
-        b.methods = vec!["estimated".to_owned()];
-        let doubts = found(b, SAME);
-        let refused = only(&doubts);
-        assert_eq!(
-            (refused.id, refused.level, refused.about),
-            (Cause::EstimatedAgainstMeasured, Level::Refuse, Part::Energy)
-        );
-        // Nothing is said of energy that is not there.
-        let mut b = other();
-        b.energy = How::Unknown;
-        b.basis = Vec::new();
-        b.methods = Vec::new();
-        assert_eq!(found(b, SAME), []);
-    }
-
-    #[test]
-    fn what_differs_is_said_with_what_to_do() {
-        let mut b = other();
-        b.basis = vec!["gpu+cpu".to_owned()];
-        b.methods = vec!["counter".to_owned(), "integrated".to_owned()];
-        b.load = Some("8 at a time".to_owned());
-        b.generation = Some(json!({"parameters": {"temperature": 1}, "system": "be brief"}));
-        b.rows_counted_by_chunks = Some(3);
-        b.ipw = Some("0.2.0".to_owned());
-        b.model = "n".to_owned();
-        b.hardware = Some("I".to_owned());
-        b.status = Some("interrupted".to_owned());
-        b.notes = vec![
-            Remark {
-                id: "throttled".to_owned(),
-                finding: "`gpu0`: the board was held back".to_owned(),
-                advice: "cool it".to_owned(),
-            },
-            Remark {
-                id: "few_samples".to_owned(),
-                finding: "few".to_owned(),
-                advice: "more".to_owned(),
-            },
-        ];
-        let doubts = found(b, SAME);
-        let ids: Vec<Cause> = doubts.iter().map(|doubt| doubt.id).collect();
-        assert_eq!(
-            ids,
-            [
-                Cause::OtherBasis,
-                Cause::OtherMethod,
-                Cause::OtherLoad,
-                Cause::OtherParameters,
-                Cause::OtherTokenCounts,
-                Cause::SeveralDifferences,
-                Cause::OtherVersion,
-                Cause::Unfinished,
-                Cause::Quality,
-            ]
-        );
-        assert!(
-            doubts
-                .iter()
-                .all(|doubt| doubt.level == Level::Warn && !doubt.advice.is_empty())
-        );
-        let said = &doubts[3].finding;
-        assert!(
-            said.contains("`temperature=0`") && said.contains("a system text, `temperature=1`"),
-            "{said}"
-        );
-        assert!(!said.contains("brief"), "{said}");
-    }
-
-    #[test]
-    fn estimates_of_one_machine_may_be_compared_and_of_two_may_not() {
-        let pair = |hardware: &str| {
-            let estimated = |facts: Facts| Facts {
-                energy: How::Estimated,
-                ..facts
-            };
-            let (a, mut b) = (estimated(facts()), estimated(other()));
-            b.hardware = Some(hardware.to_owned());
-            Pair {
-                names: ["A", "B"],
-                facts: [&a, &b],
-            }
-            .energy()
-        };
-        assert_eq!(only(&pair("H")).id, Cause::Estimated);
-        let doubts = pair("I");
-        assert_eq!(
-            (only(&doubts).id, only(&doubts).level),
-            (Cause::EstimatesOfOtherHardware, Level::Refuse)
-        );
-    }
-}
+mod tests;

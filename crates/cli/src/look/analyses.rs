@@ -140,6 +140,7 @@ impl Analysis {
         summary["rows"] = json!(look.lines.len());
         Ok(json!({
             "analysis": self.id,
+            "basis": look.run.choice(),
             "summary": summary,
             "warnings": found.warnings,
             "data": found.data,

@@ -407,3 +407,47 @@ fn part_of_the_queries_and_a_changed_dataset_are_said() {
     );
     assert_eq!(found["against"][0]["queries"]["same_id_other_prompt"], 11);
 }
+
+#[test]
+fn other_scorers_weights_and_idle_power_are_said() {
+    let (place, other) = (adding(30, 4), adding(30, 4));
+    let dataset = sums(&place, "sums", 1);
+    let few = ["--max-queries", "8"];
+    let a = profiled(&place, &dataset, Energy::Measured, &few);
+    let b = profiled(&other, &dataset, Energy::Measured, &few);
+    let ours = |found: &Value| -> Vec<String> {
+        let ids = doubts(found).into_iter().map(|(id, _)| id.to_owned());
+        ids.filter(|id| ["other_scorer", "other_weights", "other_idle"].contains(&id.as_str()))
+            .collect()
+    };
+    assert!(ours(&as_json(&[&a, &b], &[])).is_empty());
+    let told = said(ipw().arg("score").arg(&b).args(["--scorer", "contains"]));
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let found = as_json(&[&a, &b], &[]);
+    assert_eq!(ours(&found), ["other_scorer"]);
+    assert_eq!(found["runs"][1]["scorers"], json!(["contains"]));
+    let told = compare(&[&a, &b], &[]).out.replace("\n  ", " ");
+    for words in [
+        "warning: 8 of 8 queries in both were graded otherwise",
+        "A was graded by `numeric` and B by `contains`",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    let back = said(ipw().arg("score").arg(&b).args(["--use", "1"]));
+    assert_eq!(back.code, Some(0), "{}", back.err);
+
+    let attribute = |run: &Path, more: &[&str]| {
+        let told = said(ipw().arg("attribute").arg(run).args(more));
+        assert_eq!(told.code, Some(0), "{}", told.err);
+    };
+    attribute(&a, &["--idle", "10"]);
+    attribute(&b, &["--idle", "10", "--weights", "tokens"]);
+    assert_eq!(ours(&as_json(&[&a, &b], &[])), ["other_weights"]);
+    attribute(&b, &["--idle", "20"]);
+    let found = as_json(&[&a, &b], &[]);
+    assert_eq!(ours(&found), ["other_idle"]);
+    assert_eq!(found["runs"][1]["idle"][0]["watts"], 20.0);
+    assert_eq!(found["runs"][1]["weights"], "equal");
+    attribute(&b, &["--idle", "10"]);
+    assert!(ours(&as_json(&[&a, &b], &[])).is_empty());
+}

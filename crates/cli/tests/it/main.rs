@@ -13,6 +13,7 @@ mod common;
 mod compare;
 mod conversations;
 mod datasets;
+mod derived;
 mod durations;
 #[cfg(target_os = "linux")]
 mod elsewhere;
@@ -53,5 +54,6 @@ mod stop;
 mod surroundings;
 mod tls;
 mod tokenizer;
+mod verdict_sets;
 mod watch;
 mod wire;

@@ -65,6 +65,7 @@ fn after_a_bad_night_every_query_has_its_row_and_memory_is_flat() {
         "--dataset",
         dataset.to_str().unwrap(),
         "--quiet",
+        "--no-report",
         "--request-timeout",
         "150ms",
     ]);
@@ -83,7 +84,11 @@ fn after_a_bad_night_every_query_has_its_row_and_memory_is_flat() {
         std::thread::sleep(Duration::from_millis(random.below(40) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
-        child = spawn(ipw().args(["profile", "--quiet", "--resume"]).arg(&run));
+        child = spawn(
+            ipw()
+                .args(["profile", "--quiet", "--no-report", "--resume"])
+                .arg(&run),
+        );
     }
     wait_until_long(|| answered() >= queries * 6 / 10, &mut child);
     let early = resident(&child).expect("the process is at work");

@@ -13,24 +13,24 @@ use serde_json::{Value, json};
 use crate::common::{Place, Said, ipw, metrics, rows, said, spawn, summary, wait_until};
 use crate::tls::front;
 
-fn score(run: &Path, more: &[&str]) -> Said {
+pub(crate) fn score(run: &Path, more: &[&str]) -> Said {
     said(ipw().arg("score").arg(run).args(more))
 }
 
 /// What the command says of itself.
-fn scored(run: &Path, more: &[&str]) -> Value {
+pub(crate) fn scored(run: &Path, more: &[&str]) -> Value {
     let told = score(run, &[more, &["--json"]].concat());
     assert_eq!(told.code, Some(0), "{}", told.err);
     serde_json::from_str(&told.out).unwrap()
 }
 
-fn verdicts(run: &Path) -> Vec<Value> {
+pub(crate) fn verdicts(run: &Path) -> Vec<Value> {
     let correct = |row: &Value| metrics(row)["lm_correctness"].clone();
     rows(run).iter().map(correct).collect()
 }
 
 /// Twelve answers, graded while they came; every third is wrong.
-fn answered(place: &Place, scorer: &str) -> std::path::PathBuf {
+pub(crate) fn answered(place: &Place, scorer: &str) -> std::path::PathBuf {
     let dataset = place.jsonl(
         "d",
         (0..12).map(|n| {
@@ -46,13 +46,13 @@ fn answered(place: &Place, scorer: &str) -> std::path::PathBuf {
     place.run_of("d")
 }
 
-fn prompt(received: &Received) -> String {
+pub(crate) fn prompt(received: &Received) -> String {
     let prompt = &received.body["messages"][0]["content"];
     prompt.as_str().unwrap_or_default().to_owned()
 }
 
 /// The number that is asked for.
-fn saying() -> Place {
+pub(crate) fn saying() -> Place {
     Place::new(|received| {
         let number = prompt(received).replace("Say ", "");
         Script {
@@ -215,7 +215,7 @@ fn a_flaky_judge_is_asked_until_it_says_a_verdict_and_nobody_twice() {
     );
     let requests = court.service.requests();
     let body = &court.service.log()[0].received.body;
-    assert_eq!(body["temperature"], 0);
+    assert_eq!(body["temperature"], Value::Null, "it was not asked for");
     let rows = rows(&run);
     let evaluation = &metrics(&rows[1])["evaluation"];
     let config: Value = serde_json::from_str(evaluation["config"].as_str().unwrap()).unwrap();
@@ -248,10 +248,14 @@ fn a_flaky_judge_is_asked_until_it_says_a_verdict_and_nobody_twice() {
         &url,
         "--judge-model",
         "judge-2",
+        "--judge-param",
+        "temperature=0",
         "--again",
     ];
     assert_eq!(scored(&run, &other)["judge"]["asked"], 12);
     assert!(court.service.requests() > requests);
+    let log = court.service.log();
+    assert_eq!(log.last().unwrap().received.body["temperature"], 0);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use ipw_core::quantity::{Unit, grouped};
 
 /// Queries that stand in the markup, for readers without a script.
 const WITHOUT_SCRIPT: usize = 100;
+/// How a redacted page says that it is one. Texts from outside are escaped, so none can say it.
+pub(super) const REDACTED: &str = "<p class=\"redacted\">";
 /// Characters of a prompt in a line of the list.
 const ONE_LINE: usize = 140;
 
@@ -78,7 +80,8 @@ fn head(out: &mut String, page: &Page) {
     }
     out.push_str("</dl>\n");
     if page.is_redacted {
-        out.push_str("<p class=\"redacted\">Redacted: prompts, replies, error texts, names of machines, paths and addresses were left out.</p>\n");
+        out.push_str(REDACTED);
+        out.push_str("Redacted: prompts, replies, error texts, names of machines, paths and addresses were left out.</p>\n");
     }
     out.push_str("</header>\n");
 }

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::{Row, count, phases};
 use crate::column::Column;
+use crate::verdicts::KeptVerdict;
 
 const NOT_YET: &str = "not measured";
 
@@ -70,6 +71,18 @@ pub(super) fn energy_columns() -> Vec<Column<Row>> {
 /// Those that are made from the verdict.
 pub(super) fn verdict_columns() -> Vec<Column<Grade>> {
     vec![correctness(), evaluation()]
+}
+
+/// The same, from a verdict that a run had before.
+pub(super) fn kept_verdict_columns() -> Vec<Column<KeptVerdict>> {
+    let correct = |name| Column::boolean(name, |kept: &KeptVerdict| kept.is_correct);
+    let why = Column::text("metadata", |kept: &KeptVerdict| kept.metadata.as_deref());
+    let who = Column::text("config", |kept: &KeptVerdict| kept.config.as_deref());
+    let evaluation = vec![correct("is_correct"), why, who];
+    vec![
+        correct("lm_correctness"),
+        Column::group("evaluation", evaluation),
+    ]
 }
 
 fn correctness() -> Column<Grade> {

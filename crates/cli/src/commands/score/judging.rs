@@ -17,7 +17,7 @@ use ipw_scoring::judge;
 use ipw_store::Run;
 use ipw_store::verdicts::{Answer, Answers};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
 use super::Asking;
@@ -55,6 +55,8 @@ pub(super) struct Judging {
     prompt: &'static str,
     parameters: Map<String, Value>,
     asked: u64,
+    /// Answers that this judge was asked about by an earlier call.
+    asked_before: u64,
     attempts: u64,
     without_verdict: u64,
     input_tokens: Option<u64>,
@@ -100,8 +102,7 @@ impl Judge {
             }
             return Ok(None);
         };
-        let mut parameters = Map::from_iter([("temperature".to_owned(), json!(0))]);
-        parameters.extend(settings::judge_parameters(args)?);
+        let parameters = settings::judge_parameters(args)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let spec = settings::judge(args)?;
         let price = prices::find(None, spec.base_url.as_deref(), &model)?;
@@ -132,7 +133,11 @@ impl Judge {
         let judge = Arc::new(self);
         let told = runtime.block_on(Arc::clone(&judge).go_through(run, asking, ledger));
         let _ = runtime.block_on(judge.client.close());
-        told
+        let told = told?;
+        match ledger.silence() {
+            Some(reason) if told.asked + told.asked_before > 0 => Err(told.silent(reason)),
+            _ => Ok(told),
+        }
     }
 
     async fn go_through(
@@ -151,6 +156,7 @@ impl Judge {
         };
         let mut cases = Cases::of(run, asking);
         let Some(first) = cases.next(ledger)? else {
+            told.asked_before = cases.asked_before;
             return Ok(told);
         };
         if let Err(error) = self.client.health().await {
@@ -180,15 +186,11 @@ impl Judge {
             let entry = entry.context("a judge's task")?;
             told.add(&entry);
             ledger.add(&entry)?;
-            if told.asked == told.without_verdict && told.asked >= GIVING_UP {
-                let said = format!(
-                    "the judge gave no verdict on {} answers: {}",
-                    told.asked, entry.reason
-                );
-                return Err(CliError::new(Exit::Service, anyhow::anyhow!(said))
-                    .help("try it by hand, or another model; the run is as it was"));
+            if let (true, Some(reason)) = (told.asked >= GIVING_UP, ledger.silence()) {
+                return Err(told.silent(reason));
             }
         }
+        told.asked_before = cases.asked_before;
         let tokens = TokenCounts {
             input: told.input_tokens,
             output: told.output_tokens,
@@ -261,10 +263,18 @@ impl Judge {
     }
 }
 
-/// From so many answers on without a single verdict, the judge is at fault.
+/// Answers after which a judge without a single verdict is not asked any more.
 const GIVING_UP: u64 = 10;
 
 impl Judging {
+    /// The error of a judge that gave no verdict at all.
+    fn silent(&self, reason: &str) -> CliError {
+        let answers = self.asked + self.asked_before;
+        let said = format!("the judge gave no verdict on any of {answers} answers: {reason}");
+        CliError::new(Exit::Service, anyhow::anyhow!(said))
+            .help("try the judge by hand, or another model; the run is as it was")
+    }
+
     fn add(&mut self, entry: &Entry) {
         self.asked += 1;
         self.attempts += u64::from(entry.attempts);
@@ -285,6 +295,7 @@ struct Cases<'a> {
     rows: Answers<'a>,
     asking: &'a Asking<'a>,
     held: VecDeque<Case>,
+    asked_before: u64,
 }
 
 impl<'a> Cases<'a> {
@@ -293,14 +304,21 @@ impl<'a> Cases<'a> {
             rows: Answers::of(run),
             asking,
             held: VecDeque::new(),
+            asked_before: 0,
         }
     }
 
     fn next(&mut self, ledger: &Ledger) -> Result<Option<Case>, CliError> {
         while self.held.is_empty() {
             let (asking, held) = (self.asking, &mut self.held);
+            let known = &mut self.asked_before;
             let is_more = self.rows.read(|answer| {
-                if asking.wants_judge(answer) && !ledger.has(answer) {
+                if !asking.wants_judge(answer) {
+                    return;
+                }
+                if ledger.has(answer) {
+                    *known += 1;
+                } else {
                     held.push_back(Case::of(answer));
                 }
             });

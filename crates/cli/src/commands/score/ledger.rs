@@ -122,6 +122,14 @@ impl Ledger {
         Ok(())
     }
 
+    /// Why there is no verdict, where answers were judged and none of them has one.
+    pub(super) fn silence(&self) -> Option<&str> {
+        let mut grades = self.grades.values().map(|(_, grade)| grade);
+        let last = grades.next_back()?;
+        let is_silent = |grade: &Grade| grade.verdict == Verdict::Unscored;
+        (is_silent(last) && grades.all(is_silent)).then_some(last.reason.as_str())
+    }
+
     /// The grades, by place in the run.
     pub(super) fn grades(self) -> Grades {
         let grades = self.grades.into_iter();

@@ -1,0 +1,162 @@
+//! `ipw score RUN --list` and `--use ID`: the sets of verdicts that a run has or had.
+
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use ipw_analysis::metric::Values;
+use ipw_core::text::printable;
+use ipw_core::time::Clock as _;
+use ipw_runner::SystemClock;
+use ipw_store::verdicts::{self, ScorerRows, VerdictSet, VerdictSets};
+use serde_json::{Value, json};
+
+use super::{close, counted, refusal};
+use crate::args::ScoreArgs;
+use crate::error::{CliError, Exit};
+use crate::summary::renew;
+use crate::{derived, screen};
+
+/// Shows the sets, and which one is in use.
+pub(super) fn list(args: &ScoreArgs) -> Result<Exit, CliError> {
+    let found = found(args)?;
+    if args.json {
+        let sets: Vec<Value> = found
+            .sets
+            .iter()
+            .map(|set| {
+                let mut shown = json!(set);
+                shown["in_use"] = json!(set.id == found.in_use);
+                shown
+            })
+            .collect();
+        let shown = json!({ "directory": args.run, "in_use": found.in_use, "sets": sets });
+        screen::print(&format!("{shown:#}\n"));
+    } else {
+        screen::print(&table(&found));
+    }
+    Ok(Exit::Done)
+}
+
+/// Puts the verdicts of a set into the rows.
+pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
+    let found = found(args)?;
+    let Some(set) = found.sets.iter().find(|set| set.id == id) else {
+        let ids: Vec<String> = found.sets.iter().map(|set| set.id.to_string()).collect();
+        return Err(
+            CliError::usage(format!("the run has no set of verdicts `{id}`")).help(format!(
+                "there are: {}; `--list` shows them",
+                ids.join(", ")
+            )),
+        );
+    };
+    if id == found.in_use {
+        if args.json {
+            let shown = json!({ "directory": args.run, "in_use": id, "changed": 0 });
+            screen::print(&format!("{shown:#}\n"));
+        } else {
+            screen::print(&format!("set {id} is in use: nothing was changed\n"));
+        }
+        return Ok(Exit::Done);
+    }
+    let clock = SystemClock::start();
+    let mut values = Values::default();
+    let done = verdicts::use_set(&args.run, id, |summary, done, run| {
+        values = renew(summary, &done.overview, run);
+        summary["scoring"] = json!({
+            "ipw": env!("CARGO_PKG_VERSION"),
+            "at": clock.anchor().unix_seconds(clock.now()),
+            "used_set": id,
+            "graded": done.graded,
+            "changed": done.changed,
+        });
+    });
+    let done = done.map_err(refusal)?;
+    let refreshed = derived::refresh(&args.run, &done.overview, derived::Page::IfThere);
+    refreshed.tell(false);
+    let left = done.overview.rows.saturating_sub(done.graded);
+    if args.json {
+        let shown = json!({
+            "directory": args.run,
+            "in_use": id,
+            "rows": done.overview.rows,
+            "graded": done.graded,
+            "changed": done.changed,
+            "not_in_the_set": left,
+            "earlier_set": done.earlier,
+            "before": done.before,
+            "after": done.overview.verdicts,
+            "files": refreshed,
+        });
+        screen::print(&format!("{shown:#}\n"));
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<9} {value}");
+    };
+    line("set", &format!("{id}: {}", scorers(&set.scorers)));
+    line("before", &counted(done.before));
+    line("now", &counted(done.overview.verdicts));
+    if left > 0 {
+        let why = "are not in the set, or have another answer now: they stay as they were";
+        line("kept", &format!("{left} rows {why}"));
+    }
+    close(&mut text, &done, &values, &refreshed, &args.run);
+    screen::print(&text);
+    Ok(Exit::Done)
+}
+
+fn found(args: &ScoreArgs) -> Result<VerdictSets, CliError> {
+    let run = crate::commands::open(&args.run, None)?;
+    let found = verdicts::sets(&run).context("reading the sets of verdicts")?;
+    for path in &found.damaged {
+        let path = printable(&path.display().to_string());
+        screen::talk(&format!("warning: `{path}` is damaged and left out"));
+    }
+    Ok(found)
+}
+
+fn table(found: &VerdictSets) -> String {
+    let mut text = String::new();
+    for set in &found.sets {
+        let mark = if set.id == found.in_use { "*" } else { " " };
+        let _ = writeln!(
+            text,
+            "{mark} {:<4} {:<20}  {}; {}",
+            set.id,
+            moment(set),
+            counted(set.verdicts),
+            scorers(&set.scorers)
+        );
+    }
+    text.push_str("\n* in use; `--use ID` switches to another set\n");
+    text
+}
+
+/// When the verdicts were given.
+fn moment(set: &VerdictSet) -> String {
+    /// The last second that a date of four digits has.
+    const LAST: f64 = 253_402_300_799.0;
+    let at = set.at.filter(|at| *at <= LAST);
+    let since = at.and_then(|at| Duration::try_from_secs_f64(at).ok());
+    let at = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
+    let text = at.map(|at| humantime::format_rfc3339_seconds(at).to_string());
+    let text = text.and_then(|text| Some(format!("{} {} UTC", text.get(..10)?, text.get(11..16)?)));
+    text.unwrap_or_else(|| "unknown time".to_owned())
+}
+
+/// `numeric 12`, `judge gpt-5-nano 9, numeric 3`
+fn scorers(scorers: &[ScorerRows]) -> String {
+    let named = |one: &ScorerRows| {
+        let judge = one.judge.as_deref().map(|judge| format!(" {judge}"));
+        let name = format!("{}{}", one.scorer, judge.unwrap_or_default());
+        format!("`{}` {}", printable(&name), one.rows)
+    };
+    let named: Vec<String> = scorers.iter().map(named).collect();
+    if named.is_empty() {
+        "no scorer".to_owned()
+    } else {
+        named.join(", ")
+    }
+}

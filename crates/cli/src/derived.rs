@@ -153,7 +153,9 @@ impl Refreshed {
         let look = counted
             .as_ref()
             .map_err(|error| with_causes(error))
-            .and_then(|(run, overview)| Look::at(run, overview).map_err(|error| with_causes(&error)));
+            .and_then(|(run, overview)| {
+                Look::at(run, overview).map_err(|error| with_causes(&error))
+            });
         match look {
             Ok(look) => self.analyses(directory, &look, &[other]),
             Err(why) => self.remove(directory, &other.0, &why),

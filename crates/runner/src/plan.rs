@@ -177,6 +177,10 @@ pub struct Telemetry {
     pub sources: Vec<SourceSpec>,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
 fn is_all(basis: &Choice) -> bool {
     *basis == Choice::All
 }

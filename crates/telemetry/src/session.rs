@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 struct Uses {
     basis: Choice,
     stuck: Vec<bool>,
-    uses: Arc<[Use]>,
+    by_source: Arc<[Use]>,
 }
 
 impl Uses {
@@ -59,7 +59,7 @@ impl Uses {
         Self {
             basis,
             stuck,
-            uses: all.into(),
+            by_source: all.into(),
         }
     }
 }

@@ -145,17 +145,17 @@ mod tests {
         tally.finish()
     }
 
-    fn closed(concurrency: u64) -> Option<Load> {
-        Some(Load::Closed {
+    const fn closed(concurrency: u64) -> Load {
+        Load::Closed {
             concurrency,
             tolerance: 0.05,
-        })
+        }
     }
 
     #[test]
     fn one_after_the_other_power_is_energy_over_time_whatever_the_pauses() {
         let spans = [(0.0, 1.0), (1.0, 2.0), (9.0, 10.0)];
-        let found = values(&spans, closed(1), 40.0);
+        let found = values(&spans, Some(closed(1)), 40.0);
         assert!((found.get(Metric::Watts).unwrap() - 40.0).abs() < 1e-9);
         // Throughput counts in the longest stretch of full load.
         assert!((found.get(Metric::RequestsPerSecond).unwrap() - 1.0).abs() < 1e-9);
@@ -204,10 +204,10 @@ mod tests {
             let apart: Vec<(f64, f64)> = (0..spans.len())
                 .map(|number| (real(number as u64), real(number as u64) + 1.0))
                 .collect();
-            let alone = values(&apart, closed(1), watts);
+            let alone = values(&apart, Some(closed(1)), watts);
             let spans: Vec<(f64, f64)> =
                 spans.into_iter().map(|(start, length)| (start, start + length)).collect();
-            for load in [closed(concurrency), None, Some(Load::Open { ramp: 0.0 })] {
+            for load in [Some(closed(concurrency)), None, Some(Load::Open { ramp: 0.0 })] {
                 let found = values(&spans, load, watts);
                 let ratio = found.get(Metric::Ipw).unwrap() / alone.get(Metric::Ipw).unwrap();
                 prop_assert!((ratio - 1.0).abs() < 1e-6, "{load:?}: {ratio}");

@@ -8,8 +8,8 @@ use ipw_plot::{
 use super::figures::Drawing;
 use crate::swept::{Point, Swept};
 
-/// The curves; `None` where no step says anything.
-pub(crate) fn figure(swept: &Swept) -> Option<Drawing> {
+/// A panel for each thing that the steps tell.
+fn panels(swept: &Swept) -> Vec<Panel> {
     let origin = if swept.points.iter().any(|point| point.is_estimated) {
         Origin::Estimated
     } else {
@@ -29,7 +29,7 @@ pub(crate) fn figure(swept: &Swept) -> Option<Drawing> {
         (!lines.is_empty()).then_some(Panel { y, lines })
     };
     let measured = Origin::Measured;
-    let panels: Vec<Panel> = [
+    [
         panel(
             Axis::linear("Queries served", Unit::QueriesPerSecond),
             vec![
@@ -67,7 +67,12 @@ pub(crate) fn figure(swept: &Swept) -> Option<Drawing> {
     ]
     .into_iter()
     .flatten()
-    .collect();
+    .collect()
+}
+
+/// The curves; `None` where no step says anything.
+pub(crate) fn figure(swept: &Swept) -> Option<Drawing> {
+    let panels = panels(swept);
     if panels.is_empty() {
         return None;
     }

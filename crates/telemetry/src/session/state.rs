@@ -91,7 +91,7 @@ impl State {
             let stuck = self.series.iter().map(Series::is_stuck).collect();
             self.uses = Uses::of(kept, stuck, self.uses.basis);
         }
-        Arc::clone(&self.uses.uses)
+        Arc::clone(&self.uses.by_source)
     }
 
     pub(super) fn admit(&mut self, open: Open) -> Ticket {

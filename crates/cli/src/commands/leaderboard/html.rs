@@ -112,10 +112,10 @@ fn cell(out: &mut String, column: Column, entry: &Entry) {
             .map(|interval| escape(interval))
             .collect(),
     };
-    let small: String = small
-        .iter()
-        .map(|small| format!("<span class=\"small\">{small}</span>"))
-        .collect();
+    let small = small.iter().fold(String::new(), |mut spans, small| {
+        let _ = write!(spans, "<span class=\"small\">{small}</span>");
+        spans
+    });
     // What a card on a narrow screen calls the value.
     let label = escape(column.title());
     let _ = match column {

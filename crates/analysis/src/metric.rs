@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::percentile::Percentile;
 
-pub use self::dictionary::{Better, Definition, From, Metric, Phase};
+pub use self::dictionary::{Better, Definition, Metric, Phase, Since};
 pub use self::frame::{Frame, Placed};
 pub use self::row::Row;
 pub use ipw_core::quantity::Unit;

@@ -243,7 +243,7 @@ mod tests {
             lines,
             [
                 "calibrated on 2026-10-26 with ipw 0.1.0: stamps late by 200 µs (p99),",
-                "           with 64 streams by 7.0 ms; joules off by 0.4 %; 1 check failed",
+                "           with 64 streams by 7.00 ms; joules off by 0.4 %; 1 check failed",
             ]
         );
         assert!(lines.iter().all(|line| line.chars().count() <= 80));

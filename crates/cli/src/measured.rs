@@ -94,7 +94,9 @@ fn stored(run: &Run, overview: &Overview) -> Option<Values> {
 pub(crate) fn summarised(run: &Run) -> Option<Values> {
     let summary = run.summary();
     let version = summary.get("format_version").and_then(Value::as_u64);
+    let is_running = summary.get("status").and_then(Value::as_str) == Some("running");
     let is_current = version == Some(u64::from(FORMAT_VERSION))
+        && !is_running
         && summary.get("basis").and_then(Value::as_str) == Some(run.choice().label());
     let metrics = summary.get("metrics").filter(|_| is_current);
     let metrics = metrics.filter(|metrics| metrics.is_object())?;

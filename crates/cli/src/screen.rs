@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_table_fits_the_terminal_or_shows_less() {
-        let total_query_seconds = Distribution::of((1..=100).map(f64::from).collect());
+        let total_query_seconds = Distribution::of((1..=400).map(|n| f64::from(n) / 4.0).collect());
         let overview = Overview {
             rows: 100,
             outcomes: BTreeMap::new(),

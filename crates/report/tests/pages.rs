@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipw_analysis::metric::{self, Tally, Values};
 use ipw_core::energy::{QueryEnergy, Reason, Share, WindowEnergy};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::query::Query;
@@ -121,7 +122,29 @@ impl Made {
 fn page(path: &Path, options: &Options) -> Page {
     let run = Run::open(path).unwrap();
     let overview = Overview::of(&run).unwrap();
-    Page::of(&run, &overview, options).unwrap()
+    let options = Options {
+        values: values(&run),
+        ..options.clone()
+    };
+    Page::of(&run, &overview, &options).unwrap()
+}
+
+/// The metrics of queries that were sent one after the other.
+fn values(run: &Run) -> Values {
+    let mut tally = Tally::default();
+    run.for_each_query(|row| {
+        let time = row.instants.end.zip(row.instants.start);
+        let row = metric::Row {
+            joules: row.energy.joules,
+            seconds: time.map(|(end, start)| end - start),
+            is_answered: row.is_answered,
+            is_correct: row.is_correct,
+            ..metric::Row::default()
+        };
+        tally.push(&row.alone());
+    })
+    .unwrap();
+    tally.finish()
 }
 
 fn at(millis: u64) -> Timestamp {
@@ -260,9 +283,9 @@ fn a_whole_run_says_its_figures_with_intervals_and_how() {
     let page = made.page(&Options::default());
     assert_eq!(value(&page, "accuracy"), Some("75.0 %"));
     assert_eq!(value(&page, "joules_per_query"), Some("2.00 J"));
-    assert_eq!(value(&page, "seconds_per_query"), Some("103 ms"));
+    assert_eq!(value(&page, "sent_latency_p50"), Some("103 ms"));
     // 2 J in 103 ms: 19.4 W; 0.75 of it.
-    assert_eq!(value(&page, "intelligence_per_watt"), Some("0.0386 /W"));
+    assert_eq!(value(&page, "ipw"), Some("0.0386 /W"));
     let how: Vec<_> = page
         .headline
         .iter()
@@ -300,11 +323,7 @@ fn an_estimate_is_called_one_wherever_it_stands() {
         (0..40).map(|n| with_energy(graded(row(n), Verdict::Correct), Method::Estimated, 2.0));
     let made = Made::new().finished(Status::Complete, rows, |_| {});
     let page = made.page(&Options::default());
-    for id in [
-        "intelligence_per_watt",
-        "intelligence_per_joule",
-        "joules_per_query",
-    ] {
+    for id in ["ipw", "ipj", "joules_per_query"] {
         let one = page.headline.iter().find(|one| one.id == id).unwrap();
         assert_eq!(one.how, Some(ipw_report::How::Estimated), "{id}");
     }
@@ -376,7 +395,7 @@ fn a_run_of_failures_has_no_latency_and_no_zero() {
         summary.reason = Some("too many failed".to_owned());
     });
     let page = made.page(&Options::default());
-    assert_eq!(value(&page, "seconds_per_query"), None);
+    assert_eq!(value(&page, "sent_latency_p50"), None);
     assert!(
         page.lede.contains("answered none of 30 queries"),
         "{}",
@@ -403,7 +422,7 @@ fn without_energy_or_grades_the_page_says_why() {
     };
     assert!(detail("joules_per_query").contains("nothing here reports energy"));
     assert!(detail("accuracy").contains("no scorer"));
-    assert!(value(&page, "seconds_per_query").is_some());
+    assert!(value(&page, "sent_latency_p50").is_some());
     let text = writes(&page);
     assert!(text.contains("n/a") && !text.contains("0 J<"));
 }

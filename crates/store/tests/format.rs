@@ -3,28 +3,13 @@
 #![expect(clippy::panic, reason = "a test's helper fails loudly")]
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use arrow::datatypes::{DataType, Field, Fields};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::shape::Shape;
 use ipw_store::column::Entry;
 use ipw_store::schema::RunSchema;
-
-const TABLES: [(&str, &str); 3] = [
-    (
-        "<!-- columns: generated, do not edit -->\n",
-        "<!-- end of columns -->",
-    ),
-    (
-        "<!-- readings: generated, do not edit -->\n",
-        "<!-- end of readings -->",
-    ),
-    (
-        "<!-- server_metrics: generated, do not edit -->\n",
-        "<!-- end of server_metrics -->",
-    ),
-];
+use ipw_testkit::docs::check_generated;
 
 fn schema() -> RunSchema {
     let metadata = Shape::Struct(vec![("row".to_owned(), Shape::Int)]);
@@ -48,31 +33,12 @@ fn generated(entries: &[Entry]) -> String {
 /// Run with `IPW_UPDATE_DOCS=1` to write the tables anew.
 #[test]
 fn the_documented_columns_are_the_schemas() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
-    for ((first, last), entries) in TABLES.into_iter().zip([
-        schema().entries(),
-        ipw_store::readings::entries(),
-        ipw_store::server_metrics::entries(),
-    ]) {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let begin = text.find(first).expect("the table's first mark") + first.len();
-        let end = text.find(last).expect("the table's last mark");
-        if std::env::var_os("IPW_UPDATE_DOCS").is_some() {
-            let updated = format!(
-                "{}\n{}\n{}",
-                &text[..begin],
-                generated(&entries),
-                &text[end..]
-            );
-            std::fs::write(&path, updated).unwrap();
-            continue;
-        }
-        let documented = text[begin..end].trim();
-        assert_eq!(
-            documented,
-            generated(&entries).trim(),
-            "run with IPW_UPDATE_DOCS=1"
-        );
+    for (part, entries) in [
+        ("columns", schema().entries()),
+        ("readings", ipw_store::readings::entries()),
+        ("server_metrics", ipw_store::server_metrics::entries()),
+    ] {
+        check_generated("format.md", part, &generated(&entries));
     }
 }
 
@@ -328,6 +294,6 @@ fn units_are_in_the_fields_metadata() {
             .metadata()
             .get("ipw.format_version")
             .map(String::as_str),
-        Some("1")
+        Some("2")
     );
 }

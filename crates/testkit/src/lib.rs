@@ -10,6 +10,7 @@
 
 mod browser;
 mod clock;
+pub mod docs;
 mod fake_library;
 pub mod fake_nvml;
 pub mod fuzz;

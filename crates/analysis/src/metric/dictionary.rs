@@ -50,7 +50,7 @@ pub enum Better {
 /// Where a time counts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum From {
+pub enum Since {
     /// The planned send: what a user waits who comes by the plan.
     Planned,
     /// The actual send: what the service took.
@@ -91,7 +91,7 @@ pub struct Definition {
     /// The columns that it is computed from.
     pub columns: &'static [&'static str],
     /// Where its times count from.
-    pub from: From,
+    pub since: Since,
     /// Which part of the work it covers.
     pub phase: Phase,
     /// "B uses 18 % less energy per query"; `None` for "B's accuracy is 3 pp lower".
@@ -116,8 +116,17 @@ const fn recipe(above: &'static [Sum], below: &'static [Sum], needs: Sum) -> Rec
         above,
         below,
         needs,
+        each: needs,
         unless: None,
     }
+}
+
+/// A ratio of which one side counts rows that the other does not.
+const fn mixed(above: &'static [Sum], below: &'static [Sum], needs: Sum) -> Kind {
+    Kind::Ratio(Recipe {
+        each: Sum::Rows,
+        ..recipe(above, below, needs)
+    })
 }
 
 const fn ratio(above: &'static [Sum], below: &'static [Sum], needs: Sum) -> Kind {
@@ -145,7 +154,7 @@ const BASE: Definition = Definition {
     better: Better::Lower,
     formula: "",
     columns: &[],
-    from: From::Neither,
+    since: Since::Neither,
     phase: Phase::Whole,
     verb: None,
     noun: "",
@@ -239,7 +248,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         columns: &[ENERGY, VERDICT],
         verb: Some("uses"),
         noun: "energy per correct answer",
-        kind: ratio(&[Sum::Joules], &[Sum::Correct], Sum::Metered),
+        kind: mixed(&[Sum::Joules], &[Sum::Correct], Sum::Metered),
         ..BASE
     },
     Definition {
@@ -293,7 +302,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         formula: "accuracy ÷ energy per query (`joules_per_query`)",
         columns: &[VERDICT, ENERGY],
         noun: "intelligence per joule",
-        kind: ratio(
+        kind: mixed(
             &[Sum::Correct, Sum::Metered],
             &[Sum::Scored, Sum::Joules],
             Sum::Metered,
@@ -307,7 +316,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "TTFT p50",
             formula: "median over answered rows of first token − planned send",
             columns: &[DUE, FIRST],
-            from: From::Planned,
+            since: Since::Planned,
             noun: "median time to first token",
             ..BASE
         },
@@ -321,7 +330,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "TTFT p99",
             formula: "99th percentile over answered rows of first token − planned send",
             columns: &[DUE, FIRST],
-            from: From::Planned,
+            since: Since::Planned,
             noun: "p99 of the time to first token",
             ..BASE
         },
@@ -335,7 +344,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "p50",
             formula: "median over answered rows of end − planned send",
             columns: &[DUE, END],
-            from: From::Planned,
+            since: Since::Planned,
             noun: "median latency",
             ..BASE
         },
@@ -349,7 +358,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "p99",
             formula: "99th percentile over answered rows of end − planned send",
             columns: &[DUE, END],
-            from: From::Planned,
+            since: Since::Planned,
             noun: "p99 of the latency",
             ..BASE
         },
@@ -363,7 +372,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "TTFT p50 (sent)",
             formula: "median over answered rows of first token − actual send",
             columns: &[SENT, FIRST],
-            from: From::Sent,
+            since: Since::Sent,
             noun: "median time to first token from the send",
             ..BASE
         },
@@ -377,7 +386,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "TTFT p99 (sent)",
             formula: "99th percentile over answered rows of first token − actual send",
             columns: &[SENT, FIRST],
-            from: From::Sent,
+            since: Since::Sent,
             noun: "p99 of the time to first token from the send",
             ..BASE
         },
@@ -391,7 +400,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "p50 (sent)",
             formula: "median over answered rows of end − actual send",
             columns: &[SENT, END],
-            from: From::Sent,
+            since: Since::Sent,
             noun: "median latency from the send",
             ..BASE
         },
@@ -405,7 +414,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             title: "p99 (sent)",
             formula: "99th percentile over answered rows of end − actual send",
             columns: &[SENT, END],
-            from: From::Sent,
+            since: Since::Sent,
             noun: "p99 of the latency from the send",
             ..BASE
         },
@@ -469,6 +478,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
             above: &[Sum::ServedTokens],
             below: &[Sum::ServedSeconds],
             needs: Sum::Rows,
+            each: Sum::Rows,
             unless: Some(Sum::TokensUnknown),
         }),
         ..BASE
@@ -481,7 +491,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         better: Better::Higher,
         formula: "Σ output tokens ÷ Σ (end − planned send), over answered rows",
         columns: &[OUTPUT, DUE, END],
-        from: From::Planned,
+        since: Since::Planned,
         verb: Some("gives"),
         noun: "output tokens per second to one query",
         kind: ratio(

@@ -112,8 +112,10 @@ pub(crate) struct Sums([f64; SUMS]);
 pub(crate) struct Recipe {
     pub(super) above: &'static [Sum],
     pub(super) below: &'static [Sum],
-    /// Without this there is no value, and a query says nothing to a paired comparison.
+    /// Without this there is no value.
     pub(super) needs: Sum,
+    /// A query without this says nothing to a paired comparison.
+    pub(super) each: Sum,
     /// With this there is no value.
     pub(super) unless: Option<Sum>,
 }
@@ -275,7 +277,7 @@ impl Recipe {
 
     /// Whether these sums say anything to the metric.
     pub(crate) fn is_known(&self, sums: &Sums) -> bool {
-        sums.of(self.needs) > 0.0
+        sums.of(self.each) > 0.0
     }
 
     /// The sum above, for a share: how many hits.

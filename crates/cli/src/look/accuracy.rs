@@ -50,6 +50,9 @@ pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
         "energy_basis": original.basis(),
         "skipped_empty_responses": original.empty,
         "telemetry_coverage": original.coverage(),
+        "accuracy_per_total_joule": accuracy
+            .zip(overview.energy.joules)
+            .map(|(accuracy, joules)| accuracy / joules),
         "metrics_basis": overview.energy.basis.join(", "),
         "metrics": look.values,
     });

@@ -135,7 +135,7 @@ fn joules_of_300_ms_queries_match_the_trees_truth() {
         let rate = metrics(&row)["latency_metrics"]["throughput_tokens_per_sec"]
             .as_f64()
             .unwrap();
-        let watts = row["headline"]["watts"].as_f64().unwrap();
+        let watts = row["headline"]["share_watts"].as_f64().unwrap();
         assert!((per_watt - rate / watts).abs() < 1e-9);
     }
     errors.sort_by(f64::total_cmp);

@@ -292,7 +292,7 @@ fn columns_are_chosen_by_name_group_and_pattern() {
     assert_eq!(
         head(&csv),
         "model_metrics.latency_metrics.total_query_seconds,query_index,headline.joules,\
-         headline.sigma_joules,headline.watts,headline.above_idle_joules,headline.energy_delay_joule_seconds"
+         headline.sigma_joules,headline.share_watts,headline.above_idle_joules,headline.energy_delay_joule_seconds"
     );
     assert_eq!(csv.out.lines().count(), 1 + TEXTS.len());
     let nested = chosen("jsonl", "model_metrics.reference.lm_correctness,part");

@@ -12,6 +12,7 @@ use std::sync::{Arc, mpsc};
 use ipw_core::time::Clock;
 use ipw_reference::{Fault, Options, Received, Script, Service, words};
 use ipw_runner::SystemClock;
+use ipw_testkit::docs::check_generated;
 use serde_json::Value;
 
 use crate::common::{Said, ipw, questions, rows, said, spawn, without_proxies};
@@ -310,18 +311,5 @@ fn a_service_that_goes_away_in_the_middle_is_rows_and_not_an_abort() {
 /// Run with `IPW_UPDATE_DOCS=1` to write the table anew.
 #[test]
 fn the_documented_table_is_this_one() {
-    const FIRST: &str = "<!-- faults: generated, do not edit -->\n";
-    const LAST: &str = "<!-- end of faults -->";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/faults.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let begin = text.find(FIRST).expect("the table's first mark") + FIRST.len();
-    let end = text.find(LAST).expect("the table's last mark");
-    let generated = table::markdown();
-    if std::env::var_os("IPW_UPDATE_DOCS").is_some() {
-        let updated = format!("{}\n{generated}\n{}", &text[..begin], &text[end..]);
-        std::fs::write(&path, updated).unwrap();
-        return;
-    }
-    let documented = text[begin..end].trim();
-    assert_eq!(documented, generated.trim(), "run with IPW_UPDATE_DOCS=1");
+    check_generated("faults.md", "faults", &table::markdown());
 }

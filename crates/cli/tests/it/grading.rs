@@ -135,7 +135,7 @@ fn accuracy_per_watt_and_joule_are_shown_and_called_estimated() {
     let summary = summary(&place.run_of("all"));
     let efficiency = &summary["efficiency"];
     let energy = &summary["overview"]["energy"];
-    let expected = 1.0 / energy["watts"].as_f64().unwrap();
+    let expected = 1.0 / summary["metrics"]["watts"].as_f64().unwrap();
     assert!((efficiency["intelligence_per_watt"].as_f64().unwrap() - expected).abs() < 1e-9);
     let expected = 1.0 / energy["joules_per_query"]["mean"].as_f64().unwrap();
     assert!((efficiency["intelligence_per_joule"].as_f64().unwrap() - expected).abs() < 1e-9);

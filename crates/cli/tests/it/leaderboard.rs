@@ -11,7 +11,9 @@ use crate::common::{Place, Said, ipw, questions, said, spawn, wait_until};
 use crate::compare::{Energy, adding, metered, profiled, sums};
 
 fn leaderboard(directory: &Path, more: &[&str]) -> Said {
-    said(ipw().arg("leaderboard").arg(directory).args(more))
+    // Runs here are short; the least number of graded answers has a test of its own.
+    let few = ["--min-graded", "1"];
+    said(ipw().arg("leaderboard").arg(directory).args(few).args(more))
 }
 
 /// A run whose process is gone.
@@ -74,6 +76,34 @@ fn a_directory_of_all_kinds_of_runs_is_ranked_without_losing_one() {
     left_out(found["not_ranked"].as_array().unwrap());
     on_paper(&place, hostile);
     submitted(&place);
+}
+
+#[test]
+fn runs_with_few_graded_answers_are_listed_apart() {
+    let place = adding(5, 4);
+    let dataset = sums(&place, "sums", 1);
+    profiled(&place, &dataset, Energy::Measured, &[]);
+    let asked = |more: &[&str]| {
+        let args = [&["--format", "json"], more].concat();
+        let told = said(ipw().arg("leaderboard").arg(place.runs()).args(args));
+        let found: Value = serde_json::from_str(&told.out).unwrap();
+        let section = &found["sections"][0];
+        let count = |key: &str| section[key].as_array().unwrap().len();
+        (count("runs"), count("too_few"))
+    };
+    assert_eq!(asked(&[]), (0, 1), "24 answers are fewer than 30");
+    assert_eq!(asked(&["--min-graded", "24"]), (1, 0));
+    let table = said(ipw().arg("leaderboard").arg(place.runs()));
+    assert!(
+        table.out.contains("too few graded answers"),
+        "{}",
+        table.out
+    );
+    assert!(
+        table.out.contains("openai"),
+        "the client is shown: {}",
+        table.out
+    );
 }
 
 fn ranked(sections: &[Value]) {

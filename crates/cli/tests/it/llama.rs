@@ -265,7 +265,10 @@ fn every_row_has_joules_with_their_sigma_or_says_why_not() {
             headline["sigma_joules"].as_f64().unwrap() > 0.0,
             "{headline}"
         );
-        assert!(headline["watts"].as_f64().unwrap() > 0.0, "{headline}");
+        assert!(
+            headline["share_watts"].as_f64().unwrap() > 0.0,
+            "{headline}"
+        );
         let is_estimate = row["energy"]["basis"] == "cpu_estimated";
         let method = if is_estimate { "estimated" } else { "counter" };
         assert_eq!(row["energy"]["shares"][0]["method"], method);

@@ -39,6 +39,7 @@ mod look;
 mod models;
 mod monitor;
 mod night;
+mod one_number;
 mod pages;
 mod ping;
 mod report;

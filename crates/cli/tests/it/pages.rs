@@ -55,6 +55,7 @@ fn comparisons_and_leaderboards_read_well_and_nothing_from_outside_acts() {
         ipw()
             .arg("leaderboard")
             .arg(place.runs())
+            .args(["--min-graded", "1"])
             .arg("-o")
             .arg(&board),
     );

@@ -246,7 +246,7 @@ fn runs_are_listed_newest_first_and_filtered() {
     ]));
     let board: Value = serde_json::from_str(&board.out).unwrap();
     assert_eq!(board["filtered_out"], 2);
-    assert_eq!(board["sections"][0]["runs"][0]["run_name"], "second");
+    assert_eq!(board["sections"][0]["too_few"][0]["run_name"], "second");
     let wrong = runs(&place.runs(), &["--filter", "nmae=x"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
     assert!(wrong.err.contains("did you mean `name`"), "{}", wrong.err);

@@ -1,7 +1,8 @@
 //! The documented table is the one in the code.
 
 use std::fmt::Write as _;
-use std::path::Path;
+
+use ipw_testkit::docs::check_generated;
 
 fn generated() -> String {
     let mut table = String::from(
@@ -54,18 +55,5 @@ fn quoted(names: &[&str]) -> String {
 /// Run with `IPW_UPDATE_DOCS=1` to write the table anew.
 #[test]
 fn the_documented_benchmarks_are_these() {
-    const FIRST: &str = "<!-- benchmarks: generated, do not edit -->\n";
-    const LAST: &str = "<!-- end of benchmarks -->";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/datasets.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let begin = text.find(FIRST).expect("the table's first mark") + FIRST.len();
-    let end = text.find(LAST).expect("the table's last mark");
-    let generated = generated();
-    if std::env::var_os("IPW_UPDATE_DOCS").is_some() {
-        let updated = format!("{}\n{generated}\n{}", &text[..begin], &text[end..]);
-        std::fs::write(&path, updated).unwrap();
-        return;
-    }
-    let documented = text[begin..end].trim();
-    assert_eq!(documented, generated.trim(), "run with IPW_UPDATE_DOCS=1");
+    check_generated("datasets.md", "benchmarks", &generated());
 }

@@ -85,6 +85,8 @@ fn bound(check: &Check) -> String {
 fn figure(value: f64, unit: Unit) -> String {
     let size = value.abs();
     let text = match unit {
+        // Stamps are not good to less.
+        Unit::Seconds if size < 5e-7 => "0 µs".to_owned(),
         Unit::Seconds => screen::seconds(size),
         Unit::Share if size >= 0.1 => format!("{:.0} %", size * 100.0),
         Unit::Share if size >= 0.01 => format!("{:.1} %", size * 100.0),
@@ -130,7 +132,7 @@ mod tests {
         assert_eq!(figure(-1e-7, Unit::Share), "0.00 %");
         assert_eq!(figure(-1e-9, Unit::Seconds), "0 µs");
         assert_eq!(figure(-0.002, Unit::Share), "-0.20 %");
-        assert_eq!(figure(-0.002, Unit::Seconds), "-2.0 ms");
+        assert_eq!(figure(-0.002, Unit::Seconds), "-2.00 ms");
     }
 
     #[test]
@@ -166,7 +168,7 @@ mod tests {
                 assert!(line.chars().count() <= 80, "{line}");
             }
             for words in [
-                "200 µs      ≤ 1.0 ms   pass",
+                "200 µs     ≤ 1.00 ms   pass",
                 "-1.50 s    ± 500.0 ms   FAIL",
                 "97 %      85–100 %   pass",
                 "123456/s      ≥ 1000/s   pass",

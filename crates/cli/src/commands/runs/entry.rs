@@ -37,7 +37,8 @@ impl Entry {
         let place = Some(place).filter(|place| place.file_name().is_some());
         let place = place.unwrap_or(directory);
         let number = |pointer: &str| run.summary().pointer(pointer)?.as_f64();
-        let mut queries = run.summary().get("total_queries").and_then(Value::as_u64);
+        let count = |pointer: &str| run.summary().pointer(pointer)?.as_u64();
+        let mut queries = count("/overview/rows").or_else(|| count("/total_queries"));
         let mut joules = number("/overview/energy/joules");
         let values = match measured::summarised(&run) {
             Some(values) => values,

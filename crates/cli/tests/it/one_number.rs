@@ -141,7 +141,7 @@ fn also(summary: &Value, all: &mut Told) {
 
 /// The same from the rows as an export has them.
 fn exported(place: &Place, run: &Path) -> BTreeMap<&'static str, f64> {
-    let to = place.path().join("export");
+    let to = place.path().join("export").join(run.file_name().unwrap());
     let done = said(
         ipw()
             .arg("export")

@@ -169,7 +169,7 @@ mod tests {
             }
             for words in [
                 "200 µs     ≤ 1.00 ms   pass",
-                "-1.50 s    ± 500.0 ms   FAIL",
+                "-1.50 s      ± 500 ms   FAIL",
                 "97 %      85–100 %   pass",
                 "123456/s      ≥ 1000/s   pass",
                 "0           ≤ 0   pass",

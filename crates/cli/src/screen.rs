@@ -188,15 +188,13 @@ fn subjects(overview: &Overview) -> Vec<String> {
     let line = |(of, verdicts): &(&String, &Verdicts)| {
         let all = verdicts.correct + verdicts.wrong;
         let share = wilson(verdicts.correct, all)?;
-        let percent = |share: f64| format!("{:.0}", share * 100.0);
         Some(format!(
-            "{:<9} {:<longest$}  {:>3} of {all}: {} % (95 %: {}–{} %)",
+            "{:<9} {:<longest$}  {:>3} of {all}: {} (95 %: {})",
             "",
             name(of),
             verdicts.correct,
-            percent(share.value),
-            percent(share.low),
-            percent(share.high)
+            Unit::Share.show(share.value),
+            Unit::Share.range(share.low, share.high)
         ))
     };
     graded.iter().filter_map(line).collect()
@@ -214,15 +212,13 @@ pub(crate) fn answers(overview: &Overview, values: &Values) -> Vec<String> {
         };
         return vec![format!("{:<9} none graded ({why})", "answers")];
     };
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut lines = vec![format!(
-        "{:<9} {} of {} right: {} (95 %: {}–{}){}",
+        "{:<9} {} of {} right: {} (95 %: {}){}",
         "answers",
         verdicts.correct,
         verdicts.correct + verdicts.wrong,
-        percent(accuracy.value),
-        percent(accuracy.low),
-        percent(accuracy.high),
+        Unit::Share.show(accuracy.value),
+        Unit::Share.range(accuracy.low, accuracy.high),
         match verdicts.unscored {
             0 => String::new(),
             unscored => format!(", {unscored} not graded"),
@@ -355,40 +351,4 @@ pub(crate) fn seconds(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use ipw_store::overview::{TokenTotals, Verdicts};
-
-    use super::*;
-
-    #[test]
-    fn a_table_fits_the_terminal_or_shows_less() {
-        let total_query_seconds = Distribution::of((1..=400).map(|n| f64::from(n) / 4.0).collect());
-        let overview = Overview {
-            rows: 100,
-            outcomes: BTreeMap::new(),
-            tokens: TokenTotals::default(),
-            elapsed_seconds: None,
-            time_to_first_token_seconds: None,
-            total_query_seconds,
-            throughput_tokens_per_sec: None,
-            energy: EnergyTotals::default(),
-            verdicts: Verdicts::default(),
-            subjects: None,
-            cost_usd: None,
-            failures: Vec::new(),
-        };
-        for (width, columns) in [(80, 6), (40, 2), (20, 1)] {
-            let table = latencies(&overview, width).unwrap();
-            let lines: Vec<_> = table.lines().collect();
-            assert_eq!(lines.len(), 2);
-            assert_eq!(
-                lines[1].split_whitespace().count(),
-                2 + 2 * columns,
-                "{table}"
-            );
-            assert!(lines.iter().all(|line| line.chars().count() <= width));
-        }
-    }
-}
+mod tests;

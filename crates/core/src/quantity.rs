@@ -42,15 +42,15 @@ const NOTHING: f64 = 1e-15;
 type Prefixes = &'static [(f64, f64, &'static str)];
 
 const JOULES: Prefixes = &[
-    (9_999_500.0, 1e-6, "MJ"),
-    (9_999.5, 1e-3, "kJ"),
+    (999_500.0, 1e-6, "MJ"),
+    (999.5, 1e-3, "kJ"),
     (0.999_5, 1.0, "J"),
     (0.000_999_5, 1e3, "mJ"),
     (0.0, 1e6, "µJ"),
 ];
 const WATTS: Prefixes = &[
-    (9_999_500.0, 1e-6, "MW"),
-    (9_999.5, 1e-3, "kW"),
+    (999_500.0, 1e-6, "MW"),
+    (999.5, 1e-3, "kW"),
     (0.999_5, 1.0, "W"),
     (0.000_999_5, 1e3, "mW"),
     (0.0, 1e6, "µW"),
@@ -219,6 +219,8 @@ mod tests {
             (165.67, Unit::Seconds, "2.76 min"),
             (5.432_5, Unit::Joules, "5.43 J"),
             (0.048_73, Unit::Joules, "48.7 mJ"),
+            (999.4, Unit::Joules, "999 J"),
+            (1_470.0, Unit::Joules, "1.47 kJ"),
             (12_345.0, Unit::Joules, "12.3 kJ"),
             (3.2e-5, Unit::Joules, "32.0 µJ"),
             (131.4, Unit::Watts, "131 W"),

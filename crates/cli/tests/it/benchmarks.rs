@@ -69,7 +69,7 @@ fn a_benchmark_is_fetched_asked_and_graded_and_the_next_time_it_is_here() {
         assert_eq!(row["dataset_metadata"]["choices"], json!(["this", "that"]));
         assert_eq!(metrics(row)["lm_correctness"], is_right);
     }
-    assert!(first.out.contains("3 of 6 right: 50 %"), "{}", first.out);
+    assert!(first.out.contains("3 of 6 right: 50.0 %"), "{}", first.out);
     assert!(
         hub.asked_of_store()
             .iter()

@@ -76,7 +76,7 @@ fn a_row_that_says_how_is_graded_and_the_rest_is_not_called_wrong() {
         json!({"correct": 1, "wrong": 1, "unscored": 4})
     );
     assert_eq!(summary["efficiency"]["accuracy"]["value"], 0.5);
-    assert!(said.out.contains("1 of 2 right: 50 %"), "{}", said.out);
+    assert!(said.out.contains("1 of 2 right: 50.0 %"), "{}", said.out);
 }
 
 #[test]

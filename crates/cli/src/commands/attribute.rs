@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ipw_core::quantity::Unit;
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
 use ipw_core::units::Watts;
@@ -165,7 +166,10 @@ fn energy(energy: &EnergyTotals) -> String {
     let rows = energy.rows;
     match (energy.joules, energy.sigma_joules) {
         (Some(joules), Some(sigma)) => {
-            format!("{rows} rows with energy, {joules:.1} J ± {sigma:.1} J")
+            format!(
+                "{rows} rows with energy, {}",
+                Unit::Joules.give_or_take(joules, sigma)
+            )
         }
         _ => "no row with energy".to_owned(),
     }
@@ -186,5 +190,6 @@ fn drawn(used: &IdleUsed) -> String {
         ipw_store::attribute::IdleFrom::Recorded => "as the run found it",
         ipw_store::attribute::IdleFrom::BetweenQueries => "between queries",
     };
-    format!("{name}: {watts:.1} W ± {sigma:.1} W, {who}{part}")
+    let drawn = Unit::Watts.give_or_take(watts, sigma);
+    format!("{name}: {drawn}, {who}{part}")
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipw_core::hardware::{Device, SystemInfo, label};
+use ipw_core::quantity::Unit;
 use ipw_core::source::{Method, Source};
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
@@ -200,7 +201,7 @@ fn describe(source: &Source, tested: &SelfTest) -> String {
         Method::Direct => {}
     }
     match (tested.watts, tested.last) {
-        (Some(watts), _) => parts.push(format!("{watts:.1} W now")),
+        (Some(watts), _) => parts.push(format!("{} now", Unit::Watts.show(watts))),
         (None, Some(last)) if source.domain().is_none() => {
             parts.push(format!("{last:.1} {} now", source.unit()));
         }

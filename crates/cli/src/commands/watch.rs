@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipw_core::account::Account;
+use ipw_core::quantity::Unit;
 use ipw_core::source::{Gauge, Method, Quantity, Source};
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Clock;
@@ -273,7 +274,7 @@ const COLUMNS: [Column; 7] = [
     Column {
         head: "power",
         width: 10,
-        show: |line| line.watts.map(|watts| format!("{watts:.1} W")),
+        show: |line| line.watts.map(|watts| Unit::Watts.show(watts)),
     },
     Column {
         head: "how",
@@ -283,7 +284,7 @@ const COLUMNS: [Column; 7] = [
     Column {
         head: "energy",
         width: 11,
-        show: |line| line.joules.map(|joules| format!("{joules:.1} J")),
+        show: |line| line.joules.map(|joules| Unit::Joules.show(joules)),
     },
     Column {
         head: "temp",

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ipw_core::quantity::Unit;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -472,7 +473,7 @@ fn drawn(idle: &Idle) -> String {
         return "unknown".to_owned();
     };
     let from = idle.from.as_deref().unwrap_or("unknown origin");
-    format!("{watts:.1} W ({})", from.replace('_', " "))
+    format!("{} ({})", Unit::Watts.show(watts), from.replace('_', " "))
 }
 
 /// Parameters and system text by name, sorted.

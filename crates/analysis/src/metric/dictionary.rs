@@ -341,7 +341,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         &Definition {
             id: "latency_p50",
             label: "latency, median, from the planned send",
-            title: "p50",
+            title: "latency p50",
             formula: "median over answered rows of end − planned send",
             columns: &[DUE, END],
             since: Since::Planned,
@@ -355,7 +355,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         &Definition {
             id: "latency_p99",
             label: "latency, p99, from the planned send",
-            title: "p99",
+            title: "latency p99",
             formula: "99th percentile over answered rows of end − planned send",
             columns: &[DUE, END],
             since: Since::Planned,
@@ -397,7 +397,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         &Definition {
             id: "sent_latency_p50",
             label: "latency, median, from the send",
-            title: "p50 (sent)",
+            title: "latency p50 (sent)",
             formula: "median over answered rows of end − actual send",
             columns: &[SENT, END],
             since: Since::Sent,
@@ -411,7 +411,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         &Definition {
             id: "sent_latency_p99",
             label: "latency, p99, from the send",
-            title: "p99 (sent)",
+            title: "latency p99 (sent)",
             formula: "99th percentile over answered rows of end − actual send",
             columns: &[SENT, END],
             since: Since::Sent,
@@ -557,10 +557,9 @@ impl Metric {
     ];
 
     /// Those that a comparison shows unless others are asked for.
-    pub const COMPARED: [Self; 16] = [
+    pub const COMPARED: [Self; 14] = [
         Self::JoulesPerQuery,
         Self::JoulesPerToken,
-        Self::JoulesPerOutputToken,
         Self::JoulesPerCorrect,
         Self::Watts,
         Self::Accuracy,
@@ -571,7 +570,6 @@ impl Metric {
         Self::LatencyP50,
         Self::LatencyP99,
         Self::TokensPerSecond,
-        Self::QueryTokensPerSecond,
         Self::Goodput,
         Self::Failed,
     ];

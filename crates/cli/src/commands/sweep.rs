@@ -241,7 +241,7 @@ pub(super) fn table(swept: &Swept, path: &Path) -> String {
         };
         let _ = writeln!(
             text,
-            "{load:>11} {requests:>6}{good} {p50:>7} {p99:>7} {tokens:>8} {watts:>7} {joules:>7} {accuracy:>6} {ipw:>10}"
+            "{load:>11} {requests:>6}{good} {p50:>7} {p99:>7} {tokens:>8} {watts:>7} {joules:>8} {accuracy:>6} {ipw:>10}"
         );
     };
     let title = |metric: Metric| metric.definition().title;
@@ -249,8 +249,8 @@ pub(super) fn table(swept: &Swept, path: &Path) -> String {
         axis,
         title(Metric::RequestsPerSecond),
         "good/s",
-        title(Metric::LatencyP50),
-        title(Metric::LatencyP99),
+        "p50",
+        "p99",
         title(Metric::TokensPerSecond),
         title(Metric::Watts),
         "J/out",

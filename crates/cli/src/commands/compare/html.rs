@@ -157,7 +157,7 @@ fn figure(findings: &Findings, one: &Against) -> String {
             ""
         };
         Some(Difference {
-            name: format!("{}{points}", comparison.metric.definition().label),
+            name: format!("{}{points}", comparison.metric.definition().title),
             change: Quantity::within(found.value, found.low, found.high),
             lower_is_better: comparison.better == Better::Lower,
         })

@@ -16,13 +16,14 @@ pub(super) struct Look {
     pub(super) colours: bool,
 }
 
+/// Enough for the metrics that are shown unless others are asked for.
 const NAME: usize = 18;
 const VALUE: usize = 11;
 const CHANGE: usize = 9;
 const INTERVAL: usize = 16;
 const VERDICT: usize = 11;
-/// All columns; without the interval; without the values as well.
-const ALL: usize = NAME + 2 * VALUE + CHANGE + 2 + INTERVAL + 2 + VERDICT;
+/// All columns but the name; without the interval as well.
+const ALL: usize = 2 * VALUE + CHANGE + 2 + INTERVAL + 2 + VERDICT;
 const NO_INTERVAL: usize = ALL - INTERVAL - 2;
 /// Sentences are not longer than this, however wide the terminal is.
 const LONGEST: usize = 100;
@@ -119,11 +120,13 @@ fn against(out: &mut String, findings: &Findings, one: &Against, look: Look) {
 }
 
 fn table(out: &mut String, one: &Against, names: [&str; 2], marks: [bool; 2], look: Look) {
-    let is_wide = look.width >= ALL;
-    let has_values = look.width >= NO_INTERVAL;
+    let longest = one.made().map(|found| found.metric.name().len()).max();
+    let names_width = longest.unwrap_or(0).max(NAME);
+    let is_wide = look.width >= names_width + ALL;
+    let has_values = look.width >= names_width + NO_INTERVAL;
     let mut line = |cells: [&str; 6], paint: Option<&'static str>| {
         let [name, a, b, change, interval, verdict] = cells;
-        let mut text = format!("{name:<NAME$}");
+        let mut text = format!("{name:<names_width$}");
         if has_values {
             let _ = write!(text, "{a:>VALUE$}{b:>VALUE$}");
         }

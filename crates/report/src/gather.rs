@@ -105,6 +105,7 @@ fn about(known: &Known<'_>) -> About {
     let started = known.at("/parts/0/unix_nanos").as_u64();
     About {
         model: known.run.model().to_owned(),
+        name: known.text("/name"),
         dataset: known.text("/dataset_name"),
         hardware: known.text("/hardware_label"),
         status: known

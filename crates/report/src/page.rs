@@ -48,6 +48,9 @@ pub struct Page {
 pub struct About {
     /// The model's label.
     pub model: String,
+    /// What the user calls the run.
+    #[serde(default)]
+    pub name: Option<String>,
     /// The dataset's name.
     pub dataset: Option<String>,
     /// Short name of the hardware.

@@ -38,7 +38,7 @@ const KEPT: [&str; 19] = [
 ];
 
 /// Texts of a plan that are harmless.
-const KEPT_OF_PLAN: [&str; 8] = [
+const KEPT_OF_PLAN: [&str; 9] = [
     "dataset.id",
     "client.id",
     "load.arrivals",
@@ -46,6 +46,7 @@ const KEPT_OF_PLAN: [&str; 8] = [
     "load.slo",
     "failures.max_failed",
     "failures.max_error_rate",
+    "telemetry.basis",
     "telemetry.service_host",
 ];
 
@@ -60,6 +61,7 @@ pub(crate) fn page(mut page: Page, run: &Run) -> Page {
         page.about.model.clone_from(&shown);
     }
     page.about.reason = None;
+    page.about.name = None;
     for section in &mut page.manifest {
         for (name, value) in &mut section.facts {
             if name == "model" {

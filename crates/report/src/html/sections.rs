@@ -70,6 +70,7 @@ fn head(out: &mut String, page: &Page) {
     let mut add = |name: &'static str, value: Option<&String>| {
         facts.extend(value.map(|value| (name, format!("<bdi>{}</bdi>", text(value)))));
     };
+    add("Name", about.name.as_ref());
     add("Dataset", about.dataset.as_ref());
     add("Began", about.started.as_ref());
     add("Took", about.duration.as_ref());

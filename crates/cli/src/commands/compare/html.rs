@@ -44,9 +44,10 @@ fn runs(out: &mut String, findings: &Findings) {
         let facts = &run.facts;
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th><td>{}<span class=\"small\"><code>{}</code></span></td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td><td class=\"nowrap\">{}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>{}<span class=\"small\">{} <code>{}</code></span></td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td><td class=\"nowrap\">{}</td></tr>",
             run.name,
             escape(&facts.model),
+            facts.name.as_deref().map_or_else(String::new, escape),
             escape(&facts.directory),
             known(facts.hardware.as_deref()),
             escape(facts.dataset_label()),

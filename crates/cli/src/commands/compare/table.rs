@@ -52,7 +52,8 @@ fn paragraph(text: &str, look: Look) -> String {
 
 /// A run in two lines: what it is, and where.
 fn head(name: &str, facts: &Facts, width: usize) -> String {
-    let mut what = vec![facts.model.clone()];
+    let called = facts.name.as_ref().map(|called| format!("{called}:"));
+    let mut what: Vec<String> = called.into_iter().chain([facts.model.clone()]).collect();
     what.extend(facts.hardware.as_ref().map(|label| format!("on {label}")));
     what.push(format!(
         "({}, {} queries, energy {})",

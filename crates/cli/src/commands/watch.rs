@@ -405,14 +405,14 @@ mod tests {
                 "{width}: {table}"
             );
             assert!(
-                table.contains("nvml/1") && table.contains("300.0 W"),
+                table.contains("nvml/1") && table.contains("300 W"),
                 "{table}"
             );
         }
         let wide = look.table(80);
         assert!(wide.contains("counter") && wide.contains("42 °C"), "{wide}");
         assert!(
-            !wide.contains("600.0 W"),
+            !wide.contains("600 W"),
             "one thing is counted once: {wide}"
         );
     }

@@ -12,7 +12,7 @@ use ipw_analysis::interval::wilson;
 use ipw_analysis::metric::{Metric, Values};
 use ipw_core::quantity::{Unit, digits, grouped};
 use ipw_core::rollup::Choice;
-use ipw_core::text::{excerpt, printable};
+use ipw_core::text::{escaped, excerpt, printable};
 use ipw_store::Overview;
 use ipw_store::basis::methods;
 use ipw_store::overview::{Distribution, EnergyTotals, Verdicts};
@@ -31,6 +31,11 @@ const NARROW: usize = 8;
 /// Columns of the terminal; without one, what fits everywhere.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+}
+
+/// A value as JSON that is safe to show on a terminal.
+pub(crate) fn json(value: &Value) -> String {
+    escaped(&format!("{value:#}\n")).into_owned()
 }
 
 /// Prints the product.

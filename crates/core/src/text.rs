@@ -1,5 +1,7 @@
 //! Texts from outside on their way to a terminal.
 
+use std::fmt::Write as _;
+
 /// `text` without what a terminal would obey: control characters, escape sequences' lead-ins and
 /// marks that turn the direction of writing. Line breaks and tabs become spaces.
 pub fn printable(text: &str) -> String {
@@ -7,10 +9,37 @@ pub fn printable(text: &str) -> String {
         .filter_map(|character| match character {
             '\n' | '\r' | '\t' => Some(' '),
             character if character.is_control() => None,
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
+            character if turns(character) => None,
             character => Some(character),
         })
         .collect()
+}
+
+/// Whether a character turns the direction of writing.
+const fn turns(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// JSON with the characters escaped that JSON leaves as they are and a terminal obeys: DEL, the C1
+/// controls, and marks that turn the direction of writing. It is the same JSON.
+pub fn escaped(json: &str) -> std::borrow::Cow<'_, str> {
+    let is_obeyed =
+        |character: char| ('\u{7f}'..='\u{9f}').contains(&character) || turns(character);
+    if !json.contains(is_obeyed) {
+        return json.into();
+    }
+    let mut text = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        if is_obeyed(character) {
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+    text.into()
 }
 
 /// An error and what caused it, on one line.
@@ -37,6 +66,23 @@ pub fn excerpt(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_for_a_terminal_is_the_same_json() {
+        let told = serde_json::json!({ "a": "\u{9b}31m\u{7f}\u{202e}é\u{1b}" });
+        let plain = told.to_string();
+        let shown = escaped(&plain);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            told
+        );
+        assert!(shown.contains("\\u009b") && shown.contains('é'), "{shown}");
+        assert!(
+            !shown.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{1b}']),
+            "{shown}"
+        );
+        assert!(matches!(escaped("plain"), std::borrow::Cow::Borrowed(_)));
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_passes() {

@@ -163,8 +163,16 @@ impl Generator {
             .template
             .render(&prompt.messages, true)
             .map_err(|error| (Failure::Template, ipw_core::text::with_causes(&error)))?;
-        let tokens = self.tokenizer.encode_rendered(&text);
         let context = self.model.shape.context;
+        // A text that cannot fit is refused before time is spent on its tokens.
+        let least = self.tokenizer.at_least(&text);
+        if least >= context {
+            let text = format!(
+                "the prompt has at least {least} tokens and the model's context is {context}"
+            );
+            return Err((Failure::Context, text));
+        }
+        let tokens = self.tokenizer.encode_rendered(&text);
         if tokens.is_empty() {
             return Err((Failure::Template, "the prompt is empty".to_owned()));
         }

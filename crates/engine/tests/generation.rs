@@ -136,6 +136,18 @@ fn a_prompt_longer_than_the_context_is_an_outcome() {
 }
 
 #[test]
+fn a_prompt_that_cannot_fit_is_refused_without_counting_its_tokens() {
+    let engine = engine(&TinyModel::default());
+    let (_, ended) = reply(&engine, prompt(&" ".repeat(15 << 20), most(5)));
+    match ended.finish {
+        Finish::Failed(Failure::Context, text) => {
+            assert!(text.contains("at least"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_full_context_ends_the_reply() {
     let options = Options {
         threads: 1,

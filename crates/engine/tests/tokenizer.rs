@@ -64,6 +64,18 @@ fn tokenizer() -> Option<&'static Tokenizer> {
     MADE.get_or_init(make).as_ref()
 }
 
+#[test]
+fn a_text_has_at_least_as_many_tokens_as_its_length_says() {
+    let Some(tokenizer) = tokenizer() else { return };
+    for text in corpus()
+        .iter()
+        .chain([&" ".repeat(5000), &"<|im_start|>".repeat(50)])
+    {
+        let (least, tokens) = (tokenizer.at_least(text), tokenizer.encode(text, false));
+        assert!(least <= tokens.len(), "{least} {}: {text:?}", tokens.len());
+    }
+}
+
 fn printed(tokenizer: &Tokenizer, tokens: &[u32]) -> String {
     let mut joiner = Utf8Joiner::new();
     let text: String = tokens

@@ -17,6 +17,28 @@ use crate::stream::StreamFile;
 use crate::summary::{Part, Summary};
 use crate::{Run, StoreError};
 
+/// Which queries that have a row are sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// Those that an interrupt cut off.
+    Cancelled,
+    /// All that were not answered.
+    Unanswered,
+}
+
+impl Again {
+    /// Whether a row with this outcome stays, and its query is not sent again.
+    fn keeps(self, outcome: Option<&str>) -> bool {
+        match self {
+            Self::Cancelled => outcome != Some(CANCELLED),
+            Self::Unanswered => outcome.is_some_and(|outcome| ANSWERED.contains(&outcome)),
+        }
+    }
+}
+
+/// The outcome of a query that was in flight when the run was told to stop.
+const CANCELLED: &str = "cancelled";
+
 /// What earlier parts of a run left.
 #[derive(Debug, Default)]
 pub struct Left {
@@ -28,14 +50,15 @@ pub struct Left {
     pub done: Vec<u64>,
     /// How many of them were not answered.
     pub failed: u64,
+    /// How many queries have a row and are sent again; [`reopen`] takes their rows out.
+    pub again: u64,
     /// Those that are turns of conversations, with their numbers.
     turns: Vec<(u64, u64)>,
 }
 
-/// Looks at what is there. `retry_failed`: queries that were not answered count as not done, and
-/// [`reopen`] takes their rows out.
-pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
-    let (mut done, mut failed, mut next_part) = (Vec::new(), 0, 0);
+/// Looks at what is there.
+pub fn look(run: &Run, again: Again) -> Result<Left, StoreError> {
+    let (mut done, mut failed, mut taken_out, mut next_part) = (Vec::new(), 0, 0, 0);
     let mut turns = Vec::new();
     for batch in run.batches() {
         let batch = batch?;
@@ -47,12 +70,14 @@ pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
         for part in column::<Int32Array>(&batch, "part")?.iter().flatten() {
             next_part = next_part.max(u32::try_from(part).unwrap_or(0) + 1);
         }
-        for (index, answered) in indices.iter().zip(answered(&batch)?.iter()) {
-            let answered = answered.unwrap_or(false);
-            failed += u64::from(!answered);
-            if let (Some(Ok(index)), true) = (index.map(u64::try_from), answered || !retry_failed) {
-                done.push(index);
+        let outcomes = column::<StringArray>(&batch, "outcome")?;
+        for (index, outcome) in indices.iter().zip(outcomes) {
+            if !again.keeps(outcome) {
+                taken_out += 1;
+                continue;
             }
+            failed += u64::from(!Again::Unanswered.keeps(outcome));
+            done.extend(index.and_then(|index| u64::try_from(index).ok()));
         }
     }
     let parts = run.summary().get("parts").cloned().unwrap_or_default();
@@ -63,6 +88,7 @@ pub fn look(run: &Run, retry_failed: bool) -> Result<Left, StoreError> {
         next_part: next_part.max(told),
         done,
         failed,
+        again: taken_out,
         turns,
     })
 }
@@ -110,22 +136,20 @@ fn unfinished(left: &Left) -> HashSet<u64> {
         .collect()
 }
 
-/// Which rows of a batch were answered.
-fn answered(batch: &RecordBatch) -> Result<BooleanArray, StoreError> {
+/// Which rows of a batch stay.
+fn kept(batch: &RecordBatch, again: Again) -> Result<BooleanArray, StoreError> {
     let outcomes = column::<StringArray>(batch, "outcome")?;
-    let is_answered = |outcome: Option<&str>| outcome.is_some_and(|text| ANSWERED.contains(&text));
-    Ok(outcomes
-        .iter()
-        .map(|outcome| Some(is_answered(outcome)))
-        .collect())
+    let keeps = outcomes.iter().map(|outcome| Some(again.keeps(outcome)));
+    Ok(keeps.collect())
 }
 
-/// Opens the run for another part, of which `summary` already tells.
+/// Opens the run for another part, of which `summary` already tells. Rows of queries that are sent
+/// `again` are taken out; `None` where there are none.
 pub fn reopen(
     directory: &Path,
     schema: RunSchema,
     summary: &Summary,
-    retry_failed: bool,
+    again: Option<Again>,
     durable: bool,
 ) -> Result<NewRun, StoreError> {
     let lock = Lock::take(directory)?;
@@ -134,8 +158,8 @@ pub fn reopen(
             path: directory.to_owned(),
         });
     }
-    if retry_failed {
-        compact_where(directory, durable, &answered)?;
+    if let Some(again) = again {
+        compact_where(directory, durable, &|batch| kept(batch, again))?;
     }
     // A part that is told of and has no rows harms nobody; rows of an unknown part would.
     summary.write(directory)?;

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
         }
     }
     if args.json {
-        screen::print(&format!("{:#}\n", Value::Array(all)));
+        screen::print(&screen::json(&Value::Array(all)));
     }
     Ok(Exit::Done)
 }

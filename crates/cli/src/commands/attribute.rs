@@ -53,7 +53,7 @@ pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
             "marginal": marginal,
             "files": refreshed,
         });
-        screen::print(&format!("{shown:#}\n"));
+        screen::print(&screen::json(&shown));
     } else {
         screen::print(&text(&args.run, &asking, &done, &marginal, &refreshed));
     }

@@ -396,7 +396,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
 
 fn text(findings: &Findings, format: Format, to: Option<&Path>) -> String {
     match format {
-        Format::Json => format!("{:#}\n", findings.json()),
+        Format::Json => screen::json(&findings.json()),
         Format::Md => markdown::text(findings),
         Format::Html => html::page(findings),
         Format::Table => {

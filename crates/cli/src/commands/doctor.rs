@@ -88,7 +88,7 @@ impl Findings {
             "meaning": self.meaning(),
             "sampler_cpu_share": self.sampler_share,
         });
-        format!("{shown:#}\n")
+        screen::json(&shown)
     }
 
     fn label(&self) -> String {

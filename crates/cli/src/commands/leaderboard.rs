@@ -66,7 +66,7 @@ fn text(board: &Board, format: Format) -> String {
                 "not_ranked": board.not_ranked,
                 "filtered_out": board.filtered_out,
             });
-            format!("{board:#}\n")
+            screen::json(&board)
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
         ping.count(tokens);
     }
     screen::print(&if args.json {
-        format!("{:#}\n", program::json(&ping))
+        screen::json(&program::json(&ping))
     } else {
         told::text(&ping)
     });

@@ -115,7 +115,7 @@ impl Profile {
     }
 
     async fn run(&self) -> Result<Exit, CliError> {
-        raise_file_limit();
+        self.check_file_limit(raise_file_limit())?;
         let (interrupter, mut interrupt) = Interrupter::new();
         signals::listen(interrupter, self.args.quiet).context("listening for signals")?;
         let client = self.client.as_ref();
@@ -136,8 +136,8 @@ impl Profile {
         let mut about = summary::new(self, &hardware, &directory, client_info, &left);
         about.total_queries = left.done.len() as u64;
         let part = left.next_part;
+        let output = self.prepare_output(&directory, &about, &hardware, left.again)?;
         let done: Done = left.done.into_iter().collect();
-        let output = self.prepare_output(&directory, &about, &hardware)?;
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, done.count()));
@@ -195,6 +195,24 @@ impl Profile {
             screen::print(&next::advice(&found, &directory.display().to_string()));
         }
         done
+    }
+
+    /// Refuses more streams than files may be open, before the first query.
+    fn check_file_limit(&self, limit: Option<u64>) -> Result<(), CliError> {
+        let is_shared = self.client.in_process() || self.plan.client.network.http2;
+        let streams = self.plan.load.arrivals.concurrency();
+        let (Some(limit), Some(streams), false) = (limit, streams, is_shared) else {
+            return Ok(());
+        };
+        let needed = streams.get() as u64 + OTHER_FILES;
+        if needed <= limit {
+            return Ok(());
+        }
+        let message =
+            format!("{streams} queries in flight need {needed} open files; {limit} are allowed");
+        let most = limit.saturating_sub(OTHER_FILES).max(1);
+        let help = format!("raise the limit (`ulimit -n {needed}`), or set `--concurrency {most}`");
+        Err(CliError::usage(message).help(help))
     }
 
     /// What is known of the service, of the way to it, and of what counts its tokens.
@@ -259,6 +277,7 @@ impl Profile {
         directory: &Path,
         about: &ipw_store::Summary,
         hardware: &Hardware,
+        again: u64,
     ) -> Result<NewRun, CliError> {
         let model = model_label(&self.plan.model);
         let schema = RunSchema::priced(
@@ -270,8 +289,8 @@ impl Profile {
         );
         let durable = self.plan.output.durable;
         if self.args.resume.is_some() {
-            let retry = self.args.retry_failed;
-            return resume::reopen(directory, schema, about, retry, durable)
+            let again = (again > 0).then(|| earlier::again(&self.args));
+            return resume::reopen(directory, schema, about, again, durable)
                 .map_err(|error| CliError::new(Exit::Exists, error));
         }
         let exists = directory.symlink_metadata().is_ok();
@@ -497,15 +516,20 @@ fn finish_readings(recorder: Recorder, notices: &Notices) {
     }
 }
 
-/// Every stream is an open file: as many as the system allows may be open.
-fn raise_file_limit() {
+/// Files that a run has open beside its streams: rows, readings, sources, libraries.
+const OTHER_FILES: u64 = 48;
+
+/// Every stream is an open file: as many as the system allows may be open. Returns how many that is;
+/// `None` without a limit.
+fn raise_file_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // A system that refuses leaves what there was; a query that finds no file says so in its row.
+    // A system that refuses leaves what there was.
     let _ = setrlimit(Resource::Nofile, raised);
+    getrlimit(Resource::Nofile).current
 }
 
 fn status_of(went: &Went) -> Status {

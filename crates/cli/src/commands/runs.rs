@@ -60,7 +60,7 @@ pub(super) fn show(root: &Path, found: Vec<Found>, filter: &Filter, is_json: boo
             "damaged": listing.damaged,
             "filtered_out": listing.filtered_out,
         });
-        format!("{listing:#}\n")
+        screen::json(&listing)
     } else {
         table::text(&listing, screen::width())
     };

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
             "judge": judging,
             "files": refreshed,
         });
-        screen::print(&format!("{shown:#}\n"));
+        screen::print(&screen::json(&shown));
     } else {
         let mut text = text(&done, &open, judging.as_ref());
         close(&mut text, &done, &values, &refreshed, &args.run);

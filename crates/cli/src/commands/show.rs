@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
             "summary": run.summary(), "basis": run.choice(), "metrics": values,
             "overview": overview, "running_cost": running,
         });
-        screen::print(&format!("{shown:#}\n"));
+        screen::print(&screen::json(&shown));
         return Ok(Exit::Done);
     }
     let summary = run.summary();
@@ -105,7 +105,7 @@ fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
         return Err(error.help("name the directory of one run; `ipw runs` lists them"));
     }
     match swept {
-        Some(swept) if args.json => screen::print(&format!("{:#}\n", json!(swept))),
+        Some(swept) if args.json => screen::print(&screen::json(&json!(swept))),
         Some(swept) => screen::print(&sweep::table(&swept, &args.run.join(FILE))),
         None => runs::show(&args.run, found, &Filter::default(), args.json),
     }

@@ -411,9 +411,6 @@ mod tests {
         }
         let wide = look.table(80);
         assert!(wide.contains("counter") && wide.contains("42 °C"), "{wide}");
-        assert!(
-            !wide.contains("600 W"),
-            "one thing is counted once: {wide}"
-        );
+        assert!(!wide.contains("600 W"), "one thing is counted once: {wide}");
     }
 }

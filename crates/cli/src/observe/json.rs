@@ -1,6 +1,7 @@
 //! Notices as JSON lines on standard output.
 
 use ipw_core::event::{Notice, Observer};
+use ipw_core::text::escaped;
 
 use crate::screen;
 
@@ -10,6 +11,6 @@ impl Observer for JsonLines {
     fn notice(&mut self, notice: &Notice) {
         let mut line = serde_json::to_string(notice).expect("notices serialize");
         line.push('\n');
-        screen::print(&line);
+        screen::print(&escaped(&line));
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::common::{Place, Said, events, rows, said, spawn, summary, wait_until};
+use crate::common::{Place, Said, events, ipw, questions, rows, said, spawn, summary, wait_until};
 use ipw_reference::{Fault, Script};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -73,11 +73,71 @@ fn a_second_signal_ends_at_once_and_keeps_what_came() {
 }
 
 #[test]
+fn a_query_that_the_interrupt_cut_off_is_sent_again_by_a_plain_resume() {
+    let place = Place::new(|received| Script {
+        fault: (received.number == 2).then_some(Fault::HangAfter(2)),
+        ..Script::words(3)
+    });
+    let dataset = place.jsonl("d", questions(5));
+    let args = ["--warmup", "0", "--dataset", dataset.to_str().unwrap()];
+    let child = spawn(&mut place.profile(&args));
+    wait_until("the third query hangs", || place.service.requests() == 3);
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(100));
+        signal(&child, Signal::INT);
+    }
+    assert_eq!(finished(child).code, Some(130));
+    let run = place.run_of("d");
+    let resumed = said(ipw().args(["profile", "--resume"]).arg(&run));
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(resumed.err.contains("sent again"), "{}", resumed.err);
+    let rows = rows(&run);
+    let mut indices: Vec<_> = rows.iter().map(|row| row["query_index"].as_u64()).collect();
+    indices.sort_unstable();
+    assert_eq!(
+        indices,
+        (0..5).map(Some).collect::<Vec<_>>(),
+        "none lost, none doubled"
+    );
+    assert!(
+        rows.iter().all(|row| row["outcome"] == "complete"),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn more_streams_than_files_may_be_open_are_refused_before_the_first_query() {
+    let place = Place::new(|_| Script::words(3));
+    let profile = place.profile(&["--concurrency", "500", "--max-queries", "600"]);
+    let program = profile.get_program().to_owned();
+    let args: Vec<_> = profile.get_args().map(std::ffi::OsStr::to_owned).collect();
+    let mut limited = std::process::Command::new("sh");
+    limited
+        .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        .arg(program)
+        .args(args);
+    for (name, value) in profile.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let told = said(&mut limited);
+    assert_eq!(told.code, Some(2), "{}", told.err);
+    assert!(
+        told.err.contains("548 open files; 64 are allowed"),
+        "{}",
+        told.err
+    );
+    assert_eq!(place.service.requests(), 0, "nothing was asked");
+}
+
+#[test]
 fn interrupted_before_the_service_answers_nothing_is_written() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let directory = tempfile::tempdir().unwrap();
-    let mut command = crate::common::ipw();
+    let mut command = ipw();
     command
         .args([
             "profile",

@@ -33,7 +33,12 @@ pub struct Tokenizer {
     bos: Option<u32>,
     eos: Option<u32>,
     adds_bos: bool,
+    /// No token stands for more bytes of a text than this.
+    longest: usize,
 }
+
+/// Without a byte fallback a character that the vocabulary lacks is one token.
+const LONGEST_CHARACTER: usize = 4;
 
 #[derive(Debug)]
 enum Method {
@@ -58,6 +63,11 @@ impl Tokenizer {
         let printed = vocabulary.tokens.iter().zip(&kinds);
         let printed =
             Pieces::collect(printed.map(|(text, kind)| printed_by(text, *kind, byte_level)));
+        let count = u32::try_from(vocabulary.tokens.len()).unwrap_or(u32::MAX);
+        let length = |pieces: &Pieces, token| pieces.get(token).map_or(0, <[u8]>::len);
+        let longest = (0..count)
+            .map(|token| length(&texts, token).max(length(&printed, token)))
+            .fold(LONGEST_CHARACTER, usize::max);
         let special = Special::new(&vocabulary, &kinds);
         let (bos, eos) = (vocabulary.bos, vocabulary.eos);
         let (method, usually) = if byte_level {
@@ -79,6 +89,7 @@ impl Tokenizer {
             bos,
             eos,
             adds_bos: vocabulary.add_bos.unwrap_or(usually),
+            longest,
         })
     }
 
@@ -111,6 +122,11 @@ impl Tokenizer {
         let bos = self.bos.and_then(|bos| self.piece(bos));
         let begun = bos.is_some_and(|bos| text.starts_with(bos));
         self.encode(text, !begun)
+    }
+
+    /// How many tokens `text` has at least; known at once, whatever its length.
+    pub fn at_least(&self, text: &str) -> usize {
+        text.len().div_ceil(self.longest)
     }
 
     /// What the token prints: nothing for control tokens, and for tokens that do not exist.

@@ -23,7 +23,7 @@ fn read_through(directory: &Path) {
         let _ = run.rows();
         let _ = Overview::of(&run);
         let _ = run.for_each_query(|row| drop(row.shares.iter().collect::<Vec<_>>()));
-        let _ = ipw_store::resume::look(&run, false);
+        let _ = ipw_store::resume::look(&run, ipw_store::resume::Again::Cancelled);
     }
     let _ = readings::read(directory);
 }

@@ -31,7 +31,7 @@ pub(super) fn list(args: &ScoreArgs) -> Result<Exit, CliError> {
             })
             .collect();
         let shown = json!({ "directory": args.run, "in_use": found.in_use, "sets": sets });
-        screen::print(&format!("{shown:#}\n"));
+        screen::print(&screen::json(&shown));
     } else {
         screen::print(&table(&found));
     }
@@ -53,7 +53,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
     if id == found.in_use {
         if args.json {
             let shown = json!({ "directory": args.run, "in_use": id, "changed": 0 });
-            screen::print(&format!("{shown:#}\n"));
+            screen::print(&screen::json(&shown));
         } else {
             screen::print(&format!("set {id} is in use: nothing was changed\n"));
         }
@@ -88,7 +88,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
             "after": done.overview.verdicts,
             "files": refreshed,
         });
-        screen::print(&format!("{shown:#}\n"));
+        screen::print(&screen::json(&shown));
         return Ok(Exit::Done);
     }
     let mut text = String::new();

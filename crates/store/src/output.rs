@@ -1,6 +1,7 @@
 //! Making a new run directory, and keeping what was there before (design D10).
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -95,10 +96,14 @@ pub fn create(
 
 /// A directory that no other user may look into: prompts and replies are in it.
 fn make_private(directory: &Path) -> std::io::Result<()> {
-    if let Some(parent) = directory.parent() {
-        fs::create_dir_all(parent)?;
+    let make = || fs::DirBuilder::new().mode(0o700).create(directory);
+    match (make(), directory.parent()) {
+        (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
+            fs::create_dir_all(parent)?;
+            make()
+        }
+        (made, _) => made,
     }
-    fs::DirBuilder::new().mode(0o700).create(directory)
 }
 
 fn fill(

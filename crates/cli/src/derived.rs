@@ -242,12 +242,7 @@ struct Stored {
 fn analyses(directory: &Path) -> Vec<(String, Stored)> {
     let inside = directory.join("analysis");
     let entries = (!inside.is_symlink()).then(|| fs::read_dir(inside));
-    let entries = entries
-        .into_iter()
-        .flatten()
-        .into_iter()
-        .flatten()
-        .flatten();
+    let entries = entries.into_iter().flatten().flatten().flatten();
     let mut found: Vec<(String, Stored)> = entries
         .filter_map(|entry| {
             let file_name = entry.file_name();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ipw_clients::KeySource;
-use ipw_core::secret::masked_url;
+use ipw_core::secret::{MASK, masked_url};
 use ipw_core::text::printable;
 use ipw_runner::Plan;
 
@@ -43,7 +43,13 @@ pub(super) fn check(plan: &Plan, path: &Path, args: &ProfileArgs) -> Result<(), 
 pub(crate) fn resume_flags(plan: &Plan) -> String {
     let is_sent = !sent(plan, &ProfileArgs::default()).is_empty();
     let key = if is_sent { " --allow-key" } else { "" };
-    let launch = plan.launch.as_ref().map_or("", |_| " --allow-launch");
+    let launch = match &plan.launch {
+        None => "",
+        Some(launch) if launch.command.iter().any(|word| word.contains(MASK)) => {
+            " --launch -- COMMAND"
+        }
+        Some(_) => " --allow-launch",
+    };
     format!("{key}{launch}")
 }
 

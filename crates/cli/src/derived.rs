@@ -191,6 +191,9 @@ impl Refreshed {
     fn put(&mut self, directory: &Path, name: &str, made: Result<Vec<u8>, CliError>) {
         let put = made.and_then(|content| {
             let path = directory.join(name);
+            if let Some(inside) = path.parent().filter(|inside| *inside != directory) {
+                file::refuse_link(inside).map_err(anyhow::Error::from)?;
+            }
             Ok(file::replace(&path, &content, false).map_err(anyhow::Error::from)?)
         });
         match put {
@@ -214,12 +217,16 @@ impl Refreshed {
 
 /// Whether texts and names were left out of a page. A page that cannot be read may be such a one.
 fn is_redacted(page: &Path) -> bool {
-    fs::read_to_string(page).map_or(true, |html| ipw_report::is_redacted(&html))
+    read(page).is_none_or(|html| ipw_report::is_redacted(&html))
+}
+
+fn read(page: &Path) -> Option<String> {
+    String::from_utf8(file::read(page).ok()?).ok()
 }
 
 /// The basis that a page was made on, where it says so.
 fn basis_of(page: &Path) -> Option<Choice> {
-    ipw_report::basis(&fs::read_to_string(page).ok()?)
+    ipw_report::basis(&read(page)?)
 }
 
 /// A file of `ipw analyze`.
@@ -233,14 +240,15 @@ struct Stored {
 
 /// The files of `ipw analyze` in a run. Other files in `analysis/` are not ours.
 fn analyses(directory: &Path) -> Vec<(String, Stored)> {
-    let entries = fs::read_dir(directory.join("analysis"));
-    let entries = entries.into_iter().flatten().flatten();
+    let inside = directory.join("analysis");
+    let entries = (!inside.is_symlink()).then(|| fs::read_dir(inside));
+    let entries = entries.into_iter().flatten().flatten().flatten();
     let mut found: Vec<(String, Stored)> = entries
         .filter_map(|entry| {
             let file_name = entry.file_name();
             let id = file_name.to_str()?.strip_suffix(".json")?.to_owned();
             let analysis = ALL.iter().find(|analysis| analysis.id == id);
-            let content = fs::read(entry.path()).ok();
+            let content = file::read(&entry.path()).ok();
             let content = content.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
             let content = content.unwrap_or_default();
             let is_ours = content["analysis"] == id.as_str() && content["ipw"].is_string();
@@ -263,9 +271,10 @@ fn analyses(directory: &Path) -> Vec<(String, Stored)> {
 
 /// The files of `ipw plot` in a run, with the figure's id.
 fn plots(directory: &Path) -> Vec<(String, &'static str, PlotFormat)> {
+    let is_linked = directory.join("plots").is_symlink();
     let each = figures::all().flat_map(|(id, _)| PlotFormat::ALL.map(|format| (id, format)));
     let named = each.map(|(id, format)| (format!("plots/{id}.{}", format.extension()), id, format));
     named
-        .filter(|(name, ..)| directory.join(name).is_file())
+        .filter(|(name, ..)| !is_linked && directory.join(name).is_file())
         .collect()
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use ipw_store::StoreError;
+
 /// How the process ends (design D15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -62,6 +64,19 @@ impl CliError {
 
 impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
-        Self::new(Exit::Unexpected, error)
+        // A directory that is not a run, or that would lead out of itself, is a wrong argument.
+        let is_wrong_run = error.chain().any(|cause| {
+            let cause = cause.downcast_ref::<StoreError>();
+            matches!(
+                cause,
+                Some(StoreError::Link { .. } | StoreError::NotARun { .. })
+            )
+        });
+        let exit = if is_wrong_run {
+            Exit::Usage
+        } else {
+            Exit::Unexpected
+        };
+        Self::new(exit, error)
     }
 }

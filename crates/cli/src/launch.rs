@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ipw_clients::ClientSpec;
+use ipw_core::secret;
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_runner::SystemClock;
@@ -80,18 +81,8 @@ pub(crate) fn around(
 
 /// What is to be launched: as the flags say, or as a stored plan does, which takes a word.
 fn wanted(args: &ProfileArgs) -> Result<Option<Launch>, CliError> {
-    let stored = args.resume.as_ref().map(|run| run.join("plan.toml"));
-    if let Some(path) = stored.as_ref().or(args.plan.as_ref()) {
-        let launch = settings::launch_in(path)?;
-        return match launch {
-            Some(launch) if !args.allow_launch => Err(CliError::usage(format!(
-                "the plan `{}` starts `{}`",
-                path.display(),
-                printable(&launch.command.join(" "))
-            ))
-            .help("`--allow-launch` lets it")),
-            launch => Ok(launch),
-        };
+    if let Some((path, plan)) = settings::stored(args)? {
+        return of_plan(plan.launch, &path, args);
     }
     match (args.launch, args.command.is_empty()) {
         (false, true) => Ok(None),
@@ -108,10 +99,47 @@ fn wanted(args: &ProfileArgs) -> Result<Option<Launch>, CliError> {
     }
 }
 
+/// What a stored plan starts. Its secrets are not in it: a command that has some is given again.
+fn of_plan(
+    stored: Option<Launch>,
+    path: &Path,
+    args: &ProfileArgs,
+) -> Result<Option<Launch>, CliError> {
+    let Some(launch) = stored else {
+        return Ok(None);
+    };
+    let shown = printable(&launch.command.join(" "));
+    let starts = format!("the plan `{}` starts `{shown}`", path.display());
+    if args.launch {
+        return if secret::masked_arguments(&args.command) == launch.command {
+            let command = args.command.clone();
+            Ok(Some(Launch { command, ..launch }))
+        } else {
+            let other = format!("{starts}, which is not the command behind `--`");
+            Err(CliError::usage(other).help("give the same command, or start another run"))
+        };
+    }
+    if launch
+        .command
+        .iter()
+        .any(|word| word.contains(secret::MASK))
+    {
+        return Err(
+            CliError::usage(format!("{starts}, and secrets are not stored"))
+                .help("give the whole command again: `--launch -- COMMAND`"),
+        );
+    }
+    if !args.allow_launch {
+        return Err(CliError::usage(starts).help("`--allow-launch` lets it"));
+    }
+    Ok(Some(launch))
+}
+
 /// A service that was started.
 struct Launched {
     process: Child,
     family: Family,
+    /// As it is stored and shown: without secrets.
     command: Vec<String>,
     ready_url: Option<String>,
     log: PathBuf,
@@ -134,9 +162,15 @@ impl Launched {
         if let Ok(client) = ipw_clients::connect(client, Arc::clone(&clock)) {
             refuse_taken(client.base_url(), &clock).await?;
         }
+        // Its log may show them.
+        secret::secret_arguments(&launch.command)
+            .into_iter()
+            .for_each(secret::remember);
         let log = log_file(args)?;
+        // Of an earlier process with the same number; a link is removed, not followed.
+        let _ = std::fs::remove_file(&log);
         let file =
-            File::create(&log).with_context(|| format!("cannot write `{}`", log.display()))?;
+            File::create_new(&log).with_context(|| format!("cannot write `{}`", log.display()))?;
         let err = file.try_clone().context("opening the log twice")?;
         let family = Family::adopt();
         let own = std::env::current_exe().context("finding this program")?;
@@ -153,7 +187,7 @@ impl Launched {
         Ok(Self {
             process,
             family,
-            command: launch.command.clone(),
+            command: secret::masked_arguments(&launch.command),
             ready_url: launch.ready_url.clone(),
             log,
             began: clock.now(),
@@ -311,7 +345,7 @@ fn tail(path: &Path, lines: usize) -> std::io::Result<Vec<String>> {
     file.seek(SeekFrom::Start(length.saturating_sub(64 << 10)))?;
     let mut last = VecDeque::with_capacity(lines + 1);
     for line in BufReader::new(file).split(b'\n') {
-        let line = printable(&String::from_utf8_lossy(&line?));
+        let line = printable(&secret::hide(&String::from_utf8_lossy(&line?)));
         if !line.trim().is_empty() {
             last.push_back(excerpt(&line, 300));
         }

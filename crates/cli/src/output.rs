@@ -1,10 +1,11 @@
 //! Where findings go: standard output, or a file.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
 use ipw_core::text::printable;
-use ipw_store::file;
+use ipw_store::file::{self, Aside};
 
 use crate::error::CliError;
 use crate::screen;
@@ -26,12 +27,22 @@ pub(crate) fn put(output: Option<&Path>, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Puts the text into a file of a run, and says where that is.
+pub(crate) fn put_into_run(path: &Path, text: &str) -> Result<(), CliError> {
+    let written = file::replace(path, text.as_bytes(), false);
+    written.with_context(|| format!("cannot write `{}`", path.display()))?;
+    screen::talk(&printable(&path.display().to_string()));
+    Ok(())
+}
+
 /// A file is replaced as a whole; a device or a pipe is written to.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     if is_special {
         Ok(std::fs::write(path, text)?)
     } else {
-        Ok(file::replace(path, text.as_bytes(), false)?)
+        let (aside, mut file) = Aside::create(path)?;
+        file.write_all(text.as_bytes())?;
+        Ok(aside.replace()?)
     }
 }

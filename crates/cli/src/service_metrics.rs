@@ -1,5 +1,6 @@
 //! What the service says of itself while it is measured: its page for Prometheus.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +9,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ipw_clients::Client;
 use ipw_core::event::Event;
+use ipw_core::secret::{self, hide, masked_url};
+use ipw_core::server_metric::Sample;
 use ipw_core::time::Clock;
 use ipw_monitor::scrape::{Page, Scraper};
 use ipw_runner::Notices;
@@ -49,10 +52,14 @@ pub(crate) fn find(
             .help("`--server-metrics URL` takes the address of a page for Prometheus, or `off`")
     };
     let parsed = Url::parse(url)
-        .with_context(|| format!("`--server-metrics {url}` is no URL"))
+        .with_context(|| format!("`--server-metrics {}` is no URL", masked_url(url)))
         .map_err(usage)?;
-    let page = Page::find(&parsed, clock)
-        .map_err(|why| usage(anyhow::anyhow!("`--server-metrics {url}`: {why}")))?;
+    let page = Page::find(&parsed, clock).map_err(|why| {
+        usage(anyhow::anyhow!(
+            "`--server-metrics {}`: {why}",
+            masked_url(url)
+        ))
+    })?;
     Ok(Some(page))
 }
 
@@ -70,6 +77,19 @@ fn own_page(base_url: &str) -> Option<Url> {
     is_here.then_some(url)
 }
 
+/// The samples as they are stored: a service may put our key into its labels.
+fn without_secrets(samples: &[Sample]) -> Cow<'_, [Sample]> {
+    if !secret::is_any() {
+        return Cow::Borrowed(samples);
+    }
+    let hidden = samples.iter().cloned().map(|mut sample| {
+        secret::hide_in(&mut sample.metric);
+        secret::hide_in(&mut sample.labels);
+        sample
+    });
+    hidden.collect()
+}
+
 impl Watched {
     /// Begins to look.
     pub(crate) fn start(
@@ -80,11 +100,11 @@ impl Watched {
         clock: &Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         let mut writer = ServerMetricWriter::create(run, part, durable)?;
-        let url = page.url().to_string();
+        let url = masked_url(page.url().as_str()).into_owned();
         let is_lost = Arc::new(AtomicBool::new(false));
         let lost = Arc::clone(&is_lost);
-        let take = Box::new(move |samples: &[_]| {
-            let is_stored = writer.append(samples).is_ok();
+        let take = Box::new(move |samples: &[Sample]| {
+            let is_stored = writer.append(&without_secrets(samples)).is_ok();
             lost.store(!is_stored, Ordering::Relaxed);
             is_stored
         });
@@ -110,7 +130,7 @@ impl Watched {
             "url": self.url,
             "pages": scraped.pages,
             "failed": scraped.failed,
-            "fault": scraped.fault,
+            "fault": scraped.fault.as_deref().map(hide),
             "is_complete": is_complete,
             "metrics": scraped.metrics,
         })

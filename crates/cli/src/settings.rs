@@ -1,5 +1,6 @@
 //! From what was typed to the plan: defaults < file < environment < flags (design D16).
 
+mod allowed;
 mod stored;
 
 use std::num::NonZeroU64;
@@ -12,10 +13,11 @@ use ipw_analysis::slo::{BadSlo, Slo};
 use ipw_clients::{ClientSpec, KeySource, Network};
 use ipw_core::params::Params;
 use ipw_core::rollup::Choice;
-use ipw_core::secret::looks_secret;
+use ipw_core::secret::{looks_secret, masked_arguments, masked_url};
 use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Launch, Load, Output, ServiceHost, SourceSpec, Telemetry};
 use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
+use ipw_store::file;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -102,11 +104,8 @@ pub(crate) fn resolve(
             max_error_rate: args.max_error_rate,
         },
         telemetry: energy(args)?,
-        server_metrics: args.server_metrics.clone(),
-        launch: args.launch.then(|| Launch {
-            command: args.command.clone(),
-            ready_url: args.ready_url.clone(),
-        }),
+        server_metrics: without_secret("--server-metrics", args.server_metrics.as_deref())?,
+        launch: launch(args)?,
         client,
         output: Output {
             directory,
@@ -119,6 +118,9 @@ pub(crate) fn resolve(
     Ok(plan)
 }
 
+pub(crate) use allowed::resume_flags;
+pub(crate) use stored::read as stored;
+
 /// The plan as it is stored.
 pub(crate) fn to_toml(plan: &Plan) -> Result<String, CliError> {
     toml::to_string_pretty(plan).map_err(|error| {
@@ -127,14 +129,14 @@ pub(crate) fn to_toml(plan: &Plan) -> Result<String, CliError> {
     })
 }
 
+/// The name of the plan in a run's directory.
+const PLAN_FILE: &str = "plan.toml";
+
 /// The plan that a run was made by.
 pub(crate) fn stored_plan(run: &Path) -> Result<Plan, CliError> {
-    read_plan(&run.join("plan.toml"))
-}
-
-/// What a stored plan starts.
-pub(crate) fn launch_in(path: &Path) -> Result<Option<Launch>, CliError> {
-    read_plan(path).map(|plan| plan.launch)
+    let path = run.join(PLAN_FILE);
+    file::refuse_link(&path).map_err(|error| CliError::new(Exit::Usage, error))?;
+    read_plan(&path)
 }
 
 fn read_plan(path: &Path) -> Result<Plan, CliError> {
@@ -554,6 +556,27 @@ fn params(flag: &str, pairs: &[KeyValue]) -> Result<Params, CliError> {
 fn refuse_secrets(flag: &str, pairs: &[KeyValue]) -> Result<(), CliError> {
     let mut pairs = pairs.iter();
     pairs.try_for_each(|pair| refuse_secret(flag, &pair.key, &pair.value))
+}
+
+/// What is started for the run, as the plan stores it: without secrets.
+fn launch(args: &ProfileArgs) -> Result<Option<Launch>, CliError> {
+    let ready_url = without_secret("--ready-url", args.ready_url.as_deref())?;
+    let command = || masked_arguments(&args.command);
+    Ok(args.launch.then(|| Launch {
+        command: command(),
+        ready_url,
+    }))
+}
+
+/// An address that the plan can store.
+fn without_secret(flag: &str, url: Option<&str>) -> Result<Option<String>, CliError> {
+    match url.map(|url| (url, masked_url(url))) {
+        Some((url, masked)) if url != masked => Err(CliError::usage(format!(
+            "`{flag} {masked}` has a secret in its address"
+        ))
+        .help("addresses are stored with the run and shown: use one that needs no secret")),
+        _ => Ok(url.map(str::to_owned)),
+    }
 }
 
 /// A secret is never a flag.

@@ -56,14 +56,8 @@ impl Swept {
     /// The sweep in this directory; `None` where there is none.
     pub(crate) fn open(directory: &Path) -> Result<Option<Self>, CliError> {
         let path = directory.join(FILE);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                let what = format!("cannot read `{}`", path.display());
-                return Err(anyhow::Error::from(error).context(what).into());
-            }
-        };
+        let text = ipw_store::file::read_if_there(&path).map_err(anyhow::Error::from)?;
+        let Some(text) = text else { return Ok(None) };
         let swept = serde_json::from_slice(&text)
             .with_context(|| format!("`{}` is not what a sweep writes", path.display()));
         Ok(Some(swept.map_err(CliError::usage)?))

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use ipw_core::secret;
+
 use crate::http::BaseUrl;
 use crate::network::{Network, NetworkError};
 
@@ -108,6 +110,9 @@ impl Headers {
         if self.has(&name) {
             return Err(wrong("is there twice\nhelp: leave one out".to_owned()));
         }
+        secret::remember(value);
+        // A scheme before it, as in `Bearer …`, is no secret.
+        secret::remember(value.rsplit(' ').next().unwrap_or_default());
         self.lines.extend([name.as_str(), ": ", value, "\r\n"]);
         self.names.push(name);
         Ok(())

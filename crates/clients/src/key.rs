@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use ipw_core::secret;
 use serde::{Deserialize, Serialize};
 
 use crate::http::BaseUrl;
@@ -25,6 +26,17 @@ pub enum KeySource {
     Env(String),
     /// The first line of that file.
     File(PathBuf),
+}
+
+impl KeySource {
+    /// Whether it is the variable that a service's own documentation names, on its way to that
+    /// service.
+    pub fn is_usual(&self, url: &str) -> bool {
+        let (Self::Env(name), Ok(url)) = (self, BaseUrl::parse(url)) else {
+            return *self == Self::Default;
+        };
+        url.is_encrypted() && USUAL.contains(&(url.host(), name))
+    }
 }
 
 /// A key that cannot be used.
@@ -127,6 +139,7 @@ fn resolve_in(
             host: url.host().to_owned(),
         });
     }
+    secret::remember(text);
     Ok(Some(Key(text.to_owned())))
 }
 

@@ -6,6 +6,7 @@
 mod anthropic;
 mod client;
 mod fault;
+mod guarded;
 mod header;
 mod http;
 pub mod key;
@@ -184,7 +185,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 
 /// Makes the client that `spec` asks for; nothing is sent yet.
 pub fn connect(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientError> {
-    (entry(&spec.id)?.make)(spec, clock)
+    (entry(&spec.id)?.make)(spec, clock).map(guarded::guarded)
 }
 
 /// Whether `spec`'s client can send queries with this system text and these generation parameters:

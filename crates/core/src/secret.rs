@@ -1,7 +1,17 @@
 //! What looks like a secret in a flag (design D16).
 //!
 //! A secret on the command line is in the process list, the shell's history and the stored plan.
-//! It is refused there, with the way in which it may be given.
+//! It is refused there, with the way in which it may be given. Where a command of the user's own has
+//! one, it is masked wherever that command is stored or shown.
+
+mod known;
+
+use std::borrow::Cow;
+
+pub use known::{hide, hide_in, hide_in_value, is_any, remember};
+
+/// What stands in place of a secret.
+pub const MASK: &str = "[secret]";
 
 /// Whether a parameter of this name and text looks like a secret.
 pub fn looks_secret(name: &str, value: &str) -> bool {
@@ -18,8 +28,9 @@ const EXACT: [&str; 6] = [
     "credentials",
 ];
 /// Parts of names that make them secrets: `max_tokens` is none.
-const WITHIN: [&str; 8] = [
+const WITHIN: [&str; 9] = [
     "api_key",
+    "hf_token",
     "apikey",
     "access_key",
     "secret",
@@ -47,9 +58,128 @@ fn shaped_like_a_secret(value: &str) -> bool {
     })
 }
 
+/// Endings of names that say where a secret is, not what it is.
+const PLACES: [&str; 4] = ["_file", "_env", "_path", "_name"];
+
+/// The arguments of a command, with their secrets masked: the value of `--api-key VALUE`,
+/// `--api-key=VALUE` and `API_KEY=VALUE`, what looks like a key, and credentials in URLs.
+pub fn masked_arguments(arguments: &[String]) -> Vec<String> {
+    let mut is_secret_next = false;
+    let masked = arguments.iter().map(|argument| {
+        if std::mem::take(&mut is_secret_next) && !argument.starts_with("--") {
+            return MASK.to_owned();
+        }
+        let (name, value) = match argument.split_once('=') {
+            // A `=` in a URL is in its query.
+            Some((name, value)) if !name.contains("://") => (name, Some(value)),
+            _ => (argument.as_str(), None),
+        };
+        let is_flag = name.starts_with('-');
+        let is_place = PLACES
+            .iter()
+            .any(|ending| name.replace('-', "_").ends_with(ending));
+        let is_secret = !is_place
+            && (is_flag || value.is_some())
+            && named_like_a_secret(name.trim_start_matches('-'));
+        match value {
+            Some(value) if is_secret || shaped_like_a_secret(value) => format!("{name}={MASK}"),
+            None if shaped_like_a_secret(argument) => MASK.to_owned(),
+            value => {
+                is_secret_next = is_flag && is_secret && value.is_none();
+                masked_url(argument).into_owned()
+            }
+        }
+    });
+    masked.collect()
+}
+
+/// The values that [`masked_arguments`] masks, as far as they are whole arguments or stand behind `=`.
+pub fn secret_arguments(arguments: &[String]) -> Vec<&str> {
+    let masked = masked_arguments(arguments);
+    let pairs = arguments.iter().zip(&masked);
+    let changed = pairs.filter_map(|(argument, masked)| match masked.strip_suffix(MASK) {
+        Some(kept) if argument != masked => argument.strip_prefix(kept),
+        _ => None,
+    });
+    changed.collect()
+}
+
+/// The text with what is secret in a URL masked: user and password, and query parameters that are
+/// named like a secret. A text without them stays as it is.
+pub fn masked_url(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Cow::Borrowed(text);
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, behind) = rest.split_at(end);
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((_, host)) => (format!("{MASK}@"), host),
+        None => (String::new(), authority),
+    };
+    let (path, query) = behind.split_once('?').unwrap_or((behind, ""));
+    let is_secret = |name: &str, value: &str| {
+        looks_secret(name, value) || matches!(name.to_lowercase().as_str(), "sig" | "signature")
+    };
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, value)) if is_secret(name, value) => format!("{name}={MASK}"),
+        _ => pair.to_owned(),
+    });
+    let query = pairs.collect::<Vec<_>>().join("&");
+    let mark = if behind.contains('?') { "?" } else { "" };
+    Cow::Owned(format!("{scheme}://{user}{host}{path}{mark}{query}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_of_a_command_are_masked_and_nothing_else() {
+        for (command, masked) in [
+            (
+                "vllm serve m --api-key X --port 1",
+                "vllm serve m --api-key [secret] --port 1",
+            ),
+            ("s --api-key=X", "s --api-key=[secret]"),
+            (
+                "env API_KEY=X HF_TOKEN=Y s",
+                "env API_KEY=[secret] HF_TOKEN=[secret] s",
+            ),
+            (
+                "s --api-key-file /k --max-tokens 5",
+                "s --api-key-file /k --max-tokens 5",
+            ),
+            ("s --auth --port 80", "s --auth --port 80"),
+            ("s sk-abcdefghijklmnop", "s [secret]"),
+            (
+                "s --url http://u:p@h/x?api_key=k&a=b",
+                "s --url http://[secret]@h/x?api_key=[secret]&a=b",
+            ),
+            ("llama-server -m a=b.gguf", "llama-server -m a=b.gguf"),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(masked_arguments(&words).join(" "), masked);
+        }
+        let words = ["s", "--token", "abc", "--api-key=xyz", "--port=1"].map(str::to_owned);
+        assert_eq!(secret_arguments(&words), ["abc", "xyz"]);
+    }
+
+    #[test]
+    fn a_url_shows_no_password_and_no_key() {
+        for (url, masked) in [
+            ("http://h/a?b=c", "http://h/a?b=c"),
+            ("http://me:pass@h:1/a", "http://[secret]@h:1/a"),
+            (
+                "https://h?token=x&y=1&API-KEY=z",
+                "https://h?token=[secret]&y=1&API-KEY=[secret]",
+            ),
+            ("https://h/?sig=x", "https://h/?sig=[secret]"),
+            ("http://a@b@h/", "http://[secret]@h/"),
+            ("no url", "no url"),
+        ] {
+            assert_eq!(masked_url(url), masked);
+        }
+    }
 
     #[test]
     fn secrets_are_recognised_and_ordinary_parameters_are_not() {

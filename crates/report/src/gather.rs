@@ -89,7 +89,7 @@ impl Page {
             queries,
             manifest: manifest::of(&known),
             calibration: calibration::of(&known),
-            plan: std::fs::read_to_string(run.directory().join("plan.toml")).ok(),
+            plan: read_plan(run),
             command: "ipw profile --plan plan.toml --output-dir again".to_owned(),
             is_redacted: false,
         };
@@ -154,4 +154,9 @@ impl Timeline {
         };
         (timeline, offsets)
     }
+}
+
+fn read_plan(run: &Run) -> Option<String> {
+    let plan = ipw_store::file::read(&run.directory().join("plan.toml")).ok()?;
+    String::from_utf8(plan).ok()
 }

@@ -83,7 +83,7 @@ impl Shards<'_> {
             self.done.len()
         ));
         self.done.push(path.clone());
-        let file = File::create(&path).map_err(StoreError::io("create", &path))?;
+        let file = File::create_new(&path).map_err(StoreError::io("create", &path))?;
         let writer = StreamWriter::try_new(BufWriter::new(file), schema)
             .map_err(StoreError::arrow("write", &path))?;
         Ok(Shard {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ipw_core::event::{Event, Notice, Observer};
 use ipw_core::time::Timestamp;
 
-use crate::StoreError;
+use crate::{StoreError, file};
 
 /// How long a notice may wait in memory.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -24,8 +24,7 @@ impl EventLog {
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("events.jsonl");
         // A resumed run goes on with the log that it has.
-        let file = File::options().create(true).append(true).open(&path);
-        let file = file.map_err(StoreError::io("create", &path))?;
+        let file = file::append(&path)?;
         Ok(Self {
             file: BufWriter::new(file),
             flushed: Timestamp::ZERO,

@@ -1,27 +1,115 @@
-//! Whole files, switched in by one rename.
+//! The files of a run, opened without following a symbolic link, and replaced as a whole.
+//!
+//! A run directory may come from a stranger. A link in it could lead anywhere, and a pipe could
+//! block forever: only regular files are opened. The run directory itself may be reached by a link.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::StoreError;
 use crate::state::fresh_fingerprint;
 
+/// What stands between the name of a file and the fingerprint while it is being written.
+const MARK: &str = ".new-";
+
 /// Replaces `path` by `content`: a reader sees the old file or the new one, never half of one.
 pub fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), StoreError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let aside = path.with_file_name(format!(".{name}.new"));
-    let write = || {
-        let mut file = File::create(&aside)?;
+    refuse_link(path)?;
+    let (aside, mut file) = Aside::create(path)?;
+    let write = |file: &mut File| {
         file.write_all(content)?;
         if durable { file.sync_data() } else { Ok(()) }
     };
-    write().map_err(StoreError::io("write", &aside))?;
-    fs::rename(&aside, path).map_err(StoreError::io("replace", path))
+    write(&mut file).map_err(StoreError::io("write", path))?;
+    aside.replace()
+}
+
+/// Opens a file of a run for reading.
+pub fn open(path: &Path) -> Result<File, StoreError> {
+    opened(path, "open", OpenOptions::new().read(true))
+}
+
+/// Opens a file of a run for appending; it is made if it is not there.
+pub fn append(path: &Path) -> Result<File, StoreError> {
+    opened(path, "open", OpenOptions::new().create(true).append(true))
+}
+
+/// Opens a file of a run for reading and writing; it is made if it is not there, and keeps its
+/// content.
+pub(crate) fn keep(path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    opened(path, "open", options.create(true).read(true).write(true))
+}
+
+/// The content of a file of a run.
+pub fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let mut content = Vec::new();
+    let mut file = opened(path, "read", OpenOptions::new().read(true))?;
+    file.read_to_end(&mut content)
+        .map_err(StoreError::io("read", path))?;
+    Ok(content)
+}
+
+/// The content of a file of a run; `None` if there is no such file.
+pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match read(path) {
+        Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        content => content.map(Some),
+    }
+}
+
+/// The directory `name` in a run, which is made if it is not there.
+pub fn make_directory(run: &Path, name: &str) -> Result<PathBuf, StoreError> {
+    let path = run.join(name);
+    refuse_link(&path)?;
+    fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+    Ok(path)
+}
+
+/// An error if a symbolic link has this name.
+pub fn refuse_link(path: &Path) -> Result<(), StoreError> {
+    if path.is_symlink() {
+        return Err(StoreError::Link {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn opened(
+    path: &Path,
+    action: &'static str,
+    options: &mut OpenOptions,
+) -> Result<File, StoreError> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = options.custom_flags(flags).open(path).map_err(|error| {
+        if path.is_symlink() {
+            StoreError::Link {
+                path: path.to_owned(),
+            }
+        } else {
+            StoreError::io(action, path)(error)
+        }
+    })?;
+    let is_file = file
+        .metadata()
+        .map_err(StoreError::io(action, path))?
+        .is_file();
+    if !is_file {
+        let error = io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+        return Err(StoreError::io(action, path)(error));
+    }
+    Ok(file)
 }
 
 /// A file that is written under another name, with a dot in front, until it is whole. Dropped
-/// before that, it is gone.
+/// before that, it is gone. While it is being written it is locked, which tells it from the
+/// remains of a process that was killed.
 pub struct Aside {
     path: PathBuf,
     aside: Option<PathBuf>,
@@ -32,9 +120,12 @@ impl Aside {
     pub fn create(path: &Path) -> Result<(Self, File), StoreError> {
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
-        name.push(format!(".new-{}", fresh_fingerprint()));
+        name.push(format!("{MARK}{}", fresh_fingerprint()));
         let aside = path.with_file_name(name);
+        // Exclusive: neither a file nor a link of that name is opened.
         let file = File::create_new(&aside).map_err(StoreError::io("create", &aside))?;
+        // Without locks, remains are not told apart and not removed.
+        let _ = file.try_lock();
         let begun = Self {
             path: path.to_owned(),
             aside: Some(aside),
@@ -57,8 +148,22 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         if let Some(aside) = &self.aside {
-            // It is nobody's; at worst it stays.
+            // If it stays, the next writer of the run removes it.
             let _ = fs::remove_file(aside);
         }
     }
+}
+
+/// Whether [`Aside`] gives files such names.
+pub(crate) fn is_aside(name: &str) -> bool {
+    let parts = name
+        .strip_prefix('.')
+        .and_then(|name| name.rsplit_once(MARK));
+    parts.is_some_and(|(name, print)| !name.is_empty() && is_fingerprint(print, 16))
+}
+
+/// Whether these are so many hexadecimal digits as [`fresh_fingerprint`] has them.
+pub(crate) fn is_fingerprint(text: &str, digits: usize) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == digits && text.bytes().all(is_digit)
 }

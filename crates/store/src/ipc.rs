@@ -12,7 +12,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 
-use crate::{StoreError, framing};
+use crate::{StoreError, file, framing};
 
 /// The batches of a stream. An error is the last thing that it yields.
 pub(crate) struct Stream {
@@ -23,9 +23,14 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// A data file of a run.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::over(file::open(path)?, path)
+    }
+
+    /// An open file, which `path` names in messages.
+    pub(crate) fn over(file: File, path: &Path) -> Result<Self, StoreError> {
         let action = "read the Arrow stream";
-        let file = File::open(path).map_err(StoreError::io("open", path))?;
         let (sound, damage) = framing::sound(&file).map_err(StoreError::arrow(action, path))?;
         if let (0, Some(damage)) = (sound, damage.as_ref()) {
             let damage = ArrowError::ParseError(damage.to_string());

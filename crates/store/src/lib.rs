@@ -15,6 +15,7 @@ mod framing;
 pub mod instants;
 mod ipc;
 mod lock;
+mod orphans;
 pub mod output;
 pub mod overview;
 pub mod queries;
@@ -99,6 +100,15 @@ pub enum StoreError {
     Column {
         /// Its dotted path.
         column: String,
+    },
+    /// A symbolic link where a file of the run should be.
+    #[error(
+        "`{}` is a symbolic link: the files of a run are regular files inside its directory",
+        path.display()
+    )]
+    Link {
+        /// Which one.
+        path: PathBuf,
     },
     /// Something is in the way of a new run.
     #[error("output `{}` exists", path.display())]

@@ -6,7 +6,7 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use crate::StoreError;
+use crate::{StoreError, file, orphans};
 
 const FILE: &str = ".lock";
 
@@ -17,22 +17,26 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a run that was just made.
+    /// Takes the lock of a run, and removes what a killed writer left in it.
     pub(crate) fn take(run: &Path) -> Result<Self, StoreError> {
         let path = run.join(FILE);
-        let file = File::create(&path).map_err(StoreError::io("create", &path))?;
+        let file = file::keep(&path)?;
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => Err(StoreError::Busy {
-                path: run.to_owned(),
-            }),
-            // On a file system without locks nobody is kept out.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { _held: file }),
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Busy {
+                    path: run.to_owned(),
+                });
+            }
+            Ok(()) => orphans::remove(run),
+            // On a file system without locks nobody is kept out, and nothing is removed.
+            Err(TryLockError::Error(_)) => {}
         }
+        Ok(Self { _held: file })
     }
 
     /// Whether some process writes this run now.
     pub(crate) fn is_held(run: &Path) -> bool {
-        let Ok(file) = File::open(run.join(FILE)) else {
+        let Ok(file) = file::open(&run.join(FILE)) else {
             return false;
         };
         matches!(file.try_lock(), Err(TryLockError::WouldBlock))

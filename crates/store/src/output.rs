@@ -1,6 +1,8 @@
 //! Making a new run directory, and keeping what was there before (design D10).
 
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
@@ -72,7 +74,7 @@ pub fn create(
     }
     let fingerprint = fresh_fingerprint();
     let made = sibling(directory, "new", &fingerprint);
-    fs::create_dir_all(&made).map_err(StoreError::io("create", &made))?;
+    make_private(&made).map_err(StoreError::io("create", &made))?;
     let filled = fill(&made, &schema, &fingerprint, plan, summary, durable).and_then(|stream| {
         let lock = Lock::take(&made)?;
         move_into_place(&made, directory, existing).map(|aside| (stream, lock, aside))
@@ -90,6 +92,18 @@ pub fn create(
         lock,
         aside,
     })
+}
+
+/// A directory that no other user may look into: prompts and replies are in it.
+fn make_private(directory: &Path) -> std::io::Result<()> {
+    let make = || fs::DirBuilder::new().mode(0o700).create(directory);
+    match (make(), directory.parent()) {
+        (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
+            fs::create_dir_all(parent)?;
+            make()
+        }
+        (made, _) => made,
+    }
 }
 
 fn fill(

@@ -7,10 +7,10 @@ use arrow::datatypes::{DataType, Field, SchemaRef};
 use ipw_core::rollup::Choice;
 use serde_json::Value;
 
-use crate::StoreError;
 use crate::basis::View;
 use crate::ipc::Stream;
 use crate::state::State;
+use crate::{StoreError, file};
 
 /// A run directory that is open for reading.
 pub struct Run {
@@ -182,15 +182,10 @@ fn column_at<'a, 'b, A: 'static>(
 
 fn read_summary(directory: &Path) -> Result<Value, StoreError> {
     let path = directory.join("summary.json");
-    match std::fs::read(&path) {
-        Ok(text) => {
+    match file::read_if_there(&path)? {
+        Some(text) => {
             serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
-        Err(source) => Err(StoreError::Io {
-            action: "read",
-            path,
-            source,
-        }),
+        None => Ok(Value::Null),
     }
 }

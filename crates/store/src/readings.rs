@@ -160,7 +160,8 @@ impl From<Described> for Recorded {
 /// The sources of a run, part by part, in the order of their numbers.
 pub fn sources(run: &Path) -> Result<Vec<Recorded>, StoreError> {
     let path = run.join(DIRECTORY).join(SOURCES);
-    let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
+    file::refuse_link(&run.join(DIRECTORY))?;
+    let text = file::read(&path)?;
     let described: Vec<Described> =
         serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })?;
     Ok(described.into_iter().map(Recorded::from).collect())
@@ -169,6 +170,7 @@ pub fn sources(run: &Path) -> Result<Vec<Recorded>, StoreError> {
 /// The files that hold a run's readings, in order.
 pub(crate) fn files(run: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let directory = run.join(DIRECTORY);
+    file::refuse_link(&directory)?;
     let state = State::read(&directory)?;
     Ok(state.files().map(|name| directory.join(name)).collect())
 }
@@ -209,12 +211,11 @@ fn of(batch: &RecordBatch) -> Result<Vec<Reading>, StoreError> {
 /// The entries of `sources.json` so far; none if there is no such file.
 fn described(directory: &Path) -> Result<Vec<serde_json::Value>, StoreError> {
     let path = directory.join(SOURCES);
-    match std::fs::read(&path) {
-        Ok(text) => {
+    match file::read_if_there(&path)? {
+        Some(text) => {
             serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(StoreError::io("read", &path)(error)),
+        None => Ok(Vec::new()),
     }
 }
 
@@ -235,8 +236,7 @@ impl ReadingWriter {
         part: u32,
         durable: bool,
     ) -> Result<Self, StoreError> {
-        let directory = run.join(DIRECTORY);
-        std::fs::create_dir_all(&directory).map_err(StoreError::io("create", &directory))?;
+        let directory = file::make_directory(run, DIRECTORY)?;
         // A part of a resumed run adds its own sources and a file of its own.
         let mut about = described(&directory)?;
         let first = about.len();
@@ -261,7 +261,7 @@ impl ReadingWriter {
         let first = u16::try_from(first).map_err(too_many)?;
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
         file::replace(&directory.join(SOURCES), &about, durable)?;
-        let stream = side::open(&directory, &schema, part, durable)?;
+        let stream = side::open(run, DIRECTORY, &schema, part, durable)?;
         Ok(Self {
             columns,
             stream,

@@ -61,7 +61,7 @@ impl ServerMetricWriter {
         let columns = columns(part_column);
         let fields: Fields = columns.iter().map(Column::field).collect();
         let schema = schema_with_features(fields);
-        let stream = side::open(&run.join(DIRECTORY), &schema, part, durable)?;
+        let stream = side::open(run, DIRECTORY, &schema, part, durable)?;
         Ok(Self { stream, columns })
     }
 

@@ -5,23 +5,24 @@ use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::StoreError;
 use crate::output::write_dataset_info;
 use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
+use crate::{StoreError, file};
 
 /// The file of the first part.
 const LIVE_FILE: &str = "data-part-00000.arrow";
 
-/// The stream of one part in `directory`, which is made if it is not there; what earlier parts left
+/// The stream of one part in the run's directory `name`, which is made if it is not there; what earlier parts left
 /// stays.
 pub(crate) fn open(
-    directory: &Path,
+    run: &Path,
+    name: &str,
     schema: &SchemaRef,
     part: u32,
     durable: bool,
 ) -> Result<StreamFile, StoreError> {
-    std::fs::create_dir_all(directory).map_err(StoreError::io("create", directory))?;
+    let directory = &file::make_directory(run, name)?;
     write_dataset_info(directory, schema, durable)?;
     let fingerprint = fresh_fingerprint();
     let earlier = State::read(directory).ok();

@@ -1,9 +1,9 @@
 //! `state.json`: which data files make up the run. Switching it is how every rewrite commits.
 
-use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::Path;
+use std::path::{Component, Path};
 
+use ipw_core::text::printable;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,16 @@ impl State {
         }
     }
 
+    /// The state of a run, or of a dataset in it.
     pub(crate) fn read(directory: &Path) -> Result<Self, StoreError> {
+        Self::read_with(directory, file::read)
+    }
+
+    /// The state of a dataset that `read` reads: those of a cache may be symbolic links.
+    pub(crate) fn read_with(
+        directory: &Path,
+        read: impl Fn(&Path) -> Result<Vec<u8>, StoreError>,
+    ) -> Result<Self, StoreError> {
         let path = directory.join(STATE_FILE);
         let not_a_run = |reason: String| StoreError::NotARun {
             path: directory.to_owned(),
@@ -59,17 +68,26 @@ impl State {
         if !directory.exists() {
             return Err(not_a_run("it does not exist".to_owned()));
         }
-        let text = fs::read(&path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+        let text = read(&path).map_err(|error| match &error {
+            StoreError::Io { source, .. }
+                if matches!(
+                    source.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
                 not_a_run(format!("it has no `{STATE_FILE}`"))
             }
-            _ => StoreError::Io {
-                action: "read",
-                path: path.clone(),
-                source,
-            },
+            _ => error,
         })?;
-        serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
+        let state: Self =
+            serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })?;
+        let outside = state.files().find(|name| !is_plain(name)).map(printable);
+        match outside {
+            None => Ok(state),
+            Some(name) => Err(not_a_run(format!(
+                "its `{STATE_FILE}` names the data file `{name}`, which is not a plain file name"
+            ))),
+        }
     }
 
     pub(crate) fn write(&self, directory: &Path, durable: bool) -> Result<(), StoreError> {
@@ -80,6 +98,13 @@ impl State {
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.data_files.iter().map(|file| file.filename.as_str())
     }
+}
+
+/// Whether it is the name of a file in the directory itself.
+fn is_plain(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    let first = components.next();
+    matches!(first, Some(Component::Normal(only)) if only == name) && components.next().is_none()
 }
 
 /// Sixteen hexadecimal digits that no earlier state had.

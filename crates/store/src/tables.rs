@@ -48,26 +48,15 @@ pub fn parquet(path: &Path) -> Result<TableRows, StoreError> {
 
 /// The rows of an Arrow IPC stream, as Hugging Face `datasets` writes them.
 pub fn arrow_stream(path: &Path) -> Result<TableRows, StoreError> {
-    Ok(TableRows::new(path, Box::new(Stream::open(path)?)))
+    let file = File::open(path).map_err(StoreError::io("open", path))?;
+    Ok(TableRows::new(path, Box::new(Stream::over(file, path)?)))
 }
 
 /// The data files that the `state.json` of a `save_to_disk` directory names.
 pub fn data_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let state = crate::state::State::read(directory)?;
-    state
-        .files()
-        .map(|name| {
-            // A name with a way in it would lead out of the directory.
-            if Path::new(name).file_name() == Some(name.as_ref()) {
-                Ok(directory.join(name))
-            } else {
-                Err(StoreError::NotARun {
-                    path: directory.to_owned(),
-                    reason: format!("its state names `{}`", name.escape_debug()),
-                })
-            }
-        })
-        .collect()
+    let read = |path: &Path| std::fs::read(path).map_err(StoreError::io("read", path));
+    let state = crate::state::State::read_with(directory, read)?;
+    Ok(state.files().map(|name| directory.join(name)).collect())
 }
 
 impl TableRows {

@@ -22,6 +22,7 @@ use crate::schema::Renewed;
 use crate::splice::splice;
 use crate::{Overview, Run, StoreError, summary};
 
+pub(crate) use sets::DIRECTORY as SETS;
 pub(crate) use sets::KeptVerdict;
 pub use sets::{ScorerRows, VerdictSet, VerdictSets, sets};
 

@@ -117,6 +117,10 @@ pub(crate) struct ProfileArgs {
     #[arg(long, help_heading = "Service")]
     #[serde(skip)]
     pub(crate) allow_launch: bool,
+    /// Let a stored plan send the keys and headers that it names to the address that it names
+    #[arg(long, help_heading = "Service")]
+    #[serde(skip)]
+    pub(crate) allow_key: bool,
     /// How long one query may take [default: 10m]
     #[arg(
         long,

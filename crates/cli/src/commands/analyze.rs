@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Context;
 use ipw_core::nearest::nearest;
 use ipw_store::Overview;
-use ipw_store::file::replace;
+use ipw_store::file::{make_directory, replace};
 use serde_json::Value;
 
 use super::open;
@@ -25,9 +25,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
         let look = Look::at(&run, &overview).context("reading the rows")?;
         for analysis in &chosen {
             let found = content(&look, analysis, &options)?;
-            let directory = place.join("analysis");
-            std::fs::create_dir_all(&directory)
-                .with_context(|| format!("creating `{}`", directory.display()))?;
+            let directory = make_directory(place, "analysis").context("writing a result")?;
             let path = directory.join(format!("{}.json", analysis.id));
             replace(&path, format!("{found:#}\n").as_bytes(), false).context("writing a result")?;
             if args.json {

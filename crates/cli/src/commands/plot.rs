@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use ipw_plot::{Mode, Style, png};
 use ipw_store::Overview;
-use ipw_store::file::replace;
+use ipw_store::file::{refuse_link, replace};
 
 use super::analyze::unknown;
 use super::leaderboard::pareto;
@@ -109,6 +109,9 @@ fn draw(
     name: &str,
     svg: impl Fn(&Style) -> String,
 ) -> Result<(), CliError> {
+    if args.output.is_none() {
+        refuse_link(directory).context("writing a figure")?;
+    }
     std::fs::create_dir_all(directory)
         .with_context(|| format!("creating `{}`", directory.display()))?;
     let is_wanted = |format| args.formats.is_empty() || args.formats.contains(&format);

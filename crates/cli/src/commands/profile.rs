@@ -429,7 +429,7 @@ impl Profile {
         });
         // The store's error comes first: it is why the sink's appends failed.
         let finished = finished.context("storing the rows").map_err(|error| {
-            let run = next::quoted(&directory.display().to_string());
+            let run = next::quoted(&directory.display().to_string()) + &settings::resume_flags(&self.plan);
             CliError::from(error).help(format!(
                 "what was committed is in `{}`; when the cause is mended, `ipw profile --resume {run}` goes on",
                 directory.display()
@@ -439,7 +439,8 @@ impl Profile {
         self.show(directory, status, &finished, report.as_deref());
         if status != Status::Complete && !self.args.quiet && !self.args.json {
             let run = next::quoted(&ipw_core::text::printable(&directory.display().to_string()));
-            screen::talk(&format!("to go on: ipw profile --resume {run}"));
+            let flags = settings::resume_flags(&self.plan);
+            screen::talk(&format!("to go on: ipw profile --resume {run}{flags}"));
         }
         if let Err(error) = went {
             return Err(anyhow::Error::from(error)

@@ -28,7 +28,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
         let run = super::open(directory, args.basis.choice())?;
         let overview = Overview::of(&run).context("counting the rows")?;
         let page = page(&run, &overview, args.redact).context("reading the rows")?;
-        output::put(place(args, directory).as_deref(), &text(&page, args.format))?;
+        let (place, text) = (place(args, directory), text(&page, args.format));
+        match place.filter(|_| args.output.is_none()) {
+            // What lies in the run may be a stranger's: its own file is replaced, never followed.
+            Some(own) => output::put_into_run(&own, &text)?,
+            None => output::put(args.output.as_deref(), &text)?,
+        }
     }
     if args.runs.len() > 1 {
         screen::talk(&format!("{} runs, a report for each", args.runs.len()));

@@ -275,8 +275,8 @@ fn started(summary: &Value) -> Option<f64> {
 
 /// From the plan, which has the system's text too; else from the original's configuration.
 fn generation(run: &Run) -> Option<Value> {
-    let plan = std::fs::read_to_string(run.directory().join("plan.toml")).ok();
-    let plan: Option<toml::Table> = plan.and_then(|text| text.parse().ok());
+    let plan = ipw_store::file::read(&run.directory().join("plan.toml")).ok();
+    let plan: Option<toml::Table> = plan.and_then(|text| toml::from_slice(&text).ok());
     let of_plan = plan.and_then(|mut plan| serde_json::to_value(plan.remove("generation")?).ok());
     of_plan.or_else(|| {
         let parameters = run

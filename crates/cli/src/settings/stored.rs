@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use ipw_runner::plan::Telemetry;
 use ipw_runner::{Plan, Stop};
 use toml::Value;
 
-use super::{check_slo, client, energy, generation, params, read_plan, stored_plan, to_toml};
+use super::{
+    PLAN_FILE, allowed, check_slo, client, energy, generation, params, read_plan, stored_plan,
+    to_toml,
+};
 use crate::args::{Pause, ProfileArgs, Span};
 use crate::error::CliError;
 use crate::{grading, naming, prices};
@@ -17,11 +21,10 @@ const MOST: usize = 8;
 
 /// The stored plan that `--resume` or `--plan` names; `None` without them.
 pub(super) fn plan(args: &mut ProfileArgs) -> Result<Option<Plan>, CliError> {
-    let (mut plan, is_resumed) = match (&args.resume, &args.plan) {
-        (Some(run), _) => (stored_plan(run)?, true),
-        (None, Some(path)) => (read_plan(path)?, false),
-        (None, None) => return Ok(None),
+    let Some((path, mut plan)) = read(args)? else {
+        return Ok(None);
     };
+    let is_resumed = args.resume.is_some();
     if is_resumed && plan.dataset.id == "stdin" {
         return Err(CliError::usage(
             "this run's questions came through a pipe, which cannot be read again",
@@ -36,10 +39,20 @@ pub(super) fn plan(args: &mut ProfileArgs) -> Result<Option<Plan>, CliError> {
     }
     naming::check(&plan)?;
     refuse_changes(&plan, args)?;
+    allowed::check(&plan, &path, args)?;
     if let Some(directory) = args.output_dir.take_if(|_| !is_resumed) {
         plan.output.directory = directory;
     }
     Ok(Some(plan))
+}
+
+/// The plan that `--resume` or `--plan` names, and its file; `None` without them.
+pub(crate) fn read(args: &ProfileArgs) -> Result<Option<(PathBuf, Plan)>, CliError> {
+    Ok(match (&args.resume, &args.plan) {
+        (Some(run), _) => Some((run.join(PLAN_FILE), stored_plan(run)?)),
+        (None, Some(path)) => Some((path.clone(), read_plan(path)?)),
+        (None, None) => None,
+    })
 }
 
 /// Refuses flags and variables that would change the plan, and shows how they differ.

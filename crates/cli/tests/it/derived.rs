@@ -118,8 +118,12 @@ fn energy_computed_again_makes_the_files_again() {
 
     // What cannot be written again is removed, or called old.
     spoil(&run, &FILES);
-    std::fs::create_dir(run.join("analysis/.energy.json.new")).unwrap();
-    std::fs::create_dir(run.join(".report.html.new")).unwrap();
+    let elsewhere = place.path().join("elsewhere");
+    std::fs::write(&elsewhere, "precious").unwrap();
+    for name in ["analysis/energy.json", "report.html"] {
+        std::fs::remove_file(run.join(name)).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, run.join(name)).unwrap();
+    }
     let told = done("attribute", &run, &[]);
     assert!(told.err.contains("warning: no report"), "{}", told.err);
     assert!(
@@ -128,6 +132,7 @@ fn energy_computed_again_makes_the_files_again() {
         told.err
     );
     assert!(!run.join("report.html").exists() && !run.join("analysis/energy.json").exists());
+    assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "precious");
     assert_ne!(read(&run, "plots/latency.svg"), "old");
 }
 

@@ -1,4 +1,4 @@
-//! Texts and names that would like to do more than to be read.
+//! Texts, names and run directories that would like to do more than to be read.
 
 use std::path::{Component, Path};
 
@@ -151,5 +151,132 @@ fn names_of_models_and_datasets_stay_inside_the_output() {
         nothing_raw(&name.to_string_lossy(), "a directory's name");
         assert!(!name.to_string_lossy().starts_with('.'), "{name:?}");
         assert_eq!(summary(&run.path())["status"], "complete");
+    }
+}
+
+/// A finished run with a page, an analysis and a figure.
+fn finished(place: &Place) -> std::path::PathBuf {
+    let ran = said(&mut place.profile(&["--max-queries", "2", "--warmup", "0"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let run = place.run();
+    for command in ["analyze", "plot"] {
+        let ran = said(ipw().arg(command).arg(&run));
+        assert_eq!(ran.code, Some(0), "{command}: {}", ran.err);
+    }
+    run
+}
+
+#[test]
+fn a_run_that_names_a_file_elsewhere_deletes_nothing() {
+    let place = Place::new(|_| Script::words(3));
+    let run = finished(&place);
+    let precious = place.path().join("other.arrow");
+    for name in [precious.to_str().unwrap(), "../../other.arrow", ""] {
+        let state = json!({"_data_files": [{"filename": name}], "_fingerprint": "f"});
+        for directory in [run.join("readings"), run.clone()] {
+            std::fs::write(&precious, "precious").unwrap();
+            let own = std::fs::read(directory.join("state.json")).unwrap();
+            std::fs::write(directory.join("state.json"), state.to_string()).unwrap();
+            let ran = said(ipw().arg("attribute").arg(&run));
+            assert_eq!(ran.code, Some(2), "{name}: {}", ran.err);
+            assert!(ran.err.contains("state.json"), "{}", ran.err);
+            assert!(ran.err.contains(&format!("`{name}`")), "{}", ran.err);
+            assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+            std::fs::write(directory.join("state.json"), own).unwrap();
+        }
+    }
+    assert_eq!(rows(&run).len(), 2, "the run itself is as it was");
+}
+
+#[test]
+fn links_in_a_run_are_errors_and_their_targets_stay() {
+    let place = Place::new(|_| Script::words(3));
+    let run = finished(&place);
+    let target = place.path().join("precious");
+    // Which command meets which link; `false`: the name is not ours any more and is left alone.
+    for (name, command, is_refused) in [
+        (".report.html.new", "report", false),
+        (".summary.json.new", "attribute", false),
+        (".state.json.new", "attribute", false),
+        ("analysis/.energy.json.new", "analyze", false),
+        ("plots/.ttft.svg.new", "plot", false),
+        (".lock", "attribute", true),
+        ("report.html", "report", true),
+        ("summary.json", "report", true),
+        ("state.json", "show", true),
+        ("plan.toml", "profile", true),
+        ("events.jsonl", "profile", true),
+        ("readings/sources.json", "attribute", true),
+        ("readings/state.json", "attribute", true),
+        ("analysis/energy.json", "analyze", true),
+        ("plots/ttft.svg", "plot", true),
+        ("analysis", "analyze", true),
+        ("plots", "plot", true),
+        ("readings", "attribute", true),
+    ] {
+        let path = run.join(name);
+        let kept = path.with_file_name("kept");
+        let is_there = path.exists();
+        if is_there {
+            std::fs::rename(&path, &kept).unwrap();
+        }
+        // A directory is replaced by a link to a directory.
+        let is_directory = kept.is_dir();
+        if is_directory {
+            std::fs::create_dir(&target).unwrap();
+        } else {
+            std::fs::write(&target, "precious").unwrap();
+        }
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        let mut command = match command {
+            "profile" => {
+                let mut resume = ipw();
+                resume.args(["profile", "--resume"]);
+                resume
+            }
+            command => {
+                let mut other = ipw();
+                other.arg(command);
+                other
+            }
+        };
+        let ran = said(command.arg(&run));
+        let wanted = if is_refused { Some(2) } else { Some(0) };
+        assert_eq!(ran.code, wanted, "{name}: {}", ran.err);
+        assert_eq!(
+            ran.err.contains("symbolic link"),
+            is_refused,
+            "{name}: {}",
+            ran.err
+        );
+        if is_directory {
+            assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{name}");
+            std::fs::remove_dir(&target).unwrap();
+        } else {
+            assert_eq!(
+                std::fs::read_to_string(&target).unwrap(),
+                "precious",
+                "{name}"
+            );
+            std::fs::remove_file(&target).unwrap();
+        }
+        std::fs::remove_file(&path).unwrap();
+        if is_there {
+            std::fs::rename(&kept, &path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_link_out_of_the_root_is_not_a_run_of_it() {
+    let place = Place::new(|_| Script::words(3));
+    let run = finished(&place);
+    let root = place.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    std::os::unix::fs::symlink(&run, root.join("linked")).unwrap();
+    for command in ["runs", "leaderboard"] {
+        let ran = said(ipw().arg(command).arg(&root));
+        assert_eq!(ran.code, Some(2), "{command}: {}", ran.out);
+        assert!(ran.err.contains("no run below"), "{command}: {}", ran.err);
     }
 }

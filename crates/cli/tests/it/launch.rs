@@ -273,3 +273,60 @@ fn a_port_that_is_taken_and_a_command_that_is_missing_are_said_at_once() {
         assert!(wrong.err.contains(words), "{words}: {}", wrong.err);
     }
 }
+
+#[test]
+#[cfg(feature = "engine")]
+fn a_secret_in_the_command_is_neither_stored_nor_shown() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let mut command = vec!["env".to_owned(), "MY_API_KEY=hunter2hunter2".to_owned()];
+    command.extend(place.serve());
+    let url = format!("http://127.0.0.1:{}", place.port);
+    let ready = format!("{url}/health");
+    let flags = ["--client-base-url", &url, "--ready-url", &ready];
+    let done = launch(&mut place.profile(&flags), &command);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(!done.err.contains("hunter2"), "{}", done.err);
+    let run = place.run();
+    crate::keys::assert_hidden(&run);
+    let told = &summary(&run)["client_info"]["launch"]["command"];
+    assert_eq!(told[1], "MY_API_KEY=[secret]");
+    // It is not in the plan: the command is given again, and then it needs no other word.
+    let elsewhere = place.directory.path().join("again");
+    let mut again = ipw();
+    again.args(["profile", "--allow-launch", "--plan"]);
+    again.arg(run.join("plan.toml"));
+    let refused = said(again.arg("--output-dir").arg(&elsewhere));
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    for words in ["MY_API_KEY=[secret]", "not stored", "--launch -- COMMAND"] {
+        assert!(refused.err.contains(words), "{words}: {}", refused.err);
+    }
+    let given = |command: &[String]| {
+        let mut again = ipw();
+        again.args(["profile", "--plan"]).arg(run.join("plan.toml"));
+        launch(again.arg("--output-dir").arg(&elsewhere), command)
+    };
+    let other = given(&["true".to_owned()]);
+    assert_eq!(other.code, Some(2), "{}", other.err);
+    let done = given(&command);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    crate::keys::assert_hidden(&elsewhere);
+    // One that fails shows its command and its last words.
+    let words = ["sh", "-c", "echo key $2; exit 7", "sh", "--api-key"];
+    let mut failing = words.map(str::to_owned).to_vec();
+    failing.push("hunter2hunter2".to_owned());
+    let place = Place::new();
+    let url = format!("http://127.0.0.1:{}", place.port);
+    let flags = [
+        "--client-base-url",
+        &url,
+        "--model",
+        "m",
+        "--ready-url",
+        &url,
+    ];
+    let failed = launch(&mut place.profile(&flags), &failing);
+    assert_eq!(failed.code, Some(3), "{}", failed.err);
+    assert!(!failed.err.contains("hunter2"), "{}", failed.err);
+    assert!(failed.err.contains("key [secret]"), "{}", failed.err);
+}

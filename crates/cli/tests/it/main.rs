@@ -28,6 +28,7 @@ mod gpu;
 mod grading;
 mod hostile;
 mod http2;
+mod keys;
 mod kill;
 #[cfg(target_os = "linux")]
 mod launch;

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use ipw_core::secret::masked_url;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 use url::{Host, Url};
@@ -26,7 +27,7 @@ impl BaseUrl {
     /// Takes a URL as a person writes it.
     pub fn parse(text: &str) -> Result<Self, ClientError> {
         let wrong = |shown: &str, problem: &str| ClientError::Url {
-            url: shown.to_owned(),
+            url: masked_url(shown).into_owned(),
             problem: problem.to_owned(),
         };
         let trimmed = text.trim();

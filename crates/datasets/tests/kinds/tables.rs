@@ -206,6 +206,6 @@ fn a_directory_without_a_dataset_says_what_was_looked_for() {
     fs::write(path.join("state.json"), state).unwrap();
     assert_eq!(
         message(&path, &[]),
-        "`…/nothing` is not a run directory: its state names `../x`"
+        "`…/nothing` is not a run directory: its `state.json` names the data file `../x`, which is not a plain file name"
     );
 }

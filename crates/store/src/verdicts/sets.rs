@@ -6,7 +6,7 @@
 //! is the one whose fingerprint the rows have, so no crash leaves a wrong pointer.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead as _, BufReader, BufWriter, Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,9 @@ use serde_json::Value;
 use super::{Answer, Answers};
 use crate::file::Aside;
 use crate::overview::Verdicts;
-use crate::{Run, StoreError};
+use crate::{Run, StoreError, file};
 
-const DIRECTORY: &str = "verdict_sets";
+pub(crate) const DIRECTORY: &str = "verdict_sets";
 const EXTENSION: &str = "jsonl";
 
 /// What a set of verdicts is.
@@ -98,8 +98,7 @@ pub(super) fn keep(run: &Run) -> Result<Option<Earlier>, StoreError> {
             written: None,
         }));
     }
-    let directory = run.directory().join(DIRECTORY);
-    fs::create_dir_all(&directory).map_err(StoreError::io("create", &directory))?;
+    file::make_directory(run.directory(), DIRECTORY)?;
     let path = path(run.directory(), current.id);
     let (aside, file) = Aside::create(&path)?;
     let failed = |error: Error| StoreError::io("write", &path)(error);
@@ -137,7 +136,8 @@ pub(super) fn forget(path: &Path) {
 /// The verdicts of a set, by place in the run.
 pub(super) fn load(run: &Path, id: u64) -> Result<HashMap<u64, KeptVerdict>, StoreError> {
     let path = path(run, id);
-    let file = File::open(&path).map_err(StoreError::io("read", &path))?;
+    file::refuse_link(&run.join(DIRECTORY))?;
+    let file = file::open(&path)?;
     let damaged = |source| StoreError::Json {
         path: path.clone(),
         source,
@@ -213,6 +213,7 @@ impl Kept {
             damaged: Vec::new(),
             next: 1,
         };
+        file::refuse_link(&directory)?;
         let entries = match fs::read_dir(&directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(kept),
             entries => entries.map_err(StoreError::io("read", &directory))?,
@@ -245,7 +246,7 @@ impl Kept {
 
 fn head(path: &Path) -> Option<VerdictSet> {
     let mut head = String::new();
-    BufReader::new(File::open(path).ok()?)
+    BufReader::new(file::open(path).ok()?)
         .read_line(&mut head)
         .ok()?;
     serde_json::from_str(&head).ok()

@@ -7,6 +7,7 @@
 )]
 
 mod damaged;
+mod stranger;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -32,12 +32,14 @@ pub(crate) fn is_run(directory: &Path) -> bool {
 pub(crate) fn below(directory: &Path) -> anyhow::Result<Vec<Found>> {
     let what = || format!("cannot look into `{}`", directory.display());
     std::fs::read_dir(directory).with_context(what)?;
+    let root = directory.canonicalize().with_context(what)?;
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut waiting = vec![directory.to_owned()];
     while let Some(next) = waiting.pop() {
-        // Links may lead in circles, or twice to the same run.
-        let is_new = next.canonicalize().is_ok_and(|path| seen.insert(path));
+        // Links may lead out of the root, in circles, or twice to the same run.
+        let real = next.canonicalize().ok();
+        let is_new = real.is_some_and(|path| path.starts_with(&root) && seen.insert(path));
         if !is_new {
             continue;
         }
@@ -101,6 +103,10 @@ mod tests {
         std::fs::write(at("summary.txt"), "junk").unwrap();
         #[cfg(unix)]
         std::os::unix::fs::symlink(place.path(), at("empty/round")).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::write(elsewhere.path().join("state.json"), "{}").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(elsewhere.path(), at("outside")).unwrap();
         let found = below(place.path()).unwrap();
         let wanted = [at("b"), at("sweep/rate_1/a")].map(Found::Run);
         assert_eq!(found, wanted);

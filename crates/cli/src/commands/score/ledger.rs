@@ -3,7 +3,7 @@
 //! `verdicts.jsonl` in the run's directory has a line for each answer that was judged. A line that
 //! was cut off is none; of two for the same answer the last one counts.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use ipw_core::verdict::{Grade, Judged, Verdict};
 use ipw_scoring::judge;
+use ipw_store::file;
 use ipw_store::verdicts::Answer;
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +84,7 @@ impl Ledger {
         let path = directory.join(FILE);
         let mut grades = std::collections::BTreeMap::new();
         let mut is_torn = false;
-        if let Ok(file) = File::open(&path) {
+        if let Ok(file) = file::open(&path) {
             for line in BufReader::new(file).split(b'\n') {
                 let line = line.with_context(|| format!("cannot read `{}`", path.display()))?;
                 let entry = serde_json::from_slice::<Entry>(&line);
@@ -95,7 +96,7 @@ impl Ledger {
                 }
             }
         }
-        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file::append(&path);
         let mut file = file.with_context(|| format!("cannot write `{}`", path.display()))?;
         if is_torn {
             file.write_all(b"\n")

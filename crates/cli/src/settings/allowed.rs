@@ -1,0 +1,97 @@
+//! Which secrets a stored plan sends where: a plan may come from a stranger.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use ipw_clients::KeySource;
+use ipw_core::secret::{MASK, masked_url};
+use ipw_core::text::printable;
+use ipw_runner::Plan;
+
+use crate::args::ProfileArgs;
+use crate::clients;
+use crate::error::CliError;
+
+/// A secret that a plan sends to an address.
+struct Sent {
+    /// Where it comes from, in words.
+    from: String,
+    to: String,
+    /// Whether this command line names both as well.
+    is_named: bool,
+}
+
+/// Refuses a plan that sends a secret somewhere, unless this command line says the same or allows it.
+pub(super) fn check(plan: &Plan, path: &Path, args: &ProfileArgs) -> Result<(), CliError> {
+    let mut refused = sent(plan, args);
+    refused.retain(|sent| !sent.is_named);
+    if args.allow_key || refused.is_empty() {
+        return Ok(());
+    }
+    let mut text = format!("the plan `{}` sends", path.display());
+    for (number, one) in refused.iter().enumerate() {
+        let and = if number > 0 { ", and" } else { "" };
+        let (from, to) = (printable(&one.from), printable(&masked_url(&one.to)));
+        let _ = write!(text, "{and} {from} to {to}");
+    }
+    Err(CliError::usage(text).help(
+        "`--allow-key` lets it; so do the flags that name the key and the address, given again",
+    ))
+}
+
+/// The flags without which `--resume` refuses this plan, each with a space before it.
+pub(crate) fn resume_flags(plan: &Plan) -> String {
+    let is_sent = !sent(plan, &ProfileArgs::default()).is_empty();
+    let key = if is_sent { " --allow-key" } else { "" };
+    let launch = match &plan.launch {
+        None => "",
+        Some(launch) if launch.command.iter().any(|word| word.contains(MASK)) => {
+            " --launch -- COMMAND"
+        }
+        Some(_) => " --allow-launch",
+    };
+    format!("{key}{launch}")
+}
+
+fn sent(plan: &Plan, args: &ProfileArgs) -> Vec<Sent> {
+    let client = &plan.client;
+    let known = clients::known();
+    let usual = known.iter().find(|known| known.id == client.id);
+    let to = client.base_url.as_deref();
+    let to = to.or(usual.map(|known| known.default_url));
+    let to = to.unwrap_or_default().to_owned();
+    // Flags that say otherwise than the plan have been refused already.
+    let is_there = args.client_base_url.is_some() == client.base_url.is_some();
+    let variable = |name: &str| format!("the environment variable `{name}`");
+    let file = |path: &Path| format!("the file `{}`", path.display());
+    let mut all = Vec::new();
+    let mut add = |from: String, is_named: bool| {
+        all.push(Sent {
+            from,
+            to: to.clone(),
+            is_named: is_named && is_there,
+        });
+    };
+    match &client.key {
+        key if key.is_usual(&to) => {}
+        KeySource::Default => {}
+        KeySource::Env(name) => add(variable(name), args.api_key_env.is_some()),
+        KeySource::File(path) => add(file(path), args.api_key_file.is_some()),
+    }
+    if let Some(path) = &client.network.header_file {
+        add(file(path), args.header_file.is_some());
+    }
+    for name in &client.network.header_env {
+        add(variable(name), !args.header_env.is_empty());
+    }
+    for source in &plan.telemetry.sources {
+        let files = source.params.iter();
+        let files = files.filter(|(name, _)| name.ends_with("-file") && *name != "ca-file");
+        all.extend(files.map(|(_, path)| Sent {
+            from: file(Path::new(path)),
+            to: source.place.clone(),
+            is_named: !args.telemetry.is_empty(),
+        }));
+    }
+    all
+}

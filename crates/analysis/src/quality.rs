@@ -79,6 +79,10 @@ pub enum Doubt {
     WideClock,
     /// Another machine's clock that was set.
     ClockSet,
+    /// Token counts of the service that cannot be.
+    TokenClaims,
+    /// A time in which this process did not run.
+    Paused,
     /// Too few queries for a percentile that people ask for.
     FewSamples,
 }
@@ -104,6 +108,8 @@ pub struct Facts {
     pub bases: Vec<Part>,
     /// Whether the energy is estimated.
     pub is_estimated: bool,
+    /// Rows whose service claims more tokens than there can be.
+    pub rows_with_impossible_claims: u64,
     /// How many queries the 99th percentile of latency would need, where there were too few.
     pub p99_needs: Option<u64>,
     /// How many queries were answered.
@@ -139,6 +145,17 @@ pub struct Telemetry {
     pub estimate: Option<String>,
     /// Whose work the CPUs did.
     pub cpu: Option<Cpu>,
+    /// When this process did not run.
+    pub pauses: Vec<Pause>,
+}
+
+/// A time in which this process did not run.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Pause {
+    /// How long.
+    pub seconds: f64,
+    /// Queries that were in flight.
+    pub queries: u64,
 }
 
 /// CPU time over a run.
@@ -264,6 +281,8 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
     }
     notes.extend(rows::mixed(&facts.bases));
     notes.extend(rows::without(facts));
+    notes.extend(rows::claims(facts.rows_with_impossible_claims));
+    notes.extend(rows::paused(&facts.telemetry.pauses));
     for told in &facts.telemetry.sources {
         notes.extend(told.notes());
     }

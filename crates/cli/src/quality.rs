@@ -18,6 +18,7 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec
         rows_without_energy: energy.reasons.clone(),
         bases: energy.by_basis.iter().map(part).collect(),
         is_estimated: energy.is_estimated(),
+        rows_with_impossible_claims: overview.tokens.rows_with_impossible_claims,
         p99_needs: load
             .pointer("/latency/total_seconds/sent/p99/needs")
             .and_then(Value::as_u64),

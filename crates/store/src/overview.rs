@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    Array, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+};
 use ipw_core::reply::TokenSource;
 use ipw_core::stats::{mean, quantile};
 use serde::{Deserialize, Serialize};
@@ -143,6 +145,8 @@ pub struct TokenTotals {
     pub rows_counted_by_chunks: u64,
     /// Rows whose tokens were counted by a tokenizer.
     pub rows_counted_by_tokenizer: u64,
+    /// Rows whose service claims more tokens than there can be.
+    pub rows_with_impossible_claims: u64,
 }
 
 /// A distribution over rows.
@@ -223,6 +227,7 @@ impl Overview {
                 run.metric::<Float64Array>(&batch, &path)
                     .map(|values| values.iter().flatten())
             };
+            tokens.rows_with_impossible_claims += claims(&batch);
             energy.add(run, &batch)?;
             add_failures(&mut failures, &batch)?;
             if let Ok(costs) = run.metric::<Float64Array>(&batch, "cost.total_cost_usd") {
@@ -282,6 +287,17 @@ impl Overview {
         let cancelled = self.outcomes.get("cancelled").copied().unwrap_or(0);
         self.unanswered() - cancelled
     }
+}
+
+/// Rows with a claim that cannot be; runs of earlier versions have no such columns.
+fn claims(batch: &RecordBatch) -> u64 {
+    let claim = |name: &str| {
+        let path = format!("token_details.claimed_{name}");
+        column::<Int64Array>(batch, &path).ok()
+    };
+    let claims = [claim("input"), claim("output")];
+    let is_claim = |row: &usize| claims.iter().flatten().any(|claim| claim.is_valid(*row));
+    (0..batch.num_rows()).filter(is_claim).count() as u64
 }
 
 fn add(sum: &mut Option<u64>, values: &Int64Array) {

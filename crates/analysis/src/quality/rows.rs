@@ -1,6 +1,6 @@
-//! Doubts about the energy of rows.
+//! Doubts about rows.
 
-use super::{Doubt, Facts, Note, Part, counted};
+use super::{Doubt, Facts, Note, Part, Pause, counted};
 
 /// Reasons that another note explains.
 const EXPLAINED: [&str; 2] = ["other_basis", "too_short"];
@@ -58,5 +58,36 @@ pub(super) fn mixed(bases: &[Part]) -> Option<Note> {
             others.join(", ")
         ),
         advice: "resume on the machine and with the sensors that the run began with".to_owned(),
+    })
+}
+
+/// Rows whose service claims more tokens than there can be.
+pub(super) fn claims(rows: u64) -> Option<Note> {
+    (rows > 0).then(|| Note {
+        id: Doubt::TokenClaims,
+        source: None,
+        finding: format!(
+            "the service claims more tokens than there can be in {}",
+            counted(rows, "row", "rows")
+        ),
+        advice: "these counts are in no figure; see `token_details`, or count with `--tokenizer`"
+            .to_owned(),
+    })
+}
+
+/// Times in which this process did not run.
+pub(super) fn paused(pauses: &[Pause]) -> Option<Note> {
+    let seconds: f64 = pauses.iter().map(|pause| pause.seconds).sum();
+    let queries: u64 = pauses.iter().map(|pause| pause.queries).sum();
+    (!pauses.is_empty()).then(|| Note {
+        id: Doubt::Paused,
+        source: None,
+        finding: format!(
+            "this process did not run for {seconds:.1} s ({}) with {} in flight",
+            counted(pauses.len() as u64, "pause", "pauses"),
+            counted(queries, "query", "queries")
+        ),
+        advice: "latencies of these queries are not the service's: it was stopped, or the machine was too busy; measure again"
+            .to_owned(),
     })
 }

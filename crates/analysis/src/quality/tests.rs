@@ -74,6 +74,8 @@ fn each_doubt_has_its_note() {
     let coarse = json!({"still_seconds": 20.0, "change_interval_seconds": 36.0});
     assert_eq!(of(counter(&coarse)), []);
     assert_eq!(of(counter(&json!({"joules": null}))), [Doubt::NeverMoved]);
+    let paused = json!({"pauses": [{"seconds": 20.0, "queries": 4}]});
+    assert_eq!(of(paused), [Doubt::Paused]);
     let against = json!({"self_test": {"end": {"against_power": 0.8}}});
     assert_eq!(of(counter(&against)), [Doubt::CounterAgainstPower]);
     let drawn = json!({"idle": {"before": {"watts": 50.0}, "after": {"watts": 60.0}}});

@@ -1,6 +1,10 @@
 //! Doubts about a run's numbers: each a finding, and what to do about it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+mod rows;
 
 /// Share of its time for which a row should have readings.
 pub const WELL_COVERED: f64 = 0.95;
@@ -13,6 +17,10 @@ const DISAGREEMENT: f64 = 0.1;
 const OTHERS: f64 = 0.1;
 /// Share of a usual query by which another machine's clock may be off before it is worth a word.
 const WIDE_CLOCK: f64 = 0.05;
+/// Seconds for which a counter may stand still at the end of a run, and how many of its usual
+/// intervals that must be.
+const STILL: f64 = 2.0;
+const STILL_INTERVALS: f64 = 20.0;
 /// Watts by which a limit may seem to change.
 const LIMIT: f64 = 0.5;
 
@@ -43,8 +51,16 @@ pub enum Doubt {
     Gaps,
     /// A counter that started anew.
     Resets,
+    /// A counter that advanced by more than its device can have used.
+    Implausible,
     /// A counter that never moved.
     NeverMoved,
+    /// A counter that stopped moving before the end.
+    StoodStill,
+    /// Rows without energy beside rows with it.
+    RowsWithoutEnergy,
+    /// Rows whose energy is made from other sources than the headline's.
+    MixedBases,
     /// A reading that failed.
     Fault,
     /// Idle that was not the same before and after.
@@ -63,6 +79,10 @@ pub enum Doubt {
     WideClock,
     /// Another machine's clock that was set.
     ClockSet,
+    /// Token counts of the service that cannot be.
+    TokenClaims,
+    /// A time in which this process did not run.
+    Paused,
     /// Too few queries for a percentile that people ask for.
     FewSamples,
 }
@@ -80,8 +100,16 @@ pub struct Facts {
     pub rows_thinly_covered: u64,
     /// Rows without energy because their time was too short for the source.
     pub rows_too_short: u64,
+    /// Rows with energy.
+    pub rows_with_energy: u64,
+    /// Rows without energy by reason, as columns spell it.
+    pub rows_without_energy: BTreeMap<String, u64>,
+    /// What energy is made from, the headline's first.
+    pub bases: Vec<Part>,
     /// Whether the energy is estimated.
     pub is_estimated: bool,
+    /// Rows whose service claims more tokens than there can be.
+    pub rows_with_impossible_claims: u64,
     /// How many queries the 99th percentile of latency would need, where there were too few.
     pub p99_needs: Option<u64>,
     /// How many queries were answered.
@@ -90,6 +118,19 @@ pub struct Facts {
     pub median_query_seconds: Option<f64>,
     /// The sources.
     pub telemetry: Telemetry,
+}
+
+/// Rows whose energy is made from the same sources.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Part {
+    /// What it is called: `cpu`, `cpu_estimated`.
+    pub basis: String,
+    /// The sources.
+    pub sources: Vec<String>,
+    /// How many rows.
+    pub rows: u64,
+    /// Their energy.
+    pub joules: f64,
 }
 
 /// What the sources said, as `summary.json` has it; what is missing is not known.
@@ -104,6 +145,17 @@ pub struct Telemetry {
     pub estimate: Option<String>,
     /// Whose work the CPUs did.
     pub cpu: Option<Cpu>,
+    /// When this process did not run.
+    pub pauses: Vec<Pause>,
+}
+
+/// A time in which this process did not run.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Pause {
+    /// How long.
+    pub seconds: f64,
+    /// Queries that were in flight.
+    pub queries: u64,
 }
 
 /// CPU time over a run.
@@ -123,6 +175,9 @@ pub struct Told {
     joules: Option<f64>,
     gaps: u64,
     resets: u64,
+    implausible: u64,
+    still_seconds: Option<f64>,
+    change_interval_seconds: Option<f64>,
     values: Option<Values>,
     idle: Option<Idle>,
     self_test: Option<SelfTests>,
@@ -224,6 +279,10 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
             "they have no joules; let idle be measured (`--idle 3s`), or ask for longer replies",
         ));
     }
+    notes.extend(rows::mixed(&facts.bases));
+    notes.extend(rows::without(facts));
+    notes.extend(rows::claims(facts.rows_with_impossible_claims));
+    notes.extend(rows::paused(&facts.telemetry.pauses));
     for told in &facts.telemetry.sources {
         notes.extend(told.notes());
     }
@@ -335,6 +394,23 @@ impl Told {
                 "the queries that it hit have no energy",
             );
         }
+        if self.implausible > 0 {
+            say(
+                Doubt::Implausible,
+                format!(
+                    "`{name}` advanced {} by more than its device can use",
+                    counted(self.implausible, "time", "times")
+                ),
+                "these steps are gaps and their joules are not counted; do not trust this counter before you know why",
+            );
+        }
+        if let Some(seconds) = self.stood_still() {
+            say(
+                Doubt::StoodStill,
+                format!("`{name}` did not move for the last {seconds:.1} s"),
+                "queries in that time have no energy from it; see `ipw doctor`",
+            );
+        }
         if self.about.quantity.kind == "energy" && self.joules.is_none() {
             say(
                 Doubt::NeverMoved,
@@ -396,6 +472,13 @@ impl Told {
         }
     }
 
+    /// How long a counter that did move stood still at the end, in seconds.
+    fn stood_still(&self) -> Option<f64> {
+        let usual = self.change_interval_seconds?;
+        let still = self.still_seconds.filter(|_| self.joules.is_some())?;
+        (still > STILL.max(STILL_INTERVALS * usual)).then_some(still)
+    }
+
     fn drift(&self) -> Option<(f64, f64)> {
         let idle = self.idle?;
         let (before, after) = (idle.before?.watts, idle.after?.watts);
@@ -409,140 +492,4 @@ impl Told {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn of(telemetry: Value) -> Vec<Doubt> {
-        let facts = Facts {
-            telemetry: serde_json::from_value(telemetry).unwrap(),
-            ..Facts::default()
-        };
-        notes(&facts).into_iter().map(|note| note.id).collect()
-    }
-
-    fn counter(more: &Value) -> Value {
-        let mut source = json!({
-            "about": {"name": "rapl/package-0", "quantity": {"kind": "energy"}},
-            "joules": 5.0, "gaps": 0, "resets": 0, "values": null,
-            "idle": {"before": null, "after": null},
-            "self_test": {"start": null, "end": {"against_power": null}},
-        });
-        for (key, value) in more.as_object().unwrap() {
-            source[key] = value.clone();
-        }
-        json!({ "sources": [source], "faults": [] })
-    }
-
-    fn gauge(kind: &str, values: &Value) -> Value {
-        json!({"sources": [{
-            "about": {"name": "nvml/0", "quantity": {"kind": "gauge", "gauge": kind}},
-            "values": values,
-        }]})
-    }
-
-    #[test]
-    fn a_good_run_leaves_nothing_to_say() {
-        assert_eq!(of(counter(&json!({}))), []);
-        assert_eq!(of(json!({})), []);
-        assert_eq!(
-            of(gauge(
-                "gpu_temperature",
-                &json!({"first": 40.0, "last": 50.0, "max": 54.0})
-            )),
-            []
-        );
-        assert_eq!(
-            of(gauge(
-                "throttle",
-                &json!({"first": 0.0, "last": 0.0, "max": 0.0})
-            )),
-            []
-        );
-        assert_eq!(
-            of(json!({"cpu": {"service_seconds": 9.5, "machine_seconds": 10.0}})),
-            []
-        );
-        assert_eq!(
-            of(json!({"cpu": {"service_seconds": null, "machine_seconds": 10.0}})),
-            []
-        );
-        let drawn = json!({"idle": {"before": {"watts": 50.0}, "after": {"watts": 54.0}}});
-        assert_eq!(of(counter(&drawn)), []);
-    }
-
-    #[test]
-    fn each_doubt_has_its_note() {
-        assert_eq!(of(counter(&json!({"gaps": 2}))), [Doubt::Gaps]);
-        assert_eq!(of(counter(&json!({"resets": 1}))), [Doubt::Resets]);
-        assert_eq!(of(counter(&json!({"joules": null}))), [Doubt::NeverMoved]);
-        let against = json!({"self_test": {"end": {"against_power": 0.8}}});
-        assert_eq!(of(counter(&against)), [Doubt::CounterAgainstPower]);
-        let drawn = json!({"idle": {"before": {"watts": 50.0}, "after": {"watts": 60.0}}});
-        assert_eq!(of(counter(&drawn)), [Doubt::IdleDrift]);
-        let values =
-            |first: f64, last: f64, max: f64| json!({"first": first, "last": last, "max": max});
-        assert_eq!(
-            of(gauge("throttle", &values(0.0, 0.0, 4.0))),
-            [Doubt::Throttled]
-        );
-        assert_eq!(
-            of(gauge("power_limit", &values(700.0, 500.0, 700.0))),
-            [Doubt::PowerLimit]
-        );
-        assert_eq!(
-            of(gauge("cpu_temperature", &values(40.0, 50.0, 80.0))),
-            [Doubt::Temperature]
-        );
-        assert_eq!(
-            of(gauge("processes", &values(1.0, 1.0, 3.0))),
-            [Doubt::OtherLoad]
-        );
-        let busy = json!({"cpu": {"service_seconds": 5.0, "machine_seconds": 10.0}});
-        assert_eq!(of(busy), [Doubt::OtherLoad]);
-        assert_eq!(of(json!({"faults": ["rapl: gone"]})), [Doubt::Fault]);
-    }
-
-    #[test]
-    fn a_clock_elsewhere_is_a_matter_of_how_long_queries_are() {
-        let source = |name: &str, steps: u64| {
-            json!({
-                "about": {"name": name, "host": "gpu1", "quantity": {"kind": "energy"}},
-                "joules": 5.0, "clock": {"bound_seconds": 0.004, "steps": steps},
-            })
-        };
-        let telemetry = json!({"sources": [source("gpu1/nvml/0", 1), source("gpu1/nvml/1", 1)]});
-        let said = |median: Option<f64>| -> Vec<Doubt> {
-            let facts = Facts {
-                median_query_seconds: median,
-                telemetry: serde_json::from_value(telemetry.clone()).unwrap(),
-                ..Facts::default()
-            };
-            notes(&facts).iter().map(|note| note.id).collect()
-        };
-        assert_eq!(said(Some(0.05)), [Doubt::WideClock, Doubt::ClockSet]);
-        assert_eq!(said(Some(1.0)), [Doubt::ClockSet]);
-        assert_eq!(said(None), [Doubt::ClockSet]);
-    }
-
-    #[test]
-    fn rows_and_queries_have_theirs() {
-        let facts = Facts {
-            rows_thinly_covered: 2,
-            rows_too_short: 3,
-            is_estimated: true,
-            p99_needs: Some(368),
-            answered: 160,
-            ..Facts::default()
-        };
-        let said: Vec<String> = notes(&facts).iter().map(Note::to_string).collect();
-        for (note, words) in said
-            .iter()
-            .zip(["estimated", "2 rows", "3 queries", "takes 368"])
-        {
-            assert!(note.contains(words), "{words}: {note}");
-        }
-        assert_eq!(said.len(), 4);
-    }
-}
+mod tests;

@@ -262,6 +262,7 @@ impl Hardware {
             .enumerate()
             .map(|(place, (((source, account), tested), role))| {
                 let energy = source.domain().map(|_| account.energy.joules());
+                let is_counter = matches!(source.quantity, Quantity::Energy { .. });
                 json!({
                     "about": source,
                     "unit": source.unit(),
@@ -271,6 +272,10 @@ impl Hardware {
                     "joules": energy.filter(|_| !account.covered.is_zero()),
                     "covered_seconds": source.domain().map(|_| account.covered.as_secs_f64()),
                     "resets": account.resets,
+                    "implausible": account.implausible,
+                    "still_seconds": account.still.filter(|_| is_counter).map(|still| still.as_secs_f64()),
+                    "change_interval_seconds":
+                        account.change_interval.map(|interval| interval.as_secs_f64()),
                     "gaps": account.gaps,
                     "idle": {
                         "before": drawn(&idled.before, place),

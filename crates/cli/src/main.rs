@@ -24,6 +24,7 @@ mod next;
 mod observe;
 mod output;
 mod page;
+mod pauses;
 mod prices;
 mod prometheus;
 mod quality;

@@ -1,8 +1,9 @@
 //! Doubts about a run's numbers ([`ipw_analysis::quality`]), from what its summary says.
 
-use ipw_analysis::quality::{self, Facts};
+use ipw_analysis::quality::{self, Facts, Part};
 pub(crate) use ipw_analysis::quality::{Doubt, Note};
 use ipw_store::Overview;
+use ipw_store::overview::BasisTotals;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,7 +14,11 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec
     quality::notes(&Facts {
         rows_thinly_covered: energy.rows_thinly_covered,
         rows_too_short: energy.reasons.get("too_short").copied().unwrap_or(0),
+        rows_with_energy: energy.rows,
+        rows_without_energy: energy.reasons.clone(),
+        bases: energy.by_basis.iter().map(part).collect(),
         is_estimated: energy.is_estimated(),
+        rows_with_impossible_claims: overview.tokens.rows_with_impossible_claims,
         p99_needs: load
             .pointer("/latency/total_seconds/sent/p99/needs")
             .and_then(Value::as_u64),
@@ -24,9 +29,23 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec
     })
 }
 
+fn part(basis: &BasisTotals) -> Part {
+    Part {
+        basis: basis.basis.clone(),
+        sources: basis.sources.clone(),
+        rows: basis.rows,
+        joules: basis.joules,
+    }
+}
+
 /// Those that the screen does not say elsewhere.
 pub(crate) fn lines(notes: &[Note]) -> Vec<String> {
-    let is_new = |note: &&Note| !matches!(note.id, Doubt::Estimated | Doubt::FewSamples);
+    let is_new = |note: &&Note| {
+        !matches!(
+            note.id,
+            Doubt::Estimated | Doubt::FewSamples | Doubt::RowsWithoutEnergy
+        )
+    };
     notes.iter().filter(is_new).map(Note::to_string).collect()
 }
 

@@ -306,6 +306,13 @@ fn energy(energy: &EnergyTotals, values: &Values, methods: Option<&str>) -> Vec<
         let above = Unit::Joules.show(above);
         lines.push(format!("{:<9} {above} of it above idle power", ""));
     }
+    for other in energy.by_basis.iter().skip(1) {
+        let total = Unit::Joules.give_or_take(other.joules, other.sigma_joules);
+        lines.push(format!(
+            "{:<9} not added: {total} of {} rows on another basis ({})",
+            "", other.rows, other.basis
+        ));
+    }
     if !energy.reasons.is_empty() {
         let without: u64 = energy.reasons.values().sum();
         let why: Vec<_> = energy.reasons.keys().cloned().collect();

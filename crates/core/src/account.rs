@@ -16,6 +16,8 @@ pub struct Account {
     pub covered: Duration,
     /// How often the counter started anew or said nonsense.
     pub resets: u64,
+    /// How often it said more than its device can have used.
+    pub implausible: u64,
     /// How often readings were missing for longer than they may.
     pub gaps: u64,
     /// Readings kept.
@@ -26,6 +28,8 @@ pub struct Account {
     pub resolution: Option<f64>,
     /// The usual time between two changes, as polled.
     pub change_interval: Option<Duration>,
+    /// How long it has not changed, as polled.
+    pub still: Option<Duration>,
 }
 
 /// The values of a source over a session.

@@ -25,11 +25,44 @@ pub enum Step {
     Wrapped(Joules),
     /// It started anew, or said nonsense: what was used in between is not known.
     Reset,
+    /// It advanced by more than its device can have used: that is not believed.
+    Implausible,
 }
 
-/// More than any one domain draws: a wrap that implies more was a reset. The largest machines draw
-/// some kilowatts per socket or board.
+/// More than anything with one counter draws.
 pub const LARGEST_POWER: Watts = Watts::from_watts(20_000.0);
+
+/// The most that a device draws, and so what its counter can have advanced by (docs/method.md §6.2).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plausible {
+    /// The most that it draws.
+    pub largest: Watts,
+    /// By how much longer than the time between two readings the energy between them may have
+    /// been collected: the earlier value may be old by a period.
+    pub slack: Duration,
+}
+
+/// Slack of a counter whose period is unknown.
+const UNKNOWN_PERIOD: Duration = Duration::from_secs(1);
+
+/// Slack for a value that was taken late after its stamp, on a busy machine.
+const LEAST_SLACK: Duration = Duration::from_millis(100);
+
+impl Plausible {
+    /// Of a counter that its device updates once in `period`, as far as is known. Real periods are
+    /// up to twice as long as declared ones.
+    pub fn new(largest: Watts, period: Option<Duration>) -> Self {
+        Self {
+            largest,
+            slack: period.map_or(UNKNOWN_PERIOD, |period| (period * 2).max(LEAST_SLACK)),
+        }
+    }
+
+    /// Whether the device can have used this much between two readings so far apart.
+    pub fn allows(&self, energy: Joules, since: Duration) -> bool {
+        energy <= self.largest * since.saturating_add(self.slack)
+    }
+}
 
 /// A counter that has not moved for this long from its first reading on does not move.
 pub const STUCK: Duration = Duration::from_secs(2);
@@ -38,14 +71,16 @@ pub const STUCK: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
     rollover: Rollover,
+    plausible: Plausible,
     last: Option<Joules>,
 }
 
 impl Counter {
     /// A counter of which nothing has been read.
-    pub const fn new(rollover: Rollover) -> Self {
+    pub const fn new(rollover: Rollover, plausible: Plausible) -> Self {
         Self {
             rollover,
+            plausible,
             last: None,
         }
     }
@@ -61,16 +96,16 @@ impl Counter {
         };
         if value >= last {
             let energy = value - last;
-            return if plausible(energy, since) {
+            return if self.plausible.allows(energy, since) {
                 Step::Advanced(energy)
             } else {
-                Step::Reset
+                Step::Implausible
             };
         }
         match self.rollover {
             Rollover::Wraps(range) if last <= range => {
                 let energy = range - last + value;
-                if plausible(energy, since) {
+                if self.plausible.allows(energy, since) {
                     Step::Wrapped(energy)
                 } else {
                     Step::Reset
@@ -86,24 +121,24 @@ impl Counter {
     }
 }
 
-/// Whether a domain can have used this much in that time. The floor keeps coarse counters, whose
-/// steps are large for the time between two polls, from being taken for nonsense.
-fn plausible(energy: Joules, since: Duration) -> bool {
-    energy <= LARGEST_POWER * since.max(Duration::from_millis(200))
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const TICK: Duration = Duration::from_millis(10);
+
+    fn plausible() -> Plausible {
+        Plausible::new(Watts::from_watts(2000.0), Some(Duration::from_millis(1)))
+    }
 
     fn joules(value: f64) -> Joules {
         Joules::from_joules(value)
     }
 
     fn steps(rollover: Rollover, values: &[f64]) -> Vec<Step> {
-        let mut counter = Counter::new(rollover);
+        let mut counter = Counter::new(rollover, plausible());
         values
             .iter()
             .map(|value| counter.update(joules(*value), TICK))
@@ -146,7 +181,80 @@ mod tests {
         let leap = steps(Rollover::Resets, &[1.0, 1.8e13, 2.0, 3.0]);
         assert_eq!(
             leap[1..],
-            [Step::Reset, Step::Reset, Step::Advanced(joules(1.0))]
+            [Step::Implausible, Step::Reset, Step::Advanced(joules(1.0))]
         );
+    }
+
+    #[test]
+    fn a_jump_is_not_believed_and_costs_one_step() {
+        for jump in [500.0, 3900.0] {
+            let steps = steps(Rollover::Resets, &[1.0, 2.0, 2.0 + jump, 3.0 + jump]);
+            assert_eq!(
+                steps[1..],
+                [
+                    Step::Advanced(joules(1.0)),
+                    Step::Implausible,
+                    Step::Advanced(joules(1.0))
+                ]
+            );
+        }
+    }
+
+    proptest! {
+        /// A device that stays within its limit, and whose values are up to a period old, loses
+        /// nothing, however irregularly it is read: also from idle to full load.
+        #[test]
+        fn a_device_within_its_limit_loses_no_joule(
+            polls in prop::collection::vec((1_u32..400, 0.0..=1.0_f64, 0.0..=2.0_f64), 1..200),
+            period in 1_u32..500,
+            largest in 1.0..20_000.0_f64,
+        ) {
+            let period = Duration::from_millis(period.into());
+            let plausible = Plausible::new(Watts::from_watts(largest), Some(period));
+            let mut counter = Counter::new(Rollover::Resets, plausible);
+            // Energy that was used at all moments, and how much of it the counter shows.
+            let mut used = vec![(0.0, 0.0)];
+            let (mut now, mut shown, mut counted) = (0.0, 0.0, 0.0);
+            let mut first = None;
+            for (wait, load, age) in polls {
+                let seconds = f64::from(wait) / 1e3;
+                let (_, before) = *used.last().unwrap();
+                now += seconds;
+                used.push((now, before + largest * load * seconds));
+                let wanted = now - age * period.as_secs_f64();
+                // What it shows is as old as `wanted` at the most.
+                let next = used.iter().find(|(at, _)| *at >= wanted);
+                shown = f64::max(shown, next.map_or(shown, |(_, energy)| *energy));
+                let start = *first.get_or_insert(shown);
+                match counter.update(joules(shown), Duration::from_secs_f64(seconds)) {
+                    Step::First => {}
+                    Step::Advanced(energy) => counted += energy.joules(),
+                    step => prop_assert!(false, "{step:?}"),
+                }
+                prop_assert!((counted - (shown - start)).abs() < 1e-6 * (1.0 + shown));
+            }
+        }
+
+        /// A jump beyond the limit is never counted, wherever it comes.
+        #[test]
+        fn a_jump_is_never_counted(
+            before in prop::collection::vec(0.0..2.0_f64, 1..50),
+            after in prop::collection::vec(0.0..2.0_f64, 1..50),
+            jump in 225.0..1e9_f64,
+        ) {
+            let mut counter = Counter::new(Rollover::Resets, plausible());
+            counter.update(joules(0.0), TICK);
+            let (mut value, mut counted, mut refused) = (0.0, 0.0, 0);
+            for (place, advance) in before.iter().chain(&after).enumerate() {
+                value += advance + if place == before.len() { jump } else { 0.0 };
+                match counter.update(joules(value), TICK) {
+                    Step::Advanced(energy) => counted += energy.joules(),
+                    Step::Implausible => refused += 1,
+                    step => prop_assert!(false, "{step:?}"),
+                }
+            }
+            prop_assert_eq!(refused, 1);
+            prop_assert!(counted <= before.iter().chain(&after).sum::<f64>() + 1e-3 * value.max(1.0).sqrt());
+        }
     }
 }

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::counter::Rollover;
+use crate::counter::{LARGEST_POWER, Plausible, Rollover};
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
 use crate::source::{Domain, Method, Quantity, Role, Source};
-use crate::units::Joules;
+use crate::units::{Joules, Watts};
 
 mod phases;
 
@@ -16,6 +16,12 @@ pub use phases::{Phase, PhaseKind, Phases, Split};
 
 /// A shorter silence is a busy machine, not a gap.
 const LEAST_SILENCE: Duration = Duration::from_millis(500);
+
+/// How far beyond its limit a device may draw for a moment.
+const LIMIT_MARGIN: f64 = 2.0;
+
+/// Watts that any device may draw, whatever it says of its limit.
+const LEAST_LIMIT: f64 = 100.0;
 
 /// Why a number is null, or less than it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +34,8 @@ pub enum Reason {
     NoReading,
     /// The counter started anew inside the window.
     CounterReset,
+    /// The counter advanced inside the window by more than its device can have used.
+    Implausible,
     /// Readings are missing inside the window.
     Gap,
     /// The readings end before the window does, or start after it.
@@ -46,6 +54,7 @@ impl Reason {
             Self::RemoteService => "remote_service",
             Self::NoReading => "no_reading",
             Self::CounterReset => "counter_reset",
+            Self::Implausible => "implausible",
             Self::Gap => "gap",
             Self::Partial => "partial",
             Self::TooShort => "too_short",
@@ -146,6 +155,8 @@ pub struct Meter {
     /// By how much the instants of its readings may be off, all alike: the clock is another
     /// machine's, or nobody knows when within a request a value was taken.
     pub clock_bound: Duration,
+    /// The most that its device draws: a counter that advances by more is not believed.
+    pub largest: Watts,
 }
 
 /// A source, how its readings are to be taken, and whose machine it is on.
@@ -205,7 +216,28 @@ impl Meter {
             relative_sigma: source.relative_sigma,
             longest_silence: (usual * 10).max(LEAST_SILENCE),
             clock_bound: Duration::ZERO,
+            largest: source.domain().map_or(LARGEST_POWER, Domain::largest_power),
         }
+    }
+
+    /// The same for a device that says what it may draw. A limit holds on average: peaks, and limits
+    /// that are raised later, stay below twice as much. What a power shows may be the peak itself.
+    #[must_use]
+    pub fn limited(self, limit: Option<f64>) -> Self {
+        let is_counter = matches!(self.kind, Kind::Counter(_));
+        let limit = limit.filter(|watts| is_counter && *watts > 0.0);
+        let largest = limit.map(|watts| (watts * LIMIT_MARGIN).max(LEAST_LIMIT));
+        Self {
+            largest: largest.map_or(self.largest, |watts| {
+                Watts::from_watts(watts.min(self.largest.watts()))
+            }),
+            ..self
+        }
+    }
+
+    /// What its counter can have advanced by.
+    pub fn plausible(&self) -> Plausible {
+        Plausible::new(self.largest, self.period)
     }
 
     /// How far behind the time of a reading lies what it tells of: half the time over which a

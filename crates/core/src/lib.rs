@@ -8,6 +8,7 @@ pub mod alignment;
 pub mod attribution;
 pub mod cache;
 pub mod chat;
+pub mod claim;
 pub mod counter;
 pub mod duration;
 pub mod energy;

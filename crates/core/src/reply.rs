@@ -175,6 +175,10 @@ pub struct TokenCounts {
     pub speculative_accepted: Option<u64>,
     /// Tokens that were guessed ahead and thrown away.
     pub speculative_rejected: Option<u64>,
+    /// Input that the service claims and that cannot be ([`crate::claim`]).
+    pub claimed_input: Option<u64>,
+    /// The same of the output.
+    pub claimed_output: Option<u64>,
 }
 
 /// Two counts of the same tokens that differ by no more than this share agree.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::counter::Rollover;
-use crate::units::Joules;
+use crate::counter::{LARGEST_POWER, Rollover};
+use crate::units::{Joules, Watts};
 
 /// Place of a source in the list of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -140,6 +140,21 @@ impl Domain {
             self,
             Self::CpuCore | Self::CpuUncore | Self::Platform | Self::GpuMemory | Self::Rail
         )
+    }
+
+    /// More than any device of this kind draws, whatever it drew before: a package may go from 1 W
+    /// to its peak within a poll. About three times the largest that there are (docs/method.md
+    /// §6.2).
+    pub const fn largest_power(self) -> Watts {
+        Watts::from_watts(match self {
+            Self::Ane | Self::Dram => 1000.0,
+            Self::CpuPackage | Self::CpuCore | Self::CpuUncore | Self::Soc | Self::GpuMemory => {
+                2000.0
+            }
+            Self::Gpu => 4000.0,
+            Self::Module | Self::Rail => 8000.0,
+            Self::Platform => LARGEST_POWER.watts(),
+        })
     }
 }
 

@@ -60,6 +60,8 @@ pub(crate) fn reason(reason: &str) -> &str {
         "no_reading" => "no reading overlaps the query",
         "counter_reset" => "the counter started anew",
         "partial" => "readings cover too little of it",
+        "implausible" => "the counter advanced by more than its device can use",
+        "other_basis" => "it is made from other sources than the headline",
         "gap" => "readings are missing in the middle",
         other => other,
     }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ipw_core::claim;
 use ipw_core::energy::{QueryEnergy, Split};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
@@ -61,6 +62,8 @@ pub type Counter = Arc<dyn Fn(&Query, &mut Reply) + Send + Sync>;
 
 /// Who reads a reply when it is over.
 pub(crate) struct Readers {
+    /// Bytes that the plan sends with every query.
+    pub(crate) sent_bytes: usize,
     pub(crate) counter: Option<Counter>,
     pub(crate) grader: Grader,
     pub(crate) judge: Option<Judge>,
@@ -140,6 +143,7 @@ fn assemble(
             Some(window) => session.close_in_phases(ticket, window, split(&reply)),
             None => QueryEnergy::default(),
         };
+        claim::settle(&query, readers.sent_bytes, &mut reply);
         if let Some(counter) = &readers.counter {
             counter(&query, &mut reply);
         }

@@ -15,6 +15,7 @@ pub mod idle;
 pub mod interrupt;
 pub mod notices;
 mod pacer;
+pub mod pauses;
 pub mod plan;
 mod prefix;
 pub mod recorder;

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use ipw_clients::{Client, NotReady};
+use ipw_core::claim;
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::sink::{Sink, SinkError};
@@ -88,6 +89,12 @@ pub async fn make_ready(client: &dyn Client, model: &str) -> Result<Vec<String>,
     client.prepare(model).await
 }
 
+/// Bytes that the plan sends with every query.
+fn sent_bytes(plan: &Plan) -> usize {
+    let system = plan.generation.system.as_ref().map_or(0, String::len);
+    system + claim::length(&plan.generation.parameters)
+}
+
 /// Warms up, then sends the dataset's queries by the plan, one row each into `sink`, which comes
 /// back with how it ended.
 pub async fn run<S: Sink + Send + 'static>(
@@ -111,6 +118,7 @@ pub async fn run<S: Sink + Send + 'static>(
         sink,
         notices.notifier(),
         Readers {
+            sent_bytes: sent_bytes(plan),
             counter: parts.counter.clone(),
             grader: Arc::clone(&parts.grader),
             judge: parts.judge.clone(),

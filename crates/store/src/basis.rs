@@ -94,7 +94,7 @@ fn sources(run: &Run) -> Vec<(Source, bool)> {
     described(telemetry).unwrap_or_else(|| recorded(run))
 }
 
-fn counted(sources: &[(Source, bool)], choice: Choice) -> Vec<&Source> {
+pub(crate) fn counted(sources: &[(Source, bool)], choice: Choice) -> Vec<&Source> {
     let about: Vec<&Source> = sources.iter().map(|(source, _)| source).collect();
     let uses = choice.apply(&about, uses(&about, |place| sources[place].1));
     let used = about.into_iter().zip(uses);

@@ -6,6 +6,7 @@ use arrow::array::{
 
 use crate::overview::ANSWERED;
 use crate::reader::column;
+use crate::standing::Standing;
 use crate::{Run, StoreError};
 
 /// One row's instants, in seconds on the clock of its part.
@@ -40,8 +41,9 @@ pub struct Instants<'a> {
 impl Run {
     /// Calls `each` with every row; never more than one batch is in memory.
     pub fn for_each(&self, mut each: impl FnMut(&Instants<'_>)) -> Result<(), StoreError> {
+        let standing = self.standing()?;
         for batch in self.batches() {
-            rows(self, &batch?, &mut each)?;
+            rows(self, &batch?, standing, &mut each)?;
         }
         Ok(())
     }
@@ -50,6 +52,7 @@ impl Run {
 fn rows(
     run: &Run,
     batch: &RecordBatch,
+    standing: &Standing,
     each: &mut impl FnMut(&Instants<'_>),
 ) -> Result<(), StoreError> {
     let instants = |name: &str| column::<Float64Array>(batch, &format!("timing.{name}_seconds"));
@@ -65,6 +68,7 @@ fn rows(
     })?;
     let tokens = run.metric::<Int64Array>(batch, "token_metrics.output")?;
     let joules = column::<Float64Array>(batch, "headline.joules")?;
+    let basis = column::<StringArray>(batch, "energy.basis")?;
     let flops = run.metric::<Float64Array>(batch, "compute_metrics.flops_per_request")?;
     let value = |array: &Float64Array, row: usize| array.is_valid(row).then(|| array.value(row));
     let offsets = lists.value_offsets();
@@ -83,7 +87,8 @@ fn rows(
             chunks: chunks.values().get(own).unwrap_or(&[]),
             output_tokens: output.and_then(|tokens| u64::try_from(tokens).ok()),
             is_answered: ANSWERED.contains(&outcome.value(row)),
-            joules: value(joules, row),
+            joules: value(joules, row)
+                .filter(|_| standing.holds(part.value(row), basis.value(row))),
             flops: value(flops, row),
         });
     }

@@ -26,6 +26,7 @@ pub mod schema;
 pub mod server_metrics;
 mod side;
 mod splice;
+mod standing;
 mod state;
 pub mod stream;
 pub mod summary;

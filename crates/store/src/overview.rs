@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{
-    Array, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
-    StructArray,
+    Array, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 use ipw_core::reply::TokenSource;
-use ipw_core::rollup::is_estimated;
 use ipw_core::stats::{mean, quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
 use crate::reader::{Run, column};
+
+mod energy;
+
+use energy::EnergySums;
+pub use energy::{BasisTotals, EnergyTotals};
 
 /// Counts and distributions over the rows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -131,126 +134,6 @@ impl Subjects {
     }
 }
 
-/// Energy over the rows of a run, on their basis.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct EnergyTotals {
-    /// What it is made from; `None` when no row has energy. A run whose rows differ has several.
-    pub basis: Vec<String>,
-    /// Rows that have energy.
-    pub rows: u64,
-    /// Their energy; `None` without any.
-    pub joules: Option<f64>,
-    /// One standard deviation of it. The scale of a source is wrong by the same factor in every
-    /// row, so deviations are added, not their squares.
-    pub sigma_joules: Option<f64>,
-    /// What of it is above idle; `None` unless every row with energy says so.
-    pub above_idle_joules: Option<f64>,
-    /// Energy per output token over the rows that know both.
-    pub joules_per_output_token: Option<f64>,
-    /// Energy of each query.
-    pub joules_per_query: Option<Distribution>,
-    /// Rows without energy, by reason.
-    pub reasons: BTreeMap<String, u64>,
-    /// Rows with energy of which some source covers less than 95 % of the window.
-    pub rows_thinly_covered: u64,
-}
-
-impl EnergyTotals {
-    /// Whether some of it is a model's.
-    pub fn is_estimated(&self) -> bool {
-        self.basis.iter().any(|basis| is_estimated(basis))
-    }
-}
-
-/// Below this share of the window a row is worth a note.
-const WELL_COVERED: f64 = 0.95;
-
-/// Sums on the way to [`EnergyTotals`].
-#[derive(Default)]
-struct EnergySums {
-    totals: EnergyTotals,
-    values: Vec<f64>,
-    sigma: f64,
-    above_idle: f64,
-    is_above_idle_unknown: bool,
-    with_tokens: f64,
-    tokens: u64,
-}
-
-impl EnergySums {
-    fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
-        let joules = column::<Float64Array>(batch, "headline.joules")?;
-        let sigma = column::<Float64Array>(batch, "headline.sigma_joules")?;
-        // A run of an earlier version has no such column.
-        let above = column::<Float64Array>(batch, "headline.above_idle_joules").ok();
-        let basis = column::<StringArray>(batch, "energy.basis")?;
-        let reason = column::<StringArray>(batch, "energy.reason")?;
-        let shares = column::<ListArray>(batch, "energy.shares")?;
-        let output = run.metric::<Int64Array>(batch, "token_metrics.output")?;
-        for row in 0..batch.num_rows() {
-            if joules.is_null(row) {
-                let reason = if reason.is_null(row) {
-                    "unknown"
-                } else {
-                    reason.value(row)
-                };
-                *self.totals.reasons.entry(reason.to_owned()).or_insert(0) += 1;
-                continue;
-            }
-            let energy = joules.value(row);
-            self.values.push(energy);
-            if covered(shares, row)?.is_some_and(|covered| covered < WELL_COVERED) {
-                self.totals.rows_thinly_covered += 1;
-            }
-            self.sigma += sigma.value(row);
-            match above.filter(|above| above.is_valid(row)) {
-                Some(above) => self.above_idle += above.value(row),
-                None => self.is_above_idle_unknown = true,
-            }
-            if let Ok(tokens @ 1..) = u64::try_from(output.value(row)) {
-                self.with_tokens += energy;
-                self.tokens += tokens;
-            }
-            if !self
-                .totals
-                .basis
-                .iter()
-                .any(|known| known == basis.value(row))
-            {
-                self.totals.basis.push(basis.value(row).to_owned());
-            }
-        }
-        Ok(())
-    }
-
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a run has fewer than 2^52 tokens"
-    )]
-    fn finish(self) -> EnergyTotals {
-        let Self {
-            mut totals,
-            values,
-            sigma,
-            above_idle,
-            is_above_idle_unknown,
-            with_tokens,
-            tokens,
-        } = self;
-        if values.is_empty() {
-            return totals;
-        }
-        let joules: f64 = values.iter().sum();
-        totals.rows = values.len() as u64;
-        totals.joules = Some(joules);
-        totals.sigma_joules = Some(sigma);
-        totals.above_idle_joules = (!is_above_idle_unknown).then_some(above_idle);
-        totals.joules_per_output_token = (tokens > 0).then(|| with_tokens / tokens as f64);
-        totals.joules_per_query = Distribution::of(values);
-        totals
-    }
-}
-
 /// Sums of tokens over the rows that know theirs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TokenTotals {
@@ -262,6 +145,8 @@ pub struct TokenTotals {
     pub rows_counted_by_chunks: u64,
     /// Rows whose tokens were counted by a tokenizer.
     pub rows_counted_by_tokenizer: u64,
+    /// Rows whose service claims more tokens than there can be.
+    pub rows_with_impossible_claims: u64,
 }
 
 /// A distribution over rows.
@@ -311,7 +196,7 @@ impl Overview {
         let (mut first_token, mut total, mut throughput) = (Vec::new(), Vec::new(), Vec::new());
         // Instants of different parts lie on different clocks.
         let mut spans: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
-        let mut energy = EnergySums::default();
+        let mut energy = EnergySums::of(run);
         let mut verdicts = Verdicts::default();
         let mut cost_usd = None;
         let mut by_subject = Subjects::default();
@@ -342,6 +227,7 @@ impl Overview {
                 run.metric::<Float64Array>(&batch, &path)
                     .map(|values| values.iter().flatten())
             };
+            tokens.rows_with_impossible_claims += claims(&batch);
             energy.add(run, &batch)?;
             add_failures(&mut failures, &batch)?;
             if let Ok(costs) = run.metric::<Float64Array>(&batch, "cost.total_cost_usd") {
@@ -380,7 +266,7 @@ impl Overview {
             time_to_first_token_seconds: Distribution::of(first_token),
             total_query_seconds: Distribution::of(total),
             throughput_tokens_per_sec: Distribution::of(throughput),
-            energy: energy.finish(),
+            energy: energy.finish(run),
             cost_usd,
             verdicts,
             subjects: by_subject.finish(),
@@ -403,29 +289,15 @@ impl Overview {
     }
 }
 
-/// The least share of the window that a source with energy covers in this row.
-fn covered(shares: &ListArray, row: usize) -> Result<Option<f64>, StoreError> {
-    let missing = |name: &str| StoreError::Column {
-        column: format!("energy.shares.{name}"),
+/// Rows with a claim that cannot be; runs of earlier versions have no such columns.
+fn claims(batch: &RecordBatch) -> u64 {
+    let claim = |name: &str| {
+        let path = format!("token_details.claimed_{name}");
+        column::<Int64Array>(batch, &path).ok()
     };
-    let shares = shares.value(row);
-    let shares = shares
-        .as_any()
-        .downcast_ref::<StructArray>()
-        .ok_or_else(|| missing("*"))?;
-    let floats = |name: &str| {
-        let column = shares.column_by_name(name)?;
-        column.as_any().downcast_ref::<Float64Array>()
-    };
-    let joules = floats("total_joules").ok_or_else(|| missing("total_joules"))?;
-    let coverage = floats("coverage").ok_or_else(|| missing("coverage"))?;
-    let known = joules
-        .iter()
-        .zip(coverage)
-        .filter(|(joules, _)| joules.is_some());
-    Ok(known
-        .filter_map(|(_, coverage)| coverage)
-        .min_by(f64::total_cmp))
+    let claims = [claim("input"), claim("output")];
+    let is_claim = |row: &usize| claims.iter().flatten().any(|claim| claim.is_valid(*row));
+    (0..batch.num_rows()).filter(is_claim).count() as u64
 }
 
 fn add(sum: &mut Option<u64>, values: &Int64Array) {

@@ -8,6 +8,7 @@ use arrow::array::{
 
 use crate::overview::ANSWERED;
 use crate::reader::column;
+use crate::standing::OTHER_BASIS;
 use crate::{Run, StoreError};
 
 /// One row. What an older version did not write is `None`.
@@ -182,6 +183,18 @@ impl RowShares {
     }
 }
 
+impl QueryRow<'_> {
+    /// Its energy is made from other sources than the figures of the run.
+    fn set_apart(&mut self) {
+        self.energy = RowEnergy {
+            basis: self.energy.basis,
+            reason: Some(OTHER_BASIS),
+            ..RowEnergy::default()
+        };
+        self.phases = RowPhases::default();
+    }
+}
+
 /// A column that may be missing.
 #[derive(Clone, Copy)]
 struct Floats<'a>(Option<&'a Float64Array>);
@@ -239,13 +252,21 @@ fn count(array: &Int64Array, row: usize) -> Option<u64> {
 }
 
 impl Run {
-    /// Calls `each` with every row; never more than one batch is in memory.
+    /// Calls `each` with every row, its energy on the basis that stands for the run: the energy of
+    /// rows of another basis is unknown on this one (`other_basis`). Never more than one
+    /// batch is in memory.
     pub fn for_each_query(&self, mut each: impl FnMut(&QueryRow<'_>)) -> Result<(), StoreError> {
+        let standing = self.standing()?;
         for batch in self.batches() {
             let batch = batch?;
             let columns = Columns::of(self, &batch)?;
             for row in 0..batch.num_rows() {
-                each(&columns.row(row)?);
+                let mut own = columns.row(row)?;
+                let basis = own.energy.basis.filter(|_| own.energy.joules.is_some());
+                if basis.is_some_and(|basis| !standing.holds(columns.part.value(row), basis)) {
+                    own.set_apart();
+                }
+                each(&own);
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Reading any run: finished, running, or left behind by a process that was killed.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{DataType, Field, SchemaRef};
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::basis::View;
 use crate::ipc::Stream;
+use crate::standing::Standing;
 use crate::state::State;
 use crate::{StoreError, file};
 
@@ -20,6 +22,7 @@ pub struct Run {
     model: String,
     summary: Value,
     view: Option<(Choice, View)>,
+    standing: OnceLock<Standing>,
 }
 
 impl Run {
@@ -52,6 +55,7 @@ impl Run {
             model,
             summary,
             view: None,
+            standing: OnceLock::new(),
         })
     }
 
@@ -62,7 +66,21 @@ impl Run {
 
     pub(crate) fn seen_through(mut self, choice: Choice, view: View) -> Self {
         self.view = Some((choice, view));
+        self.standing = OnceLock::new();
         self
+    }
+
+    /// The rows whose energy its figures stand for.
+    pub(crate) fn standing(&self) -> Result<&Standing, StoreError> {
+        if self.standing.get().is_none() {
+            self.stand(self.find_standing()?);
+        }
+        Ok(self.standing.get_or_init(Standing::default))
+    }
+
+    /// Learns which rows its figures stand for; what is known already stays.
+    pub(crate) fn stand(&self, standing: Standing) {
+        let _ = self.standing.set(standing);
     }
 
     /// Where it lies.

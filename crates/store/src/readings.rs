@@ -120,6 +120,9 @@ struct Described {
 struct DescribedMeter {
     #[serde(rename = "longest_silence_seconds", with = "ipw_core::seconds")]
     longest_silence: Duration,
+    /// The most that the device draws; what its kind draws where the run does not say.
+    #[serde(default)]
+    largest_watts: Option<f64>,
 }
 
 /// What a source drew with nobody in flight.
@@ -137,7 +140,9 @@ impl From<Described> for Recorded {
         let usual = Meter::of(&described.about, USUAL_INTERVAL);
         let longest_silence = described
             .meter
+            .as_ref()
             .map_or(usual.longest_silence, |meter| meter.longest_silence);
+        let largest = described.meter.and_then(|meter| meter.largest_watts);
         let idle = described.idle.map(|idle| Idle {
             power: Watts::from_watts(idle.watts),
             sigma: Watts::from_watts(idle.sigma_watts),
@@ -147,6 +152,7 @@ impl From<Described> for Recorded {
             about: described.about,
             meter: Meter {
                 longest_silence,
+                largest: largest.map_or(usual.largest, Watts::from_watts),
                 clock_bound: described.clock.map_or(Duration::ZERO, |clock| clock.bound),
                 ..usual
             },
@@ -246,6 +252,7 @@ impl ReadingWriter {
         about.extend((first..).zip(sources).map(|(index, source)| {
             let meter = DescribedMeter {
                 longest_silence: source.meter.longest_silence,
+                largest_watts: Some(source.meter.largest.watts()),
             };
             json!({
                 "source": index, "part": part, "unit": source.about.unit(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipw_core::account::Account;
 use ipw_core::attribution::{Balance, Flights, Idle, Steps, Totals, edge_instant};
-use ipw_core::counter::{Counter, LARGEST_POWER, STUCK, Step};
+use ipw_core::counter::{Counter, STUCK, Step};
 use ipw_core::energy::{Kind, Meter};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::{Quantity, Source, SourceIndex};
@@ -51,7 +51,10 @@ const INTERVALS: usize = 63;
 impl Series {
     pub(crate) fn new(source: SourceIndex, about: &Source, meter: Meter) -> Self {
         let kind = match about.quantity {
-            Quantity::Energy { rollover, .. } => Some(Following::Counter(Counter::new(rollover))),
+            Quantity::Energy { rollover, .. } => Some(Following::Counter(Counter::new(
+                rollover,
+                meter.plausible(),
+            ))),
             Quantity::Power { .. } => Some(Following::Power),
             Quantity::Gauge { .. } => None,
         };
@@ -137,15 +140,17 @@ impl Series {
             // What was drawn since the last reading is what that one said.
             Some(Following::Power) => match last {
                 None => Step::First,
-                Some(last) if (0.0..=LARGEST_POWER.watts()).contains(&last.value) => {
+                Some(last) if (0.0..=self.meter.largest.watts()).contains(&last.value) => {
                     Step::Advanced(Watts::from_watts(last.value) * since)
                 }
+                Some(last) if last.value > 0.0 && last.value.is_finite() => Step::Implausible,
                 Some(_) => Step::Reset,
             },
         };
         match step {
             Step::First => {}
             Step::Reset => self.account.resets += 1,
+            Step::Implausible => self.account.implausible += 1,
             Step::Advanced(_) | Step::Wrapped(_) if !is_connected => self.account.gaps += 1,
             Step::Advanced(energy) | Step::Wrapped(energy) => {
                 self.account.energy = self.account.energy + energy;
@@ -233,6 +238,7 @@ impl Series {
         intervals.sort_unstable();
         Account {
             change_interval: intervals.get(intervals.len() / 2).copied(),
+            still: self.polled.zip(self.changed).map(|(now, at)| now.since(at)),
             ..self.account
         }
     }
@@ -316,6 +322,7 @@ mod tests {
             relative_sigma: None,
             longest_silence: Duration::from_millis(500),
             clock_bound: Duration::ZERO,
+            largest: Domain::CpuPackage.largest_power(),
         };
         Series::new(SourceIndex(0), &about, meter)
     }

@@ -11,7 +11,7 @@ use ipw_core::energy::{Meter, Metered, Phase, Phases, QueryEnergy, Reason, Share
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::{Choice, Use, uses};
-use ipw_core::source::{Role, Source, SourceIndex};
+use ipw_core::source::{Domain, Role, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
 use self::state::{Evidence, Open, State};
@@ -125,11 +125,12 @@ impl Session {
             let first = kept.len();
             for about in collector.sources() {
                 let index = SourceIndex(u16::try_from(kept.len()).unwrap_or(u16::MAX));
+                let limit = power_limit(about, collector.devices());
                 let meter = Meter {
                     clock_bound: collector
                         .aligned()
                         .map_or(Duration::ZERO, |aligned| aligned.bound),
-                    ..Meter::of(about, interval)
+                    ..Meter::of(about, interval).limited(limit)
                 };
                 series.push(Series::new(index, about, meter));
                 if about.domain().is_some() {
@@ -618,6 +619,15 @@ impl Shared {
             state.faults.push(text);
         }
     }
+}
+
+/// What the board of this source may draw, in watts, if it says so and the source tells of the board
+/// alone.
+fn power_limit(about: &Source, devices: &[Device]) -> Option<f64> {
+    let own = about.device.as_ref()?;
+    let is_board = matches!(about.domain()?, Domain::Gpu | Domain::GpuMemory);
+    let device = devices.iter().find(|device| device.id == *own)?;
+    device.power_limit_watts.filter(|_| is_board)
 }
 
 /// How long a row waits for a later reading of this source: two of its periods and what it lags, at

@@ -245,6 +245,46 @@ fn a_reset_costs_one_query_and_nothing_else() {
     assert_eq!(account.resets, 1);
 }
 
+/// 3,900 J in one poll passed as 20 kW for a fifth of a second, and made 4,292 J of 391 J.
+#[test]
+fn a_counter_that_jumps_is_not_believed_and_live_and_later_agree() {
+    for jumps in [
+        vec![(5.0, 3900.0)],
+        vec![(4.6, 500.0), (4.9, 500.0), (5.2, 500.0), (5.4, 500.0)],
+    ] {
+        let count = jumps.len() as u64;
+        let defects = Defects {
+            jumps,
+            ..Defects::default()
+        };
+        let mut bench = Bench::new(square(), defects);
+        let hit = bench.query(4.5, 5.5);
+        let after = bench.query(6.5, 8.5);
+        let truth = bench.truth(4.5, 5.5);
+        assert!(
+            (joules(&hit) / truth - 1.0).abs() < 0.1,
+            "{hit:?} for {truth}"
+        );
+        let said = hit.shares[0].energy;
+        assert_eq!(said.reason, Some(Reason::Implausible));
+        assert!(said.coverage < 1.0 && said.coverage > 0.9, "{said:?}");
+        assert!((joules(&after) / bench.truth(6.5, 8.5) - 1.0).abs() < 0.01);
+        let (_, account) = &bench.session.accounts()[0];
+        assert_eq!((account.implausible, account.resets), (count, 0));
+        assert!(account.energy.joules() < bench.truth(0.0, bench.now));
+        let meter = *bench.session.meters().next().unwrap().meter;
+        let mut ledger = Ledger::new(&meter, None, equal);
+        let windows = [window(4.5, 5.5), window(6.5, 8.5)].map(|window| ((), window));
+        let mut later = Vec::new();
+        ledger.settle(steps(&meter, &bench.readings), windows, |(), energy| {
+            later.push((energy.energy, energy.reason, energy.coverage));
+        });
+        for (live, later) in [said, after.shares[0].energy].iter().zip(later) {
+            assert_eq!((live.energy, live.reason, live.coverage), later);
+        }
+    }
+}
+
 #[test]
 fn a_file_that_vanishes_or_says_nonsense_is_a_gap_and_comes_back() {
     for defects in [
@@ -508,6 +548,7 @@ fn the_run_s_books_balance_and_live_is_what_one_pass_over_the_readings_gives() {
         relative_sigma: source.relative_sigma,
         longest_silence: Duration::from_millis(500),
         clock_bound: Duration::ZERO,
+        largest: Domain::CpuPackage.largest_power(),
     };
     let mut ledger = Ledger::new(&meter, None, equal);
     let mut later = Vec::new();

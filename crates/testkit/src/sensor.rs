@@ -67,6 +67,8 @@ pub struct Defects {
     pub range: u64,
     /// Moments at which it starts anew at zero.
     pub resets: Vec<f64>,
+    /// Moments at which it jumps ahead, and by how many joules.
+    pub jumps: Vec<(f64, f64)>,
     /// Stretches in which its file says nothing useful.
     pub garbled: Vec<(f64, f64)>,
     /// Stretches in which its file is not there.
@@ -83,6 +85,7 @@ impl Default for Defects {
             gain: 1.0,
             range: 262_143_328_850,
             resets: Vec::new(),
+            jumps: Vec::new(),
             garbled: Vec::new(),
             vanished: Vec::new(),
             late_start: 0.0,
@@ -166,7 +169,12 @@ impl SimulatedRapl {
             .filter(|reset| **reset <= updated)
             .copied();
         let since = reset.fold(0.0, f64::max).max(late_start);
-        let energy = self.trace.between(since, updated.max(since)) * gain;
+        let jumps = self.defects.jumps.iter();
+        let jumped: f64 = jumps
+            .filter(|(at, _)| (since..=updated).contains(at))
+            .map(|(_, joules)| joules)
+            .sum();
+        let energy = self.trace.between(since, updated.max(since)) * gain + jumped;
         let counted = (energy / quantum).floor() * quantum;
         #[expect(
             clippy::cast_possible_truncation,

@@ -16,6 +16,7 @@ use ipw_core::slug::model_label;
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_datasets::{Dataset, DatasetSpec, Fetching};
+use ipw_runner::pauses::Watch;
 use ipw_runner::{
     Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
 };
@@ -33,6 +34,7 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::hardware::Hardware;
 use crate::observe::{JsonLines, Progress, Transfer};
+use crate::pauses::{self, Beside};
 use crate::service_metrics::Watched;
 use crate::{
     attribution, calibration, clients, counting, derived, grading, load, measured, naming, next,
@@ -141,11 +143,8 @@ impl Profile {
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, done.count()));
-        for message in warnings
-            .into_iter()
-            .chain(of_tokens)
-            .chain(self.dataset.notes())
-        {
+        let before = warnings.into_iter().chain(of_tokens);
+        for message in before.chain(self.dataset.notes()) {
             notices.send(Event::Warning { message });
         }
         for message in hardware.notes() {
@@ -177,6 +176,7 @@ impl Profile {
             self_tests: OnceLock::new(),
             idled: ipw_runner::idle::Idled::default(),
         };
+        let watch = Watch::start(Arc::clone(&self.clock)).context("starting the run")?;
         let (writer, went) = ipw_runner::run(&self.plan, &parts, writer, &notices, &interrupt)
             .await
             .context("starting the run")?;
@@ -185,7 +185,8 @@ impl Profile {
         hardware.session.stop();
         finish_readings(recorder, &notices);
         let told = watched.map(|watched| watched.finish(&notices));
-        let finished = self.finish(writer, &went, &hardware, &parts, told);
+        let beside = Beside::of(told, watch);
+        let finished = self.finish(writer, &went, &hardware, &parts, beside);
         let done = self
             .conclude(&directory, aside.as_deref(), went, finished, notices)
             .and_then(|exit| self.still_measured(exit, &lost));
@@ -352,14 +353,17 @@ impl Profile {
         went: &Went,
         hardware: &Hardware,
         parts: &Parts<'_>,
-        told: Option<Value>,
+        beside: Beside,
     ) -> Result<Finished, StoreError> {
         let (warm, idled) = (&parts.self_tests, &parts.idled);
         let warm = warm.get().map_or(&[][..], Vec::as_slice);
         writer.finish(status_of(went), |summary, overview, run| {
             let elapsed = self.clock.now().since(Timestamp::ZERO);
-            summary.server_metrics = told;
-            summary.telemetry = Some(hardware.summary(elapsed, warm, idled));
+            summary.server_metrics = beside.told;
+            let mut telemetry = hardware.summary(elapsed, warm, idled);
+            let part = summary.parts.last().map_or(0, |part| part.part);
+            telemetry["pauses"] = pauses::told(run, part, &beside.pauses);
+            summary.telemetry = Some(telemetry);
             // A run that cannot be read again says so elsewhere.
             let load = load::findings(run, &self.plan.load).ok();
             let frame = load.as_ref().map(|load| &load.frame);
@@ -374,7 +378,6 @@ impl Profile {
             let load = summary.load.as_ref().unwrap_or(&Value::Null);
             summary.quality = Some(json!(quality::notes(overview, telemetry, load)));
             let at = self.clock.anchor().unix_seconds(self.clock.now());
-            let part = summary.parts.last().map_or(0, |part| part.part);
             let idle = hardware.idle_used(part, idled);
             let told = attribution::of(Weights::Equal, &idle, overview, at);
             summary.attribution = Some(told);

@@ -84,7 +84,7 @@ fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError
 /// A doubt as a note; `None` where the page says it in its own words.
 fn doubt(doubt: &quality::Note) -> Option<Note> {
     let level = match doubt.id {
-        Doubt::Estimated => return None,
+        Doubt::Estimated | Doubt::RowsWithoutEnergy => return None,
         Doubt::FewSamples => Level::Hint,
         _ => Level::Caution,
     };

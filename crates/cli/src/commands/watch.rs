@@ -153,6 +153,7 @@ impl Look<'_> {
                     "change_interval_seconds":
                         account.change_interval.map(|interval| interval.as_secs_f64()),
                     "resets": account.resets,
+                    "implausible": account.implausible,
                     "gaps": account.gaps,
                 })
             })
@@ -254,7 +255,11 @@ impl Line {
         if source.method == Method::Counter && account.resolution.is_none() {
             self.notes.push("does not move".to_owned());
         }
-        for (count, what) in [(account.resets, "resets"), (account.gaps, "gaps")] {
+        for (count, what) in [
+            (account.resets, "resets"),
+            (account.implausible, "implausible steps"),
+            (account.gaps, "gaps"),
+        ] {
             if count > 0 {
                 self.notes.push(format!("{count} {what}"));
             }

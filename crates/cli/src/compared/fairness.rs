@@ -97,10 +97,13 @@ pub(crate) struct Named<'a> {
 }
 
 /// Notes of a run that matter to a comparison; others are said elsewhere.
-const GRAVE: [&str; 10] = [
+const GRAVE: [&str; 13] = [
     "coverage",
     "gaps",
     "resets",
+    "implausible",
+    "mixed_bases",
+    "paused",
     "fault",
     "idle_drift",
     "temperature",

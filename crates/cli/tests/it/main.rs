@@ -14,6 +14,7 @@ mod compare;
 mod conversations;
 mod datasets;
 mod derived;
+mod doubts;
 mod durations;
 #[cfg(target_os = "linux")]
 mod elsewhere;

@@ -107,6 +107,7 @@ impl Counts {
             tool_call: None,
             speculative_accepted: details.and_then(|of| of.accepted_prediction_tokens),
             speculative_rejected: details.and_then(|of| of.rejected_prediction_tokens),
+            ..TokenCounts::default()
         })
     }
 

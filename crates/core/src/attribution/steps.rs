@@ -54,6 +54,7 @@ pub struct Steps {
     period: Option<Duration>,
     longest_silence: Duration,
     lag: Duration,
+    largest: Watts,
     counter: Option<Counter>,
     edge: Option<Edge>,
 }
@@ -72,7 +73,7 @@ impl Steps {
     /// Of a source of which nothing has been read.
     pub fn new(meter: &Meter) -> Self {
         let counter = match meter.kind {
-            Kind::Counter(rollover) => Some(Counter::new(rollover)),
+            Kind::Counter(rollover) => Some(Counter::new(rollover, meter.plausible())),
             Kind::Power(_) => None,
         };
         Self {
@@ -80,6 +81,7 @@ impl Steps {
             period: meter.period,
             longest_silence: meter.longest_silence,
             lag: meter.lag(),
+            largest: meter.largest,
             counter,
             edge: None,
         }
@@ -103,9 +105,10 @@ impl Steps {
                     counter::Step::First | counter::Step::Reset => {
                         (None, Some(Reason::CounterReset))
                     }
+                    counter::Step::Implausible => (None, Some(Reason::Implausible)),
                 }
             }
-            None => held(last, edge.at),
+            None => held(last, edge.at, self.largest),
         };
         self.edge = Some(edge);
         let last = last?;
@@ -144,11 +147,14 @@ impl Steps {
 }
 
 /// A power holds until the next reading, with the time that really passed.
-fn held(last: Option<Edge>, until: Timestamp) -> (Option<Joules>, Option<Reason>) {
+fn held(last: Option<Edge>, until: Timestamp, largest: Watts) -> (Option<Joules>, Option<Reason>) {
     let power = last.map(|last| (Watts::from_watts(last.value), until.since(last.at)));
     match power {
-        Some((watts, length)) if (Watts::ZERO..=counter::LARGEST_POWER).contains(&watts) => {
+        Some((watts, length)) if (Watts::ZERO..=largest).contains(&watts) => {
             (Some(watts * length), None)
+        }
+        Some((watts, _)) if watts > largest && watts.is_finite() => {
+            (None, Some(Reason::Implausible))
         }
         _ => (None, Some(Reason::CounterReset)),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::counter::Rollover;
+use crate::counter::{LARGEST_POWER, Rollover};
 use crate::energy::Reason;
 use crate::source::SourceIndex;
 use crate::time::Timestamp;
@@ -29,6 +29,7 @@ fn meter(kind: Kind) -> Meter {
         relative_sigma: None,
         longest_silence: Duration::from_secs(1),
         clock_bound: Duration::ZERO,
+        largest: LARGEST_POWER,
     }
 }
 

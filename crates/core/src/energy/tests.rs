@@ -45,6 +45,7 @@ fn meter(rollover: Rollover) -> Meter {
         relative_sigma: None,
         longest_silence: Duration::from_millis(500),
         clock_bound: Duration::ZERO,
+        largest: LARGEST_POWER,
     }
 }
 

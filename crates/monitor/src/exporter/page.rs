@@ -149,7 +149,7 @@ impl Line<'_> {
 type Show = fn(&Line<'_>) -> Option<f64>;
 
 /// All families of samples, each with one sample for every source that has something to say.
-const FAMILIES: [(Family, Show); 12] = [
+const FAMILIES: [(Family, Show); 13] = [
     (
         family(
             "ipw_energy_joules",
@@ -268,6 +268,15 @@ const FAMILIES: [(Family, Show); 12] = [
             "How often a counter started anew or said nonsense.",
         ),
         |line| line.is_energy().then(|| count(line.account.resets)),
+    ),
+    (
+        family(
+            "ipw_implausible",
+            Kind::Counter,
+            "",
+            "How often a source said more than its device can have used.",
+        ),
+        |line| line.is_energy().then(|| count(line.account.implausible)),
     ),
 ];
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ipw_core::counter::{Counter, Step};
+use ipw_core::energy::Meter;
 use ipw_core::reading::Reading;
 use ipw_core::source::{Method, Quantity, Role, Source};
 use ipw_core::time::Timestamp;
@@ -69,7 +70,7 @@ pub(crate) fn of(run: &Run) -> Result<Vec<Power>, StoreError> {
                 // Whoever looks at the picture should not take it for the service's.
                 about.name.push_str(" (client)");
             }
-            Power::new(described.part, about, most)
+            Power::new(described.part, about, &described.meter, most)
         })
         .collect();
     readings::for_each(run.directory(), |reading| {
@@ -119,9 +120,9 @@ fn idle(summary: &Value, name: &str) -> Option<f64> {
 }
 
 impl Power {
-    fn new(part: u32, source: Source, most: usize) -> Self {
+    fn new(part: u32, source: Source, meter: &Meter, most: usize) -> Self {
         let counter = match source.quantity {
-            Quantity::Energy { rollover, .. } => Some(Counter::new(rollover)),
+            Quantity::Energy { rollover, .. } => Some(Counter::new(rollover, meter.plausible())),
             _ => None,
         };
         let period = source.period.map_or(0.0, |period| period.as_secs_f64());
@@ -155,7 +156,7 @@ impl Power {
         let watts = match &mut self.counter {
             Some(counter) => match counter.update(Joules::from_joules(reading.value), since) {
                 Step::Advanced(energy) | Step::Wrapped(energy) => energy.joules() / seconds,
-                Step::First | Step::Reset => return,
+                Step::First | Step::Reset | Step::Implausible => return,
             },
             None => reading.value,
         };
@@ -264,6 +265,10 @@ mod tests {
         })
     }
 
+    fn meter(source: &Source) -> Meter {
+        Meter::of(source, Duration::from_millis(10))
+    }
+
     fn reading(millis: u64, value: f64) -> Reading {
         Reading {
             source: SourceIndex(0),
@@ -279,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_long_run_keeps_every_joule_in_few_buckets() {
-        let mut power = Power::new(0, counter(), 100);
+        let mut power = Power::new(0, counter(), &meter(&counter()), 100);
         // Seven watts, read every 25 ms for a thousand seconds.
         for n in 0..=40_000_u64 {
             #[expect(clippy::cast_precision_loss, reason = "small")]
@@ -301,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_gap_and_a_reset_are_no_numbers() {
-        let mut power = Power::new(0, counter(), 100);
+        let mut power = Power::new(0, counter(), &meter(&counter()), 100);
         for (millis, value) in [
             (0, 0.0),
             (100, 1.0),
@@ -322,7 +327,7 @@ mod tests {
             domain: Domain::Gpu,
             averaging: Duration::ZERO,
         });
-        let mut power = Power::new(0, gauge, 100);
+        let mut power = Power::new(0, gauge.clone(), &meter(&gauge), 100);
         for (millis, watts) in [(0, 50.0), (100, 100.0), (200, 200.0)] {
             power.add(&reading(millis, watts));
         }

@@ -271,8 +271,16 @@ fn token_details() -> Column<Row> {
             counted("speculative_rejected", |tokens| tokens.speculative_rejected)
                 .says("tokens that were guessed ahead and thrown away", null),
             Column::text("note", |row: &Row| row.record.reply.token_note.as_deref()).says(
-                "what another source (the service's timings, a tokenizer) counted, where the two differ by more than 2 %",
+                "what another source (the service's timings, a tokenizer) counted, where the two differ by more than 2 %; and what cannot be",
                 "they agree, or only one counted",
+            ),
+            counted("claimed_input", |tokens| tokens.claimed_input).says(
+                "input tokens that the service claims and that cannot be: they are in no figure",
+                "the service claims nothing of the kind",
+            ),
+            counted("claimed_output", |tokens| tokens.claimed_output).says(
+                "the same of the output",
+                "the service claims nothing of the kind",
             ),
         ],
     )

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ipw_core::counter::Rollover;
+use ipw_core::counter::{LARGEST_POWER, Rollover};
 use ipw_core::energy::{Kind, Meter};
 use ipw_core::reading::Reading;
 use ipw_core::source::SourceIndex;
@@ -94,6 +94,7 @@ impl Sensor {
             relative_sigma: None,
             longest_silence: Duration::from_secs_f64(period.max(poll) * 10.0),
             clock_bound: Duration::ZERO,
+            largest: LARGEST_POWER,
         }
     }
 

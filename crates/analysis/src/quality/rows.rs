@@ -1,0 +1,93 @@
+//! Doubts about rows.
+
+use super::{Doubt, Facts, Note, Part, Pause, counted};
+
+/// Reasons that another note explains.
+const EXPLAINED: [&str; 2] = ["other_basis", "too_short"];
+
+/// Rows without energy beside rows with it.
+pub(super) fn without(facts: &Facts) -> Option<Note> {
+    let reasons = facts.rows_without_energy.iter();
+    let reasons: Vec<(&String, &u64)> = reasons
+        .filter(|(reason, _)| !EXPLAINED.contains(&reason.as_str()))
+        .collect();
+    let without: u64 = reasons.iter().map(|(_, rows)| *rows).sum();
+    let all = facts.rows_with_energy + facts.rows_without_energy.values().sum::<u64>();
+    if without == 0 || facts.rows_with_energy == 0 {
+        return None;
+    }
+    let why: Vec<String> = reasons
+        .iter()
+        .map(|(reason, rows)| format!("{reason}: {rows}"))
+        .collect();
+    #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
+    let share = without as f64 / all as f64 * 100.0;
+    Some(Note {
+        id: Doubt::RowsWithoutEnergy,
+        source: None,
+        finding: format!(
+            "{without} of {all} rows have no energy ({share:.0} %; {})",
+            why.join(", ")
+        ),
+        advice: "totals and means stand for the other rows alone".to_owned(),
+    })
+}
+
+/// Rows whose energy is made from other sources than the headline's, which is the first.
+pub(super) fn mixed(bases: &[Part]) -> Option<Note> {
+    let [first, others @ ..] = bases else {
+        return None;
+    };
+    let words = |part: &Part| {
+        let sources = part.sources.join(", ");
+        format!(
+            "{} with `{}` ({sources}): {:.1} J",
+            counted(part.rows, "row", "rows"),
+            part.basis,
+            part.joules
+        )
+    };
+    let others: Vec<String> = others.iter().map(words).collect();
+    (!others.is_empty()).then(|| Note {
+        id: Doubt::MixedBases,
+        source: None,
+        finding: format!(
+            "energy of this run has {} bases, which are not added: the headline is {}; apart from it {}",
+            bases.len(),
+            words(first),
+            others.join(", ")
+        ),
+        advice: "resume on the machine and with the sensors that the run began with".to_owned(),
+    })
+}
+
+/// Rows whose service claims more tokens than there can be.
+pub(super) fn claims(rows: u64) -> Option<Note> {
+    (rows > 0).then(|| Note {
+        id: Doubt::TokenClaims,
+        source: None,
+        finding: format!(
+            "the service claims more tokens than there can be in {}",
+            counted(rows, "row", "rows")
+        ),
+        advice: "these counts are in no figure; see `token_details`, or count with `--tokenizer`"
+            .to_owned(),
+    })
+}
+
+/// Times in which this process did not run.
+pub(super) fn paused(pauses: &[Pause]) -> Option<Note> {
+    let seconds: f64 = pauses.iter().map(|pause| pause.seconds).sum();
+    let queries: u64 = pauses.iter().map(|pause| pause.queries).sum();
+    (!pauses.is_empty()).then(|| Note {
+        id: Doubt::Paused,
+        source: None,
+        finding: format!(
+            "this process did not run for {seconds:.1} s ({}) with {} in flight",
+            counted(pauses.len() as u64, "pause", "pauses"),
+            counted(queries, "query", "queries")
+        ),
+        advice: "latencies of these queries are not the service's: it was stopped, or the machine was too busy; measure again"
+            .to_owned(),
+    })
+}

@@ -65,6 +65,8 @@ pub enum Doubt {
     ClockSet,
     /// Too few queries for a percentile that people ask for.
     FewSamples,
+    /// Our own thread was not there in time to take stamps.
+    OwnDelay,
 }
 
 impl std::fmt::Display for Note {
@@ -80,6 +82,8 @@ pub struct Facts {
     pub rows_thinly_covered: u64,
     /// Rows without energy because their time was too short for the source.
     pub rows_too_short: u64,
+    /// Rows during which our own thread was not there for a good part of their time.
+    pub rows_delayed: u64,
     /// Whether the energy is estimated.
     pub is_estimated: bool,
     /// How many queries the 99th percentile of latency would need, where there were too few.
@@ -222,6 +226,16 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
                 counted(facts.rows_too_short, "query is", "queries are")
             ),
             "they have no joules; let idle be measured (`--idle 3s`), or ask for longer replies",
+        ));
+    }
+    if facts.rows_delayed > 0 {
+        notes.push(run(
+            Doubt::OwnDelay,
+            format!(
+                "`ipw` itself was stopped or kept busy while {} on its way",
+                counted(facts.rows_delayed, "query was", "queries were")
+            ),
+            "their latencies are partly ours (`timing.own_delay_seconds`); leave it a core, or send less",
         ));
     }
     for told in &facts.telemetry.sources {
@@ -531,18 +545,19 @@ mod tests {
         let facts = Facts {
             rows_thinly_covered: 2,
             rows_too_short: 3,
+            rows_delayed: 2,
             is_estimated: true,
             p99_needs: Some(368),
             answered: 160,
             ..Facts::default()
         };
         let said: Vec<String> = notes(&facts).iter().map(Note::to_string).collect();
-        for (note, words) in said
-            .iter()
-            .zip(["estimated", "2 rows", "3 queries", "takes 368"])
+        for (note, words) in
+            said.iter()
+                .zip(["estimated", "2 rows", "3 queries", "while 2", "takes 368"])
         {
             assert!(note.contains(words), "{words}: {note}");
         }
-        assert_eq!(said.len(), 4);
+        assert_eq!(said.len(), 5);
     }
 }

@@ -13,6 +13,7 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec
     quality::notes(&Facts {
         rows_thinly_covered: energy.rows_thinly_covered,
         rows_too_short: energy.reasons.get("too_short").copied().unwrap_or(0),
+        rows_delayed: overview.rows_delayed,
         is_estimated: energy.is_estimated(),
         p99_needs: load
             .pointer("/latency/total_seconds/sent/p99/needs")
@@ -49,6 +50,7 @@ mod tests {
             time_to_first_token_seconds: None,
             total_query_seconds: None,
             throughput_tokens_per_sec: None,
+            rows_delayed: 0,
             energy,
             verdicts: Verdicts::default(),
             subjects: None,

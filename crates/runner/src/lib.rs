@@ -17,6 +17,7 @@ pub mod notices;
 mod pacer;
 pub mod plan;
 mod prefix;
+mod pulse;
 pub mod recorder;
 mod retry;
 pub mod run;

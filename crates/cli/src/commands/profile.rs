@@ -422,6 +422,9 @@ impl Profile {
             let run = next::quoted(&ipw_core::text::printable(&directory.display().to_string()));
             screen::talk(&format!("to go on: ipw profile --resume {run}"));
         }
+        if let Err(RunError::Service(error)) = went {
+            return Err(not_ready(self.client.as_ref(), error));
+        }
         if let Err(error) = went {
             return Err(anyhow::Error::from(error)
                 .context("the run stopped early")

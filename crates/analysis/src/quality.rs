@@ -85,6 +85,8 @@ pub enum Doubt {
     Paused,
     /// Too few queries for a percentile that people ask for.
     FewSamples,
+    /// Our own thread was not there in time to take stamps.
+    OwnDelay,
 }
 
 impl std::fmt::Display for Note {
@@ -106,6 +108,8 @@ pub struct Facts {
     pub rows_without_energy: BTreeMap<String, u64>,
     /// What energy is made from, the headline's first.
     pub bases: Vec<Part>,
+    /// Rows during which our own thread was not there for a good part of their time.
+    pub rows_delayed: u64,
     /// Whether the energy is estimated.
     pub is_estimated: bool,
     /// Rows whose service claims more tokens than there can be.
@@ -283,6 +287,16 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
     notes.extend(rows::without(facts));
     notes.extend(rows::claims(facts.rows_with_impossible_claims));
     notes.extend(rows::paused(&facts.telemetry.pauses));
+    if facts.rows_delayed > 0 {
+        notes.push(run(
+            Doubt::OwnDelay,
+            format!(
+                "`ipw` itself was stopped or kept busy while {} on its way",
+                counted(facts.rows_delayed, "query was", "queries were")
+            ),
+            "their latencies are partly ours (`timing.own_delay_seconds`); leave it a core, or send less",
+        ));
+    }
     for told in &facts.telemetry.sources {
         notes.extend(told.notes());
     }

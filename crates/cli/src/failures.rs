@@ -66,7 +66,9 @@ pub(crate) fn advice(outcome: &str) -> Option<&'static str> {
         "failed:empty" => {
             "the model said nothing: look at the prompt, and at `stop` and `max_tokens`"
         }
-        "failed:too_large" => "an event of more than 64 MiB: that is no chat reply",
+        "failed:too_large" => {
+            "ask for less (`--param max_tokens=…`), or allow larger replies (`--max-reply`)"
+        }
         "failed:parameter" => "`ipw list clients` and the guide have the parameters",
         "failed:context" => "shorten the prompt, or take a model with a longer context",
         "failed:history" => "see why the turn before it failed",

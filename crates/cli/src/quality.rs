@@ -17,6 +17,7 @@ pub(crate) fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec
         rows_with_energy: energy.rows,
         rows_without_energy: energy.reasons.clone(),
         bases: energy.by_basis.iter().map(part).collect(),
+        rows_delayed: overview.rows_delayed,
         is_estimated: energy.is_estimated(),
         rows_with_impossible_claims: overview.tokens.rows_with_impossible_claims,
         p99_needs: load
@@ -68,6 +69,7 @@ mod tests {
             time_to_first_token_seconds: None,
             total_query_seconds: None,
             throughput_tokens_per_sec: None,
+            rows_delayed: 0,
             energy,
             verdicts: Verdicts::default(),
             subjects: None,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use ipw_analysis::latency::Origin;
 use ipw_analysis::slo::{BadSlo, Slo};
-use ipw_clients::{ClientSpec, KeySource, Network};
+use ipw_clients::{ClientSpec, KeySource, MAX_REPLY, Network};
 use ipw_core::params::Params;
 use ipw_core::rollup::Choice;
 use ipw_core::secret::{looks_secret, masked_arguments, masked_url};
@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::args::{
-    HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Span, json_or_text,
+    HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Size, Span, json_or_text,
 };
 use crate::error::{CliError, Exit};
 use crate::{clients, grading, naming, prices, telemetry};
@@ -98,6 +98,7 @@ pub(crate) fn resolve(
                 .map_or(REQUEST_TIMEOUT, |Span(limit)| limit),
             first_token_timeout: args.first_token_timeout.map(|Span(limit)| limit),
             idle_timeout: args.idle_timeout.map(|Span(limit)| limit),
+            max_reply: args.max_reply.map_or(MAX_REPLY, |Size(bytes)| bytes),
         },
         failures: Failures {
             max_failed: args.max_failed.unwrap_or(Failures::default().max_failed),
@@ -214,9 +215,7 @@ impl ProfileArgs {
             system,
             warmup,
             server_metrics,
-            api
-        );
-        or!(
+            api,
             output_dir,
             name,
             flush_every,
@@ -224,7 +223,8 @@ impl ProfileArgs {
             cpu_tdp,
             idle,
             basis,
-            service_host
+            service_host,
+            max_reply
         );
         if self.api_key_env.is_none() && self.api_key_file.is_none() {
             self.api_key_env = weaker.api_key_env;

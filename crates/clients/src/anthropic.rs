@@ -112,7 +112,7 @@ impl Client for Anthropic {
         })
     }
 
-    fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
+    fn warm(&self, connections: usize) -> BoxFuture<'_, Result<(), NotReady>> {
         Box::pin(self.service.pool.warm(connections))
     }
 

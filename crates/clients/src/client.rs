@@ -47,10 +47,10 @@ pub trait Client: Send + Sync {
     /// What the service says of itself, for `client_info`.
     fn describe(&self) -> BoxFuture<'_, Value>;
 
-    /// Opens so many connections before the first query needs one, one after the other. That it
-    /// could not is no fault: queries open their own.
-    fn warm(&self, _connections: usize) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+    /// Opens so many connections before the first query needs one, one after the other. That one
+    /// could not be opened is no fault: queries open their own. That none of them lasts is.
+    fn warm(&self, _connections: usize) -> BoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Sends one query. Whatever happens becomes a reply with an outcome: this never fails.
@@ -59,6 +59,9 @@ pub trait Client: Send + Sync {
     /// Lets go of connections.
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>>;
 }
+
+/// How many bytes a reply may have where nobody says.
+pub const MAX_REPLY: u64 = 256 << 20;
 
 /// One query on its way.
 pub struct Request<'a> {
@@ -78,6 +81,8 @@ pub struct Request<'a> {
     /// How long the service may send no further event once the first token has come; `None`: no
     /// limit but the whole's.
     pub idle_timeout: Option<Duration>,
+    /// How many bytes the body of the reply may have.
+    pub max_reply: u64,
     /// Ends the query at once, keeping what came so far.
     pub cancel: Cancel,
     /// Who looks on; nobody where something is measured.

@@ -59,8 +59,8 @@ impl Client for Guarded {
         })
     }
 
-    fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
-        self.0.warm(connections)
+    fn warm(&self, connections: usize) -> BoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(async move { self.0.warm(connections).await.map_err(refusal) })
     }
 
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {

@@ -14,6 +14,7 @@ mod proxy;
 mod race;
 pub(crate) mod shown;
 pub(crate) mod tls;
+mod turn;
 mod url;
 
 pub(crate) use connect::Connector;
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::time::{Clock, Timestamp};
 
+use crate::client::NotReady;
 use crate::witness::{Sight, Witness};
 
 /// What the transport says when it breaks.
@@ -169,7 +171,7 @@ impl Pool {
 
     /// Opens connections until so many queries can be sent at once; gives up at the first that
     /// cannot be had.
-    pub(crate) async fn warm(&self, queries: usize) {
+    pub(crate) async fn warm(&self, queries: usize) -> Result<(), NotReady> {
         // How long these take is no query's time.
         let mut own = Timing::begun(self.clock.now());
         match &self.kept {
@@ -178,9 +180,10 @@ impl Pool {
                 while lock(idle).len() < queries {
                     match self.connector.connect(&self.clock, &mut own, None).await {
                         Ok(connection) => lock(idle).push(connection),
-                        Err(_) => return,
+                        Err(_) => break,
                     }
                 }
+                Ok(())
             }
         }
     }

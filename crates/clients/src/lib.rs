@@ -30,7 +30,7 @@ mod tgi;
 mod vllm;
 mod witness;
 
-pub use client::{BoxFuture, Cancel, Canceller, Client, CloseError, NotReady, Request};
+pub use client::{BoxFuture, Cancel, Canceller, Client, CloseError, MAX_REPLY, NotReady, Request};
 pub use http::BaseUrl;
 pub use key::KeySource;
 pub use network::{Network, NetworkError, proxy};

@@ -174,6 +174,7 @@ mod tests {
             timeout: std::time::Duration::from_secs(1),
             first_token_timeout: None,
             idle_timeout: None,
+            max_reply: crate::client::MAX_REPLY,
             cancel,
             witness: None,
         })

@@ -138,7 +138,7 @@ impl Client for Ollama {
         })
     }
 
-    fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
+    fn warm(&self, connections: usize) -> BoxFuture<'_, Result<(), NotReady>> {
         Box::pin(self.service.pool.warm(connections))
     }
 

@@ -238,7 +238,7 @@ impl Client for OpenAi {
         Box::pin(self.description())
     }
 
-    fn warm(&self, connections: usize) -> BoxFuture<'_, ()> {
+    fn warm(&self, connections: usize) -> BoxFuture<'_, Result<(), NotReady>> {
         Box::pin(self.service.pool.warm(connections))
     }
 

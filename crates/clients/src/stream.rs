@@ -18,11 +18,12 @@ use std::time::Duration;
 use ipw_core::reply::{Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource};
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
+use tokio::task::unconstrained;
 use tokio::time::timeout;
 
 use crate::client::Request;
 use crate::fault::{self, Asked};
-use crate::http::{Answered, HttpError};
+use crate::http::{Answered, Body, HttpError};
 use crate::service::Service;
 use crate::sse::TooLarge;
 use crate::witness::{Sight, Witness};
@@ -32,6 +33,8 @@ use watch::{Seen, Unseen, Watch};
 
 /// How long the end of the body may take after the last event before the connection is given up.
 const AFTERMATH: Duration = Duration::from_millis(100);
+/// How much may come after it.
+const AFTERMATH_BYTES: usize = 64 << 10;
 /// How much of an error's body is read.
 const ERROR_BODY: usize = 64 << 10;
 
@@ -150,23 +153,52 @@ impl Service {
         let patience = Patience {
             clock: self.clock.as_ref(),
             start,
+            whole: request.timeout,
             first_token: request.first_token_timeout,
             idle: request.idle_timeout,
+            most: request.max_reply,
         };
         let witness = request.witness;
-        let ended = tokio::select! {
-            biased;
-            ended = self.exchange(asked, body, &patience, &mut progress, witness) => {
-                ended.err().unwrap_or(Ended::ByItself)
+        // Sockets end their own turns (`http/turn`). The runtime's budget must not: once a stream had
+        // used it up, the two below would never be looked at.
+        let (ended, left) = unconstrained(async {
+            tokio::select! {
+                biased;
+                ended = self.exchange(asked, body, &patience, &mut progress, witness) => {
+                    match ended {
+                        Ok(left) => (Ended::ByItself, left),
+                        Err(ended) => (ended, None),
+                    }
+                }
+                () = request.cancel.cancelled() => (Ended::Cancelled, None),
+                () = tokio::time::sleep(request.timeout) => (patience.too_long(), None),
             }
-            () = request.cancel.cancelled() => Ended::Cancelled,
-            () = tokio::time::sleep(request.timeout) => {
-                Ended::TimedOut(format!("the reply was not over within {:?}", request.timeout))
-            }
-        };
-        progress.reply(ended, self.clock.now())
+        })
+        .await;
+        let reply = progress.reply(ended, self.clock.now());
+        if let Some(body) = left {
+            self.free(body).await;
+        }
+        reply
     }
 
+    /// Makes the connection of a reply that is complete free for the next query, if the body ends in
+    /// time. Nothing that comes here changes the reply.
+    async fn free(&self, mut body: Body) {
+        let mut rest = 0;
+        let ends = async {
+            while !body.is_over() && rest <= AFTERMATH_BYTES {
+                match body.next().await {
+                    Ok(Some((bytes, _))) => rest += bytes.len(),
+                    _ => return,
+                }
+            }
+        };
+        let _ = timeout(AFTERMATH, ends).await;
+        self.pool.give_back(body);
+    }
+
+    /// What is left of the body when the reply is complete.
     async fn exchange<C: Chat>(
         &self,
         asked: Asked<'_>,
@@ -174,7 +206,7 @@ impl Service {
         patience: &Patience<'_>,
         progress: &mut Progress<C>,
         witness: Option<&dyn Witness>,
-    ) -> Result<(), Ended> {
+    ) -> Result<Option<Body>, Ended> {
         let Progress {
             chat,
             timing,
@@ -210,16 +242,7 @@ impl Service {
             None => read(&mut answered, chat, patience, timing, &Unseen).await?,
             Some(witness) => read(&mut answered, chat, patience, timing, &Seen(witness)).await?,
         }
-        if !chat.is_broken() {
-            // The connection is free for the next query once the body has ended.
-            while !answered.body.is_over() {
-                if !matches!(timeout(AFTERMATH, answered.body.next()).await, Ok(Ok(_))) {
-                    break;
-                }
-            }
-            self.pool.give_back(answered.body);
-        }
-        Ok(())
+        Ok((!chat.is_broken()).then_some(answered.body))
     }
 }
 
@@ -233,6 +256,7 @@ async fn read<C: Chat>(
 ) -> Result<(), Ended> {
     let mut splitter = C::Splitter::default();
     let mut last_event = None;
+    let mut received = 0;
     while !chat.is_done() && !chat.is_broken() {
         let quiet_since = chat.transcript().first_token.and(last_event);
         let next = patience.wait(quiet_since, answered.body.next()).await?;
@@ -241,6 +265,7 @@ async fn read<C: Chat>(
             return Ok(());
         };
         timing.end = at;
+        received += bytes.len() as u64;
         watch.read(bytes.len(), at);
         let each = |data: &[u8]| {
             watch.event(chat, data, at);
@@ -249,6 +274,11 @@ async fn read<C: Chat>(
         splitter
             .push(bytes, each)
             .map_err(|error| HttpError::new(Failure::TooLarge, error.to_string()))?;
+        if !chat.is_done() && !chat.is_broken() {
+            // A stream that always has more never waits, and so never meets a timer.
+            patience.check(chat.transcript().first_token.and(last_event), at)?;
+            patience.check_size(received)?;
+        }
     }
     Ok(())
 }

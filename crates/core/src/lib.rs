@@ -29,6 +29,7 @@ pub mod secret;
 pub mod server_metric;
 pub mod shape;
 pub mod sink;
+pub mod size;
 pub mod slug;
 pub mod source;
 pub mod stats;

@@ -136,6 +136,9 @@ pub struct Timing {
     pub chunks: Vec<Timestamp>,
     /// The reply was over: its last byte, or the fault.
     pub end: Timestamp,
+    /// For how long our own thread, which stamps, was not there meanwhile: busy, stopped, or not
+    /// scheduled. `None`: nobody watched.
+    pub own_delay: Option<Duration>,
 }
 
 impl Timing {
@@ -154,6 +157,7 @@ impl Timing {
             first_answer_token: None,
             chunks: Vec::new(),
             end: start,
+            own_delay: None,
         }
     }
 }

@@ -54,6 +54,7 @@ impl Dispatch<'_> {
             timeout: self.plan.load.request_timeout,
             first_token_timeout: self.plan.load.first_token_timeout,
             idle_timeout: self.plan.load.idle_timeout,
+            max_reply: self.plan.load.max_reply,
             cancel: self.interrupt.cancel(),
             witness: None,
         };

@@ -18,6 +18,7 @@ mod pacer;
 pub mod pauses;
 pub mod plan;
 mod prefix;
+mod pulse;
 pub mod recorder;
 mod retry;
 pub mod run;

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipw_clients::ClientSpec;
+use ipw_clients::{ClientSpec, MAX_REPLY};
 use ipw_core::params::Params;
 use ipw_core::price::Price;
 use ipw_core::rollup::Choice;
@@ -145,6 +145,25 @@ pub struct Load {
         skip_serializing_if = "Option::is_none"
     )]
     pub idle_timeout: Option<Duration>,
+    /// How many bytes the body of one reply may have.
+    #[serde(
+        rename = "max_reply_bytes",
+        default = "max_reply",
+        skip_serializing_if = "is_max_reply"
+    )]
+    pub max_reply: u64,
+}
+
+const fn max_reply() -> u64 {
+    MAX_REPLY
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over the field"
+)]
+const fn is_max_reply(bytes: &u64) -> bool {
+    *bytes == MAX_REPLY
 }
 
 /// What is read from the hardware.

@@ -68,6 +68,9 @@ pub enum Ended {
 /// What breaks a run; a query that fails does not.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// The service is not fit to be asked.
+    #[error(transparent)]
+    Service(#[from] NotReady),
     /// The trace cannot be followed.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -147,7 +150,12 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
     }
     let places = load.arrivals.concurrency().map_or(0, NonZeroUsize::get);
     if places > 1 {
-        parts.client.warm(places.min(MOST_WARM)).await;
+        let mut interrupt = dispatch.interrupt.clone();
+        tokio::select! {
+            warmed = parts.client.warm(places.min(MOST_WARM)) => warmed?,
+            // What follows from it is decided when queries would be sent.
+            () = interrupt.draining() => {}
+        }
     }
     let _ = parts.self_tests.set(parts.session.self_tests());
     let has_queries = !workload.is_over();

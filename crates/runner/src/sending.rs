@@ -17,12 +17,14 @@ use ipw_core::reply::{Failure, Outcome, Reply};
 use ipw_core::sink::Sink;
 use ipw_core::time::Timestamp;
 use ipw_telemetry::Ticket;
+use tokio::time::MissedTickBehavior;
 
 use crate::arrivals::Arrivals;
 use crate::assemble::{Assembler, Landed};
 use crate::conversations::Ready;
 use crate::dispatch::Dispatch;
 use crate::pacer::Pacer;
+use crate::pulse::{Pulse, TICK};
 use crate::run::{Ended, Parts, RunError};
 use crate::schedule::Schedule;
 use crate::workload::Workload;
@@ -35,8 +37,15 @@ const BREATH: Duration = Duration::from_millis(1);
 struct Flown {
     query: Query,
     due: Timestamp,
-    ticket: Ticket,
+    begun: Begun,
     reply: Reply,
+}
+
+/// What is known of a query when it goes.
+struct Begun {
+    ticket: Ticket,
+    /// All delays of our own thread before.
+    delayed: Duration,
 }
 
 /// What is due, and what has been sent so far.
@@ -144,6 +153,9 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
     let mut flights = FuturesUnordered::new();
     let mut tally = Tally::default();
     let mut ended = Ended::Complete;
+    let mut pulse = Pulse::new(dispatch.now());
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         due.look();
         if ended == Ended::Complete && interrupt.is_draining() {
@@ -164,8 +176,16 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
             let Some(instant) = due.waiting.pop_front() else {
                 break;
             };
-            let ticket = parts.session.open(dispatch.now());
-            flights.push(fly(dispatch, parts, ready, instant, ticket));
+            let now = dispatch.now();
+            let delayed = pulse.beat(now);
+            let ticket = parts.session.open(now);
+            flights.push(fly(
+                dispatch,
+                parts,
+                ready,
+                instant,
+                Begun { ticket, delayed },
+            ));
         }
         if flights.is_empty() && due.is_over() {
             return Ok(ended);
@@ -173,9 +193,13 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
         let is_behind = assembler.is_behind();
         tokio::select! {
             biased;
-            Some(flown) = flights.next(), if !flights.is_empty() => {
+            Some(mut flown) = flights.next(), if !flights.is_empty() => {
+                let now = dispatch.now();
+                let delay = pulse.beat(now).saturating_sub(flown.begun.delayed);
+                // The engine's own thread stamps what it makes.
+                flown.reply.timing.own_delay = (!parts.client.in_process()).then_some(delay);
                 tally.count(&flown.reply);
-                workload.landed(&flown.query, &flown.reply, dispatch.now());
+                workload.landed(&flown.query, &flown.reply, now);
                 if !assembler.push(landed(flown, parts.part)) {
                     // The sink's own error is told when the assembler ends.
                     return Ok(ended);
@@ -186,6 +210,9 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
             // What follows from it is decided above.
             () = interrupt.draining(), if ended == Ended::Complete => {}
             () = tokio::time::sleep(BREATH), if is_behind => {}
+            _ = ticks.tick(), if !flights.is_empty() => {
+                pulse.beat(dispatch.now());
+            }
         }
         if ended == Ended::Complete && plan.failures.stop_after(tally.failed, tally.tried) {
             let Tally { failed, tried } = tally;
@@ -214,7 +241,7 @@ async fn fly(
     parts: &Parts<'_>,
     ready: Ready,
     due: Timestamp,
-    ticket: Ticket,
+    begun: Begun,
 ) -> Flown {
     let Ready {
         query,
@@ -231,13 +258,13 @@ async fn fly(
             .await
     };
     match Window::new(reply.timing.start, reply.timing.end) {
-        Some(window) => parts.session.landed_after(ticket, window),
-        None => parts.session.landed(ticket),
+        Some(window) => parts.session.landed_after(begun.ticket, window),
+        None => parts.session.landed(begun.ticket),
     }
     Flown {
         query,
         due,
-        ticket,
+        begun,
         reply,
     }
 }
@@ -246,7 +273,7 @@ fn landed(flown: Flown, part: u32) -> Landed {
     let Flown {
         query,
         due,
-        ticket,
+        begun,
         reply,
     } = flown;
     Landed {
@@ -254,6 +281,6 @@ fn landed(flown: Flown, part: u32) -> Landed {
         part,
         due,
         reply,
-        ticket,
+        ticket: begun.ticket,
     }
 }

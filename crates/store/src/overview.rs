@@ -34,6 +34,8 @@ pub struct Overview {
     pub total_query_seconds: Option<Distribution>,
     /// Output tokens per second of each answered query.
     pub throughput_tokens_per_sec: Option<Distribution>,
+    /// Rows during which our own thread was not there for more than 50 ms and 5 % of their time.
+    pub rows_delayed: u64,
     /// Energy, failed queries included.
     pub energy: EnergyTotals,
     /// Price of all tokens, in US dollars; `None` where no row has one.
@@ -134,6 +136,27 @@ impl Subjects {
     }
 }
 
+/// Seconds of delay by our own thread, and the share of a query's time, above which a row is worth a
+/// note.
+const DELAYED: (f64, f64) = (0.05, 0.05);
+
+/// Rows that our own thread delayed.
+fn delayed(batch: &RecordBatch) -> Result<u64, StoreError> {
+    // A run of an earlier version has no such column.
+    let Ok(delays) = column::<Float64Array>(batch, "timing.own_delay_seconds") else {
+        return Ok(0);
+    };
+    let start = column::<Float64Array>(batch, "timing.start_seconds")?;
+    let end = column::<Float64Array>(batch, "timing.end_seconds")?;
+    let rows = delays.iter().zip(start).zip(end);
+    let is_delayed = |((delay, start), end): &((Option<f64>, Option<f64>), Option<f64>)| {
+        let (seconds, share) = DELAYED;
+        let took = end.zip(*start).map_or(0.0, |(end, start)| end - start);
+        delay.is_some_and(|delay| delay > seconds && delay > share * took)
+    };
+    Ok(rows.filter(is_delayed).count() as u64)
+}
+
 /// Sums of tokens over the rows that know theirs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TokenTotals {
@@ -192,15 +215,14 @@ impl Overview {
     pub fn of(run: &Run) -> Result<Self, StoreError> {
         let mut outcomes = BTreeMap::new();
         let mut tokens = TokenTotals::default();
-        let mut rows = 0;
+        let (mut rows, mut rows_delayed) = (0, 0);
         let (mut first_token, mut total, mut throughput) = (Vec::new(), Vec::new(), Vec::new());
         // Instants of different parts lie on different clocks.
         let mut spans: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
         let mut energy = EnergySums::of(run);
         let mut verdicts = Verdicts::default();
-        let mut cost_usd = None;
         let mut by_subject = Subjects::default();
-        let mut failures = Vec::new();
+        let (mut cost_usd, mut failures) = (None, Vec::new());
         for batch in run.batches() {
             let batch = batch?;
             rows += batch.num_rows() as u64;
@@ -230,6 +252,7 @@ impl Overview {
             tokens.rows_with_impossible_claims += claims(&batch);
             energy.add(run, &batch)?;
             add_failures(&mut failures, &batch)?;
+            rows_delayed += delayed(&batch)?;
             if let Ok(costs) = run.metric::<Float64Array>(&batch, "cost.total_cost_usd") {
                 for cost in costs.iter().flatten() {
                     *cost_usd.get_or_insert(0.0) += cost;
@@ -266,6 +289,7 @@ impl Overview {
             time_to_first_token_seconds: Distribution::of(first_token),
             total_query_seconds: Distribution::of(total),
             throughput_tokens_per_sec: Distribution::of(throughput),
+            rows_delayed,
             energy: energy.finish(run),
             cost_usd,
             verdicts,

@@ -107,6 +107,7 @@ fn the_columns_stand_in_the_order_that_others_rely_on() {
             "end_seconds",
             "schedule_lag_seconds",
             "chunk_seconds",
+            "own_delay_seconds",
         ]
     );
     let DataType::List(share) = inside(arrow.fields(), "energy")[0].data_type() else {

@@ -6,7 +6,8 @@
 //! ([`Hypercorn`]), a browser ([`Browser`]), libraries that stand for a vendor's
 //! ([`fake_library`]). What cannot be had is a [`Missing`]; a test hands it to [`or_skip`], which is
 //! loud, and fatal in CI. A server by script ([`web`]), a tap on the wire ([`tap`]), a hub
-//! of datasets ([`mimic_hub`]) and Parquet out of JSON need nothing.
+//! of datasets ([`mimic_hub`]), services with bad manners ([`peer`]) and Parquet out of JSON need
+//! nothing.
 
 mod browser;
 mod clock;
@@ -23,6 +24,7 @@ pub mod mimic_hub;
 pub mod network;
 pub mod original;
 mod parquet;
+pub mod peer;
 mod place;
 pub mod proxy;
 mod python;

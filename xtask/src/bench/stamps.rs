@@ -246,6 +246,7 @@ async fn ask_once(client: &dyn Client, prompt: String) -> anyhow::Result<Seen> {
         timeout: LIMIT,
         first_token_timeout: None,
         idle_timeout: None,
+        max_reply: ipw_clients::MAX_REPLY,
         cancel,
         witness: None,
     };

@@ -130,19 +130,20 @@ fn rows_and_queries_have_theirs() {
     let facts = Facts {
         rows_thinly_covered: 2,
         rows_too_short: 3,
+        rows_delayed: 2,
         is_estimated: true,
         p99_needs: Some(368),
         answered: 160,
         ..Facts::default()
     };
     let said: Vec<String> = notes(&facts).iter().map(Note::to_string).collect();
-    for (note, words) in said
-        .iter()
-        .zip(["estimated", "2 rows", "3 queries", "takes 368"])
+    for (note, words) in
+        said.iter()
+            .zip(["estimated", "2 rows", "3 queries", "while 2", "takes 368"])
     {
         assert!(note.contains(words), "{words}: {note}");
     }
-    assert_eq!(said.len(), 4);
+    assert_eq!(said.len(), 5);
 }
 
 #[test]

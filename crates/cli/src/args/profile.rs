@@ -8,7 +8,7 @@ use ipw_runner::{Process, Rate, Tolerance};
 use serde::Deserialize;
 
 use super::values::{table_of_json, table_of_texts};
-use super::{BasisChoice, HostChoice, KeyValue, NetworkArgs, Pause, Span, Sweep};
+use super::{BasisChoice, HostChoice, KeyValue, NetworkArgs, Pause, Size, Span, Sweep};
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
 #[derive(Debug, Clone, Default, Args, Deserialize)]
@@ -146,6 +146,14 @@ pub(crate) struct ProfileArgs {
         help_heading = "Service"
     )]
     pub(crate) idle_timeout: Option<Span>,
+    /// How many bytes one reply may have, as 64KiB or 1GiB [default: 256MiB]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "IPW_MAX_REPLY",
+        help_heading = "Service"
+    )]
+    pub(crate) max_reply: Option<Size>,
 
     /// A known dataset or a file (see `ipw list datasets`) [default: starter]
     #[arg(

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ipw_core::duration::{self, BadDuration, parse_positive};
+use ipw_core::size::{self, BadSize};
 use ipw_runner::Rate;
 use serde::{Deserialize, Deserializer};
 
@@ -101,18 +102,36 @@ impl FromStr for Pause {
 
 impl<'de> Deserialize<'de> for Pause {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        written_duration(deserializer)
+        as_written(deserializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        written_duration(deserializer)
+        as_written(deserializer)
+    }
+}
+
+/// A size in bytes, as people write it; larger than zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = BadSize;
+
+    fn from_str(text: &str) -> Result<Self, BadSize> {
+        size::parse(text).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        as_written(deserializer)
     }
 }
 
 /// A key of `ipw.toml`: `duration = 60` gets the same answer as `--duration 60`.
-fn written_duration<'de, D: Deserializer<'de>, T: FromStr<Err = BadDuration>>(
+fn as_written<'de, D: Deserializer<'de>, T: FromStr<Err: std::fmt::Display>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     let text = match serde_json::Value::deserialize(deserializer)? {

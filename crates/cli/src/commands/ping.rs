@@ -85,6 +85,7 @@ async fn ping<'a>(
             timeout: ask.timeout,
             first_token_timeout: None,
             idle_timeout: None,
+            max_reply: ipw_clients::MAX_REPLY,
             cancel,
             witness: Some(&log),
         })

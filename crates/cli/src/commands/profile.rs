@@ -445,6 +445,9 @@ impl Profile {
             let flags = settings::resume_flags(&self.plan);
             screen::talk(&format!("to go on: ipw profile --resume {run}{flags}"));
         }
+        if let Err(RunError::Service(error)) = went {
+            return Err(not_ready(self.client.as_ref(), error));
+        }
         if let Err(error) = went {
             return Err(anyhow::Error::from(error)
                 .context("the run stopped early")

@@ -16,6 +16,7 @@ fn a_table_fits_the_terminal_or_shows_less() {
         time_to_first_token_seconds: None,
         total_query_seconds,
         throughput_tokens_per_sec: None,
+        rows_delayed: 0,
         energy: EnergyTotals::default(),
         verdicts: Verdicts::default(),
         subjects: None,
@@ -50,6 +51,7 @@ fn run_of(basis: &str, joules: f64, seconds: f64, sigma: f64) -> Overview {
         time_to_first_token_seconds: spread(seconds / 10.0),
         total_query_seconds: spread(seconds),
         throughput_tokens_per_sec: spread(51.2 / seconds),
+        rows_delayed: 0,
         energy: EnergyTotals {
             basis: vec![basis.to_owned()],
             rows: 400,

@@ -12,7 +12,7 @@ use super::{
     PLAN_FILE, allowed, check_slo, client, energy, generation, params, read_plan, stored_plan,
     to_toml,
 };
-use crate::args::{Pause, ProfileArgs, Span};
+use crate::args::{Pause, ProfileArgs, Size, Span};
 use crate::error::CliError;
 use crate::{grading, naming, prices};
 
@@ -129,6 +129,7 @@ fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     let limit = |given: Option<Span>| given.map(|Span(limit)| limit);
     load.first_token_timeout = limit(args.first_token_timeout).or(load.first_token_timeout);
     load.idle_timeout = limit(args.idle_timeout).or(load.idle_timeout);
+    load.max_reply = args.max_reply.map_or(load.max_reply, |Size(bytes)| bytes);
     let failures = &mut plan.failures;
     failures.max_failed = args.max_failed.unwrap_or(failures.max_failed);
     failures.max_error_rate = args.max_error_rate.or(failures.max_error_rate);

@@ -43,6 +43,7 @@ mod monitor;
 mod night;
 mod one_number;
 mod pages;
+mod peers;
 mod ping;
 mod report;
 mod restart;

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
+use super::turn::Fair;
 use super::{BaseUrl, HttpError, Proxy, http2, proxy, race, tls};
 use crate::witness::{Sight, Witness};
 
@@ -194,7 +195,7 @@ impl Connector {
             HttpError::new(Failure::Connect, text)
         })?;
         connected(opening, &path.display().to_string(), None);
-        Ok(Box::new(socket))
+        Ok(Box::new(Fair::new(socket)))
     }
 
     async fn socket(&self, opening: &mut Opening<'_>) -> Result<Box<dyn Stream>, HttpError> {
@@ -234,7 +235,7 @@ impl Connector {
         let _ = socket.set_nodelay(true);
         let peer = peer(&socket, opening.witness);
         connected(opening, &peer, self.proxy.as_ref().map(Proxy::place));
-        Ok(Box::new(socket))
+        Ok(Box::new(Fair::new(socket)))
     }
 
     async fn secure(

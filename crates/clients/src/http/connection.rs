@@ -26,6 +26,8 @@ const LEAST_READ: usize = 8 << 10;
 const MOST_READ: usize = 64 << 10;
 /// A head larger than this is refused.
 pub(super) const LARGEST_HEAD: usize = 256 << 10;
+/// More interim heads than this before a reply are refused.
+const MOST_INTERIM: usize = 64;
 
 /// A socket, or TLS over one.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -58,8 +60,10 @@ impl Connection {
 
     /// Whether the connection can carry another exchange, as far as has arrived here.
     pub(crate) async fn is_alive(&mut self) -> bool {
-        // A service has nothing to say before it is asked: whatever there is to read is the end.
-        poll_fn(|context| Poll::Ready(self.poll_fill(context).is_pending())).await
+        // A service has nothing to say before it is asked: whatever there is to read is the end. The
+        // first look may meet the end of the socket's turn.
+        let mut is_quiet = |context: &mut Context<'_>| self.poll_fill(context).is_pending();
+        poll_fn(|context| Poll::Ready(is_quiet(context) && is_quiet(context))).await
     }
 
     /// Sends `request` and waits for the head of the reply; `timing` is filled in as things happen.
@@ -69,6 +73,7 @@ impl Connection {
         timing: &mut Timing,
     ) -> Result<Head, HttpError> {
         let mut sending = Sending::Bytes(request);
+        let mut interim = Interim::default();
         loop {
             let read = poll_fn(|context| {
                 let sent = self.poll_send(&mut sending, timing, context);
@@ -86,6 +91,7 @@ impl Connection {
             timing.first_byte.get_or_insert(self.read_at);
             while let Some(mut head) = self.head()? {
                 if head.is_interim() {
+                    interim.came(self.head.len())?;
                     continue;
                 }
                 if head.status.is_success() {
@@ -151,7 +157,13 @@ impl Connection {
         }
         if self.unused.end == self.buffer.len() {
             // A head that came in parts: there is no other reason to have something left here.
-            self.buffer.resize(2 * self.buffer.len(), 0);
+            if self.unused.start > 0 {
+                self.buffer.copy_within(self.unused.clone(), 0);
+                self.unused = 0..self.unused.len();
+                self.head = 0..0;
+            } else {
+                self.buffer.resize(2 * self.buffer.len(), 0);
+            }
         }
         let mut room = ReadBuf::new(&mut self.buffer[self.unused.end..]);
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut room))?;
@@ -165,6 +177,29 @@ impl Connection {
             self.buffer.resize(2 * self.buffer.len(), 0);
         }
         Poll::Ready(Ok(read))
+    }
+}
+
+/// Interim heads (`100 Continue`, `103 Early Hints`) that came before the reply.
+#[derive(Debug, Default)]
+pub(super) struct Interim {
+    count: usize,
+    bytes: usize,
+}
+
+impl Interim {
+    /// One more came, of so many bytes; an error if they are too many.
+    pub(super) fn came(&mut self, bytes: usize) -> Result<(), HttpError> {
+        self.count += 1;
+        self.bytes += bytes;
+        if self.count > MOST_INTERIM || self.bytes > LARGEST_HEAD {
+            let text = format!(
+                "the reply is not HTTP: {} interim heads (1xx) came and no reply",
+                self.count
+            );
+            return Err(HttpError::new(Failure::NotAStream, text));
+        }
+        Ok(())
     }
 }
 

@@ -14,14 +14,22 @@ pub(super) use connection::Connection;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ipw_core::reply::{Exchange, Timing};
 use ipw_core::time::Clock;
 use tokio::task::yield_now;
+use tokio::time::sleep;
 
 use super::{Answered, Connector, HttpError, lock};
+use crate::client::NotReady;
 use crate::witness::{Sight, Witness};
 use connection::Line;
+
+/// So many connections one after the other may bring no further place before warming up ends.
+const MOST_IN_VAIN: u32 = 5;
+/// The pause behind such a connection, doubled with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a service is reached, and who looks on.
 #[derive(Clone, Copy)]
@@ -160,19 +168,44 @@ impl Sharing {
         !connections.is_empty() && all.all(Connection::is_idle)
     }
 
-    /// Opens connections until so many queries have a place.
-    pub(super) async fn warm(&self, connector: &Connector, clock: &Arc<dyn Clock>, queries: usize) {
+    /// Opens connections until so many queries have a place. Connections that end as soon as they
+    /// are there are an error after a few of them.
+    pub(super) async fn warm(
+        &self,
+        connector: &Connector,
+        clock: &Arc<dyn Clock>,
+        queries: usize,
+    ) -> Result<(), NotReady> {
         let way = Way {
             connector,
             clock,
             witness: None,
         };
+        let (mut most, mut in_vain) = (self.places(), 0);
         while self.places() < queries {
             let mut own = Timing::begun(clock.now());
             if self.open(way, &mut own).await.is_err() {
-                return;
+                return Ok(());
             }
+            let places = self.places();
+            if places > most {
+                (most, in_vain) = (places, 0);
+                continue;
+            }
+            in_vain += 1;
+            if in_vain == MOST_IN_VAIN {
+                return Err(NotReady {
+                    cause: format!(
+                        "the service closes its HTTP/2 connections as soon as they are open ({in_vain} one after the other)"
+                    ),
+                    help: Some(
+                        "leave `--http2` out, or look into the service's own log".to_owned(),
+                    ),
+                });
+            }
+            sleep(FIRST_PAUSE * (1 << in_vain)).await;
         }
+        Ok(())
     }
 
     fn places(&self) -> usize {

@@ -349,7 +349,7 @@ fn a_warm_connection_s_phases_are_no_query_s() {
     let reference = reference();
     let service = service(&reference.url(), &spec(Network::default()), &[]).unwrap();
     let (first, _) = runtime().block_on(async {
-        service.pool.warm(1).await;
+        service.pool.warm(1).await.unwrap();
         ask(&service).await.unwrap()
     });
     assert_eq!((first.dns, first.tcp, first.connected), (None, None, None));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ipw_core::reply::{Exchange, Outcome, Reply, Timing};
+use ipw_core::reply::{Exchange, Failure, Outcome, Reply, Timing};
+use ipw_core::size;
 use ipw_core::time::{Clock, Timestamp};
 use tokio::time::timeout;
 
@@ -83,14 +84,18 @@ impl<C: Chat> Progress<C> {
     }
 }
 
-/// How long the service may keep us waiting within one query.
+/// How long the service may keep us waiting within one query, and how much it may send.
 pub(super) struct Patience<'a> {
     pub(super) clock: &'a dyn Clock,
     pub(super) start: Timestamp,
+    /// For the whole reply, from the start.
+    pub(super) whole: Duration,
     /// For the first token, from the start.
     pub(super) first_token: Option<Duration>,
     /// For every event after it, from the one before.
     pub(super) idle: Option<Duration>,
+    /// Bytes of the body.
+    pub(super) most: u64,
 }
 
 impl Patience<'_> {
@@ -100,20 +105,53 @@ impl Patience<'_> {
         quiet_since: Option<Timestamp>,
         step: impl Future<Output = Result<T, HttpError>>,
     ) -> Result<T, Ended> {
-        let (limit, since) = match quiet_since {
-            None => (self.first_token, self.start),
-            Some(last_event) => (self.idle, last_event),
-        };
-        let Some(limit) = limit else {
+        let Some((limit, since)) = self.limit(quiet_since) else {
             return Ok(step.await?);
         };
         let left = limit.saturating_sub(self.clock.now().since(since));
         match timeout(left, step).await {
             Ok(stepped) => Ok(stepped?),
-            Err(_) if quiet_since.is_some() => Err(Ended::TimedOut(format!(
-                "nothing came for {limit:?} in the middle of the reply"
-            ))),
-            Err(_) => Err(Ended::TimedOut(format!("no token came within {limit:?}"))),
+            Err(_) => Err(silent(limit, quiet_since)),
         }
     }
+
+    /// Whether a limit had passed when a read came that did not end the reply.
+    pub(super) fn check(&self, quiet_since: Option<Timestamp>, at: Timestamp) -> Result<(), Ended> {
+        if at.since(self.start) >= self.whole {
+            return Err(self.too_long());
+        }
+        match self.limit(quiet_since) {
+            Some((limit, since)) if at.since(since) >= limit => Err(silent(limit, quiet_since)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a body of so many bytes may still grow.
+    pub(super) fn check_size(&self, received: u64) -> Result<(), Ended> {
+        if received <= self.most {
+            return Ok(());
+        }
+        let text = format!("the reply is larger than {}", size::shown(self.most));
+        Err(HttpError::new(Failure::TooLarge, text).into())
+    }
+
+    /// The limit that holds now, and from when it counts.
+    fn limit(&self, quiet_since: Option<Timestamp>) -> Option<(Duration, Timestamp)> {
+        match quiet_since {
+            None => Some((self.first_token?, self.start)),
+            Some(last_event) => Some((self.idle?, last_event)),
+        }
+    }
+
+    /// The whole took too long.
+    pub(super) fn too_long(&self) -> Ended {
+        Ended::TimedOut(format!("the reply was not over within {:?}", self.whole))
+    }
+}
+
+fn silent(limit: Duration, quiet_since: Option<Timestamp>) -> Ended {
+    Ended::TimedOut(match quiet_since {
+        Some(_) => format!("nothing came for {limit:?} in the middle of the reply"),
+        None => format!("no token came within {limit:?}"),
+    })
 }

@@ -43,6 +43,7 @@ async fn ask(client: &dyn Client, prompt: &str, parameters: Value) -> Reply {
             timeout: AMPLE,
             first_token_timeout: None,
             idle_timeout: None,
+            max_reply: ipw_clients::MAX_REPLY,
             cancel,
             witness: None,
         })

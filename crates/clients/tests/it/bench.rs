@@ -25,6 +25,7 @@ pub(crate) struct Ask {
     pub(crate) timeout: Duration,
     pub(crate) first_token_timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) max_reply: u64,
     pub(crate) cancel_after: Option<Duration>,
 }
 
@@ -36,6 +37,7 @@ impl Default for Ask {
             timeout: AMPLE,
             first_token_timeout: None,
             idle_timeout: None,
+            max_reply: ipw_clients::MAX_REPLY,
             cancel_after: None,
         }
     }
@@ -112,6 +114,7 @@ pub(crate) async fn send(client: &dyn Client, ask: Ask) -> Reply {
         timeout: ask.timeout,
         first_token_timeout: ask.first_token_timeout,
         idle_timeout: ask.idle_timeout,
+        max_reply: ask.max_reply,
         cancel,
         witness: None,
     };

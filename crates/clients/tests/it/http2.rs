@@ -135,7 +135,7 @@ fn a_service_that_takes_two_streams_gets_as_many_connections_as_it_takes() {
         assert_eq!(on.count(), 2);
     }
     // They are there for the next, and warming finds nothing to do.
-    pair.runtime.block_on(pair.client.warm(8));
+    pair.runtime.block_on(pair.client.warm(8)).unwrap();
     assert_eq!(pair.ask().outcome, Outcome::Complete);
     assert_eq!(pair.served.connections(), 4);
 }
@@ -148,7 +148,7 @@ fn warming_opens_a_connection_for_as_many_queries_as_it_carries() {
             ..Options::default()
         };
         let pair = Pair::with(options, |_| says(&["a"]));
-        pair.runtime.block_on(pair.client.warm(8));
+        pair.runtime.block_on(pair.client.warm(8)).unwrap();
         let replies = pair.ask_all(8);
         assert_eq!(pair.served.connections(), connections);
         let is_reused = |reply: &Reply| reply.exchange.connection_reused == Some(true);

@@ -7,6 +7,7 @@ mod anthropic;
 mod bench;
 mod faults;
 mod flavours;
+mod hostile;
 mod http2;
 mod limits;
 mod llama;

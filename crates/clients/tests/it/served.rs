@@ -42,6 +42,10 @@ pub(crate) enum Act {
     Hangs,
     /// The connection is closed at once.
     Closes,
+    /// A frame if there is one, and then the other without end.
+    Floods(Option<Bytes>, Bytes),
+    /// Interim heads without end.
+    Hints,
     /// A reply, and then no more requests on this connection.
     SaysGoodbye(Vec<Bytes>),
 }
@@ -225,6 +229,7 @@ async fn answer(
             return Ok(());
         }
         Act::Hangs => (Vec::new(), Duration::ZERO, None),
+        Act::Floods(..) | Act::Hints => return flood(respond, act).await,
         Act::Interim(frames, pause) => {
             respond.send_informational(interim())?;
             tokio::time::sleep(pause).await;
@@ -266,6 +271,25 @@ async fn answer(
             log.cancelled.lock().unwrap().push((number, reason));
             Ok(())
         }
+    }
+}
+
+/// More than anybody can want.
+async fn flood(mut respond: SendResponse<Bytes>, act: Act) -> Result<(), h2::Error> {
+    let Act::Floods(first, flood) = act else {
+        loop {
+            let hints = Response::builder().status(103).body(()).unwrap();
+            respond.send_informational(hints)?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let head = Response::builder().header("content-type", "text/event-stream");
+    let mut stream = respond.send_response(head.body(()).unwrap(), false)?;
+    if let Some(first) = first {
+        send(&mut stream, first).await?;
+    }
+    loop {
+        send(&mut stream, flood.clone()).await?;
     }
 }
 

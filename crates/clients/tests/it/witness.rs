@@ -56,6 +56,7 @@ fn ask(bench: &Bench, witness: &dyn Witness) -> Reply {
         timeout: Duration::from_mins(1),
         first_token_timeout: None,
         idle_timeout: None,
+        max_reply: ipw_clients::MAX_REPLY,
         cancel,
         witness: Some(witness),
     }))

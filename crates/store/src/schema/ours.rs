@@ -190,6 +190,15 @@ fn timing() -> Column<Row> {
                 "every chunk with content, as its bytes left the socket",
                 "never; empty without",
             ),
+            Column::float("own_delay_seconds", |row: &Row| {
+                let delay = row.record.reply.timing.own_delay;
+                delay.map(|delay| delay.as_secs_f64())
+            })
+            .unit("s")
+            .says(
+                "for how long our own thread was not there meanwhile (busy, stopped, not scheduled): stamps may be late by that",
+                "the engine stamps by itself",
+            ),
         ],
     )
     .says("when things happened", "never")

@@ -64,6 +64,7 @@ fn ask(url: &str) -> Reply {
         timeout: Duration::from_mins(1),
         first_token_timeout: None,
         idle_timeout: None,
+        max_reply: ipw_clients::MAX_REPLY,
         cancel,
         witness: None,
     }))

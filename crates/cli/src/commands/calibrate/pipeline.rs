@@ -219,6 +219,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
             request_timeout: LIMIT,
             first_token_timeout: None,
             idle_timeout: None,
+            max_reply: ipw_clients::MAX_REPLY,
         },
         failures: Failures::default(),
         telemetry: Telemetry {

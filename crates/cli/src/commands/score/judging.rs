@@ -246,6 +246,7 @@ impl Judge {
             timeout: PATIENCE,
             first_token_timeout: None,
             idle_timeout: None,
+            max_reply: ipw_clients::MAX_REPLY,
             cancel,
             witness: None,
         };

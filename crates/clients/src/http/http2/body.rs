@@ -11,6 +11,7 @@ use ipw_core::time::Timestamp;
 
 use super::connection::said;
 use super::wire::Stamps;
+use crate::http::turn::Turn;
 use crate::http::{HttpError, shown};
 
 /// The body of a reply, on a stream of a connection that others share.
@@ -20,6 +21,7 @@ pub(crate) struct Body {
     /// What was handed out last.
     piece: Bytes,
     stamps: Arc<Stamps>,
+    turn: Turn,
     is_over: bool,
     /// Kept until the stream is done with.
     _place: Arc<()>,
@@ -37,6 +39,7 @@ impl Body {
             headers,
             piece: Bytes::new(),
             stamps,
+            turn: Turn::default(),
             is_over: false,
             _place: place,
         }
@@ -45,13 +48,24 @@ impl Body {
     /// The next piece, and when it came off the socket; `None` at the end.
     pub(in crate::http) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
         while !self.is_over {
-            let came = poll_fn(|context| self.stream.poll_data(context)).await;
+            if self.turn.is_over() {
+                tokio::task::yield_now().await;
+            }
+            let came = poll_fn(|context| {
+                let polled = self.stream.poll_data(context);
+                if polled.is_pending() {
+                    self.turn.waited();
+                }
+                polled
+            })
+            .await;
             // Nothing lies between the hand-over and this.
             let at = self.stamps.read_at();
             match came {
                 Some(Ok(bytes)) => {
                     // The service gets its leave to send back at once.
                     let _ = self.stream.flow_control().release_capacity(bytes.len());
+                    self.turn.took(bytes.len());
                     self.is_over = self.stream.is_end_stream();
                     if !bytes.is_empty() {
                         self.piece = bytes;

@@ -15,7 +15,7 @@ use ipw_core::time::Clock;
 use super::Body;
 use super::message::Message;
 use super::wire::{Stamps, Wire};
-use crate::http::connection::{LARGEST_HEAD, Stream};
+use crate::http::connection::{Interim, LARGEST_HEAD, Stream};
 use crate::http::head::{Head, MOST_HEADERS};
 use crate::http::{Answered, HttpError};
 
@@ -174,14 +174,15 @@ impl Line {
             let sent = rest.send_data(body, true);
             sent.map_err(|error| lost(&error, timing))?;
         }
+        let mut interim = Interim::default();
         let answered = poll_fn(|context| {
-            let polled = poll_head(&mut response, timing, &self.stamps, context);
+            let polled = poll_head(&mut response, &mut interim, timing, &self.stamps, context);
             if timing.sent.is_none() {
                 timing.sent = wrote.get().copied();
             }
             polled
         });
-        let response = answered.await.map_err(|error| lost(&error, timing))?;
+        let response = answered.await?;
         let (parts, stream) = response.into_parts();
         if parts.headers.len() > MOST_HEADERS {
             return Err(not_http("it has too many headers").into());
@@ -201,18 +202,21 @@ impl Line {
 /// The head of the reply; interim ones count as its first bytes and for nothing else.
 fn poll_head(
     response: &mut ResponseFuture,
+    interim: &mut Interim,
     timing: &mut Timing,
     stamps: &Stamps,
     context: &mut Context<'_>,
-) -> Poll<Result<Response<h2::RecvStream>, h2::Error>> {
+) -> Poll<Result<Response<h2::RecvStream>, Lost>> {
     while let Poll::Ready(Some(Ok(_))) = response.poll_informational(context) {
         timing.first_byte.get_or_insert(stamps.read_at());
+        // `h2` bounds the size of each.
+        interim.came(0)?;
     }
     let polled = Pin::new(response).poll(context);
     if let Poll::Ready(Ok(_)) = polled {
         timing.first_byte.get_or_insert(stamps.read_at());
     }
-    polled
+    polled.map_err(|error| lost(&error, timing))
 }
 
 impl From<HttpError> for Lost {

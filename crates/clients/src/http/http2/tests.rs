@@ -83,7 +83,7 @@ fn nothing_is_left_of_ten_thousand_queries() {
             if pair.kept() == [(0, 0)] {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10)).await;
             if let Ok(answered) = pair.ask().await {
                 read(answered).await;
             }

@@ -172,6 +172,22 @@ pub struct TokenTotals {
     pub rows_with_impossible_claims: u64,
 }
 
+impl TokenTotals {
+    fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
+        let sources = column::<StringArray>(batch, "token_source")?;
+        let by = |who: TokenSource| {
+            let named = sources.iter().flatten();
+            named.filter(|source| *source == who.label()).count() as u64
+        };
+        self.rows_counted_by_chunks += by(TokenSource::Chunks);
+        self.rows_counted_by_tokenizer += by(TokenSource::Tokenizer);
+        self.rows_with_impossible_claims += claims(batch);
+        add(&mut self.input, run.metric(batch, "token_metrics.input")?);
+        add(&mut self.output, run.metric(batch, "token_metrics.output")?);
+        Ok(())
+    }
+}
+
 /// A distribution over rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Distribution {
@@ -229,27 +245,12 @@ impl Overview {
             for outcome in column::<StringArray>(&batch, "outcome")?.iter().flatten() {
                 *outcomes.entry(outcome.to_owned()).or_insert(0) += 1;
             }
-            let sources = column::<StringArray>(&batch, "token_source")?;
-            let by = |who: TokenSource| {
-                let named = sources.iter().flatten();
-                named.filter(|source| *source == who.label()).count() as u64
-            };
-            tokens.rows_counted_by_chunks += by(TokenSource::Chunks);
-            tokens.rows_counted_by_tokenizer += by(TokenSource::Tokenizer);
-            add(
-                &mut tokens.input,
-                run.metric(&batch, "token_metrics.input")?,
-            );
-            add(
-                &mut tokens.output,
-                run.metric(&batch, "token_metrics.output")?,
-            );
+            tokens.add(run, &batch)?;
             let latency = |name: &str| {
                 let path = format!("latency_metrics.{name}");
                 run.metric::<Float64Array>(&batch, &path)
                     .map(|values| values.iter().flatten())
             };
-            tokens.rows_with_impossible_claims += claims(&batch);
             energy.add(run, &batch)?;
             add_failures(&mut failures, &batch)?;
             rows_delayed += delayed(&batch)?;

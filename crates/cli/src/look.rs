@@ -7,11 +7,12 @@ mod power;
 pub(crate) mod sources;
 pub(crate) mod sweep;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipw_analysis::energy::{self, Breakdown, Energies};
 use ipw_analysis::metric::Values;
 use ipw_analysis::{outliers, regression};
+use ipw_store::overview::OTHER_BASIS;
 use ipw_store::queries::{QueryRow, RowPhases};
 use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
@@ -141,16 +142,19 @@ impl<'a> Look<'a> {
     }
 
     fn keeping(run: &'a Run, overview: &'a Overview, most: u64) -> Result<Self, StoreError> {
-        let headline = run.headline_sources();
+        let headline = headline(run, overview);
+        let none = BTreeSet::new();
         let mut lines = Vec::new();
         let mut energies = Energies::default();
         let mut subjects: BTreeMap<String, Answers> = BTreeMap::new();
         run.for_each_query(|row| {
             let line = Line::of(row);
+            let is_apart = row.energy.reason == Some(OTHER_BASIS);
+            let headline = if is_apart { &none } else { &headline };
             let shares: Vec<_> = row
                 .shares
                 .iter()
-                .filter_map(|share| sources::share(share, &headline))
+                .filter_map(|share| sources::share(share, headline))
                 .collect();
             energies.push(&energy::Row {
                 shares: &shares,
@@ -190,6 +194,15 @@ impl<'a> Look<'a> {
     /// Whether its energy is a model's.
     pub(crate) fn is_estimated(&self) -> bool {
         self.overview.energy.is_estimated()
+    }
+}
+
+/// Names of the sources that the figures are made from. Of a run with several bases they are those
+/// of the basis that stands for it.
+fn headline(run: &Run, overview: &Overview) -> BTreeSet<String> {
+    match &overview.energy.by_basis[..] {
+        [first, _, ..] => first.sources.iter().cloned().collect(),
+        _ => run.headline_sources(),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::reader::{Run, column};
 
 mod energy;
 
+pub use crate::standing::OTHER_BASIS;
 use energy::EnergySums;
 pub use energy::{BasisTotals, EnergyTotals};
 

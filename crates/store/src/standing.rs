@@ -16,7 +16,7 @@ use crate::reader::column;
 use crate::{Run, StoreError, readings};
 
 /// Why a row of another basis has no energy in the figures.
-pub(crate) const OTHER_BASIS: &str = "other_basis";
+pub const OTHER_BASIS: &str = "other_basis";
 
 /// The bases of a run, in the order in which its rows bring them.
 pub(crate) struct Bases {

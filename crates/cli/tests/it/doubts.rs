@@ -136,6 +136,15 @@ fn another_number_of_packages_is_another_basis() {
     let bases = energy["by_basis"].as_array().unwrap();
     assert_eq!(bases.len(), 2, "{bases:?}");
     assert!(bases.iter().all(|basis| basis["basis"] == "cpu"));
+    let analysed = said(ipw().args(["analyze", "--analysis", "energy"]).arg(&run));
+    assert_eq!(analysed.code, Some(0), "{}", analysed.err);
+    let text = std::fs::read(run.join("analysis/energy.json")).unwrap();
+    let analysed: Value = serde_json::from_slice(&text).unwrap();
+    let found = analysed
+        .pointer("/data/headline/joules")
+        .and_then(Value::as_f64);
+    let (found, total) = (found.unwrap(), energy["joules"].as_f64().unwrap());
+    assert!((found / total - 1.0).abs() < 1e-9, "{found} and {total}");
     let rows = bases.iter().map(|basis| basis["rows"].as_u64().unwrap());
     assert_eq!(rows.max(), energy["rows"].as_u64());
     assert!(doubts(&run).contains(&"mixed_bases".to_owned()));

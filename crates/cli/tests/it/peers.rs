@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::common::{Place, Said, ipw, rows, said, spawn, summary, wait_until};
 
 /// For what would otherwise never end; no measure of speed.
-const NEVER: Duration = Duration::from_secs(60);
+const NEVER: Duration = Duration::from_mins(1);
 /// Address space in which a run must find room: far more than it needs, far less than a flood.
 const ROOM_KIB: u64 = 3 << 20;
 
@@ -254,7 +254,7 @@ fn a_row_and_the_verdict_say_when_we_ourselves_were_stopped() {
     });
     std::thread::sleep(Duration::from_millis(200));
     signal(&child, Signal::STOP);
-    std::thread::sleep(Duration::from_millis(3000));
+    std::thread::sleep(Duration::from_secs(3));
     signal(&child, Signal::CONT);
     let told = ended(child);
     assert_eq!(told.code, Some(0), "{}", told.err);

@@ -18,6 +18,9 @@ const NEVER: Duration = Duration::from_mins(1);
 /// Address space in which a run must find room: far more than it needs, far less than a flood.
 const ROOM_KIB: u64 = 3 << 20;
 
+/// An event that says nothing: quickly written, slowly read, so that there is always more to read.
+const NOTHING: &[u8] = b"data: {\"choices\":[]}\n\n";
+
 /// What a command said, if it ended in time.
 fn ended(mut child: Child) -> Said {
     let pauses = NEVER.as_millis() / 20;
@@ -68,24 +71,30 @@ fn flooding(flood: &'static [u8]) -> Peer {
 
 #[test]
 fn a_flood_is_timed_out_and_the_run_goes_on() {
-    let (place, peer) = (place(), flooding(b"\n"));
-    let more = ["--warmup", "0", "--max-queries", "3", "--concurrency", "3"];
+    let (place, peer) = (place(), flooding(NOTHING));
+    let more = ["--warmup", "0", "--max-queries", "8", "--concurrency", "8"];
     let mut command = place.profile_at(peer.url(), "reference", &more);
     command.args(["--request-timeout", "1s", "--max-reply", "1TiB"]);
     let told = ended(spawn(&mut command));
     assert_eq!(told.code, Some(4), "{}", told.err);
     let rows = rows(&place.run());
-    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.len(), 8);
     for row in rows {
         assert_eq!(row["outcome"], "timed_out", "{}", row["error"]);
+        let instant = |name: &str| row["timing"][name].as_f64().unwrap();
+        let took = instant("end_seconds") - instant("start_seconds");
+        assert!(
+            (1.0..20.0).contains(&took),
+            "the limit is one second: {took}"
+        );
     }
 }
 
 #[test]
 fn signals_are_heard_whatever_streams_do() {
     for kind in [Signal::INT, Signal::TERM] {
-        let (place, peer) = (place(), flooding(b"\n"));
-        let more = ["--warmup", "0", "--max-queries", "2", "--concurrency", "2"];
+        let (place, peer) = (place(), flooding(NOTHING));
+        let more = ["--warmup", "0", "--max-queries", "8", "--concurrency", "8"];
         let mut command = place.profile_at(peer.url(), "reference", &more);
         let child = spawn(command.args(["--max-reply", "1TiB"]));
         wait_until("the run is there", || {

@@ -47,7 +47,7 @@ pub trait Client: Send + Sync {
     /// What the service says of itself, for `client_info`.
     fn describe(&self) -> BoxFuture<'_, Value>;
 
-    /// Opens so many connections before the first query needs one, one after the other. That one
+    /// Opens `connections` connections before the first query needs one, one after the other. That one
     /// could not be opened is no fault: queries open their own. That none of them lasts is.
     fn warm(&self, _connections: usize) -> BoxFuture<'_, Result<(), NotReady>> {
         Box::pin(std::future::ready(Ok(())))
@@ -60,7 +60,7 @@ pub trait Client: Send + Sync {
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>>;
 }
 
-/// How many bytes a reply may have where nobody says.
+/// Size limit of a reply in bytes unless a flag sets another.
 pub const MAX_REPLY: u64 = 256 << 20;
 
 /// One query on its way.

@@ -137,7 +137,7 @@ pub struct Timing {
     /// The reply was over: its last byte, or the fault.
     pub end: Timestamp,
     /// For how long our own thread, which stamps, was not there meanwhile: busy, stopped, or not
-    /// scheduled. `None`: nobody watched.
+    /// scheduled. `None`: not observed.
     pub own_delay: Option<Duration>,
 }
 

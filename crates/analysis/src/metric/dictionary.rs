@@ -161,13 +161,22 @@ const BASE: Definition = Definition {
     kind: Kind::Percentile(Time::Latency, 0.5),
 };
 
-const fn percentile(of: &Definition, time: Time, fraction: f64) -> Definition {
-    Definition {
-        unit: Unit::Seconds,
-        kind: Kind::Percentile(time, fraction),
-        ..*of
-    }
-}
+/// What percentiles of latencies start from: those from the planned send, from the actual send, and
+/// inside the reply.
+const PLANNED: Definition = Definition {
+    unit: Unit::Seconds,
+    since: Since::Planned,
+    ..BASE
+};
+const SENT_TIME: Definition = Definition {
+    since: Since::Sent,
+    ..PLANNED
+};
+const DECODE_TIME: Definition = Definition {
+    since: Since::Neither,
+    phase: Phase::Decode,
+    ..PLANNED
+};
 
 /// In the order of [`Metric`].
 static DICTIONARY: [Definition; Metric::ALL.len()] = [
@@ -309,146 +318,106 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         ),
         ..BASE
     },
-    percentile(
-        &Definition {
-            id: "ttft_p50",
-            label: "time to first token, median, from the planned send",
-            title: "TTFT p50",
-            formula: "median over answered rows of first token − planned send",
-            columns: &[DUE, FIRST],
-            since: Since::Planned,
-            noun: "median time to first token",
-            ..BASE
-        },
-        Time::FirstToken,
-        0.5,
-    ),
-    percentile(
-        &Definition {
-            id: "ttft_p99",
-            label: "time to first token, p99, from the planned send",
-            title: "TTFT p99",
-            formula: "99th percentile over answered rows of first token − planned send",
-            columns: &[DUE, FIRST],
-            since: Since::Planned,
-            noun: "p99 of the time to first token",
-            ..BASE
-        },
-        Time::FirstToken,
-        0.99,
-    ),
-    percentile(
-        &Definition {
-            id: "latency_p50",
-            label: "latency, median, from the planned send",
-            title: "latency p50",
-            formula: "median over answered rows of end − planned send",
-            columns: &[DUE, END],
-            since: Since::Planned,
-            noun: "median latency",
-            ..BASE
-        },
-        Time::Latency,
-        0.5,
-    ),
-    percentile(
-        &Definition {
-            id: "latency_p99",
-            label: "latency, p99, from the planned send",
-            title: "latency p99",
-            formula: "99th percentile over answered rows of end − planned send",
-            columns: &[DUE, END],
-            since: Since::Planned,
-            noun: "p99 of the latency",
-            ..BASE
-        },
-        Time::Latency,
-        0.99,
-    ),
-    percentile(
-        &Definition {
-            id: "sent_ttft_p50",
-            label: "time to first token, median, from the send",
-            title: "TTFT p50 (sent)",
-            formula: "median over answered rows of first token − actual send",
-            columns: &[SENT, FIRST],
-            since: Since::Sent,
-            noun: "median time to first token from the send",
-            ..BASE
-        },
-        Time::SentFirstToken,
-        0.5,
-    ),
-    percentile(
-        &Definition {
-            id: "sent_ttft_p99",
-            label: "time to first token, p99, from the send",
-            title: "TTFT p99 (sent)",
-            formula: "99th percentile over answered rows of first token − actual send",
-            columns: &[SENT, FIRST],
-            since: Since::Sent,
-            noun: "p99 of the time to first token from the send",
-            ..BASE
-        },
-        Time::SentFirstToken,
-        0.99,
-    ),
-    percentile(
-        &Definition {
-            id: "sent_latency_p50",
-            label: "latency, median, from the send",
-            title: "latency p50 (sent)",
-            formula: "median over answered rows of end − actual send",
-            columns: &[SENT, END],
-            since: Since::Sent,
-            noun: "median latency from the send",
-            ..BASE
-        },
-        Time::SentLatency,
-        0.5,
-    ),
-    percentile(
-        &Definition {
-            id: "sent_latency_p99",
-            label: "latency, p99, from the send",
-            title: "latency p99 (sent)",
-            formula: "99th percentile over answered rows of end − actual send",
-            columns: &[SENT, END],
-            since: Since::Sent,
-            noun: "p99 of the latency from the send",
-            ..BASE
-        },
-        Time::SentLatency,
-        0.99,
-    ),
-    percentile(
-        &Definition {
-            id: "tpot_p50",
-            label: "time per output token (TPOT), median",
-            title: "TPOT p50",
-            formula: "median over answered rows of (last chunk − first chunk) ÷ (output tokens − 1)",
-            columns: &[CHUNKS, OUTPUT],
-            phase: Phase::Decode,
-            noun: "median time per output token",
-            ..BASE
-        },
-        Time::PerOutputToken,
-        0.5,
-    ),
-    percentile(
-        &Definition {
-            id: "tpot_p99",
-            label: "time per output token (TPOT), p99",
-            title: "TPOT p99",
-            formula: "99th percentile over answered rows of (last chunk − first chunk) ÷ (output tokens − 1)",
-            columns: &[CHUNKS, OUTPUT],
-            phase: Phase::Decode,
-            noun: "p99 of the time per output token",
-            ..BASE
-        },
-        Time::PerOutputToken,
-        0.99,
-    ),
+    Definition {
+        id: "ttft_p50",
+        label: "time to first token, median, from the planned send",
+        title: "TTFT p50",
+        formula: "median over answered rows of first token − planned send",
+        columns: &[DUE, FIRST],
+        noun: "median time to first token",
+        kind: Kind::Percentile(Time::FirstToken, 0.5),
+        ..PLANNED
+    },
+    Definition {
+        id: "ttft_p99",
+        label: "time to first token, p99, from the planned send",
+        title: "TTFT p99",
+        formula: "99th percentile over answered rows of first token − planned send",
+        columns: &[DUE, FIRST],
+        noun: "p99 of the time to first token",
+        kind: Kind::Percentile(Time::FirstToken, 0.99),
+        ..PLANNED
+    },
+    Definition {
+        id: "latency_p50",
+        label: "latency, median, from the planned send",
+        title: "latency p50",
+        formula: "median over answered rows of end − planned send",
+        columns: &[DUE, END],
+        noun: "median latency",
+        kind: Kind::Percentile(Time::Latency, 0.5),
+        ..PLANNED
+    },
+    Definition {
+        id: "latency_p99",
+        label: "latency, p99, from the planned send",
+        title: "latency p99",
+        formula: "99th percentile over answered rows of end − planned send",
+        columns: &[DUE, END],
+        noun: "p99 of the latency",
+        kind: Kind::Percentile(Time::Latency, 0.99),
+        ..PLANNED
+    },
+    Definition {
+        id: "sent_ttft_p50",
+        label: "time to first token, median, from the send",
+        title: "TTFT p50 (sent)",
+        formula: "median over answered rows of first token − actual send",
+        columns: &[SENT, FIRST],
+        noun: "median time to first token from the send",
+        kind: Kind::Percentile(Time::SentFirstToken, 0.5),
+        ..SENT_TIME
+    },
+    Definition {
+        id: "sent_ttft_p99",
+        label: "time to first token, p99, from the send",
+        title: "TTFT p99 (sent)",
+        formula: "99th percentile over answered rows of first token − actual send",
+        columns: &[SENT, FIRST],
+        noun: "p99 of the time to first token from the send",
+        kind: Kind::Percentile(Time::SentFirstToken, 0.99),
+        ..SENT_TIME
+    },
+    Definition {
+        id: "sent_latency_p50",
+        label: "latency, median, from the send",
+        title: "latency p50 (sent)",
+        formula: "median over answered rows of end − actual send",
+        columns: &[SENT, END],
+        noun: "median latency from the send",
+        kind: Kind::Percentile(Time::SentLatency, 0.5),
+        ..SENT_TIME
+    },
+    Definition {
+        id: "sent_latency_p99",
+        label: "latency, p99, from the send",
+        title: "latency p99 (sent)",
+        formula: "99th percentile over answered rows of end − actual send",
+        columns: &[SENT, END],
+        noun: "p99 of the latency from the send",
+        kind: Kind::Percentile(Time::SentLatency, 0.99),
+        ..SENT_TIME
+    },
+    Definition {
+        id: "tpot_p50",
+        label: "time per output token (TPOT), median",
+        title: "TPOT p50",
+        formula: "median over answered rows of (last chunk − first chunk) ÷ (output tokens − 1)",
+        columns: &[CHUNKS, OUTPUT],
+        noun: "median time per output token",
+        kind: Kind::Percentile(Time::PerOutputToken, 0.5),
+        ..DECODE_TIME
+    },
+    Definition {
+        id: "tpot_p99",
+        label: "time per output token (TPOT), p99",
+        title: "TPOT p99",
+        formula: "99th percentile over answered rows of (last chunk − first chunk) ÷ (output tokens − 1)",
+        columns: &[CHUNKS, OUTPUT],
+        noun: "p99 of the time per output token",
+        kind: Kind::Percentile(Time::PerOutputToken, 0.99),
+        ..DECODE_TIME
+    },
     Definition {
         id: "requests_per_second",
         label: "answered queries per second",

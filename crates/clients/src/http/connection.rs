@@ -188,7 +188,7 @@ pub(super) struct Interim {
 }
 
 impl Interim {
-    /// One more came, of so many bytes; an error if they are too many.
+    /// Counts one more interim head of `bytes` bytes; an error beyond the limit.
     pub(super) fn came(&mut self, bytes: usize) -> Result<(), HttpError> {
         self.count += 1;
         self.bytes += bytes;

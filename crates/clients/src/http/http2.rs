@@ -26,7 +26,7 @@ use crate::client::NotReady;
 use crate::witness::{Sight, Witness};
 use connection::Line;
 
-/// So many connections one after the other may bring no further place before warming up ends.
+/// Connections in a row that bring no further stream, after which warm-up ends.
 const MOST_IN_VAIN: u32 = 5;
 /// The pause behind such a connection, doubled with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -168,7 +168,7 @@ impl Sharing {
         !connections.is_empty() && all.all(Connection::is_idle)
     }
 
-    /// Opens connections until so many queries have a place. Connections that end as soon as they
+    /// Opens connections until that many queries have a stream. Connections that end as soon as they
     /// are there are an error after a few of them.
     pub(super) async fn warm(
         &self,

@@ -126,7 +126,7 @@ impl Patience<'_> {
         }
     }
 
-    /// Whether a body of so many bytes may still grow.
+    /// Whether a body of `received` bytes may still grow.
     pub(super) fn check_size(&self, received: u64) -> Result<(), Ended> {
         if received <= self.most {
             return Ok(());

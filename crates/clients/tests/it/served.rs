@@ -274,7 +274,7 @@ async fn answer(
     }
 }
 
-/// More than anybody can want.
+/// Far above any honest reply.
 async fn flood(mut respond: SendResponse<Bytes>, act: Act) -> Result<(), h2::Error> {
     let Act::Floods(first, flood) = act else {
         loop {

@@ -1,6 +1,6 @@
 //! The metrics: what runs are measured and compared by (docs/metrics.md).
 //!
-//! Every number with a name comes from here: each metric has one definition ([`dictionary`]), and
+//! Every number with a name comes from here: each metric has one definition (`dictionary.rs`), and
 //! terminal, files, pages, comparisons and gates ask for it by its id. All but the percentiles are
 //! ratios of sums over rows, so value, bootstrap and variance follow from the same few columns.
 //! The unit of all of them is the query: rows of one query resemble each other, so it is queries

@@ -268,3 +268,40 @@ fn change_text(change: Quantity) -> String {
         .map(|interval| format!(" [{}, {}]", number(interval.low), number(interval.high)));
     format!("{} %{}", number(change.value), ends.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Caption;
+    use crate::style::Mode;
+
+    fn bars(changes: &[f64]) -> CompareBars {
+        let difference = |change: &f64| Difference {
+            name: format!("metric {change}"),
+            change: Quantity::exact(*change),
+            lower_is_better: false,
+        };
+        CompareBars {
+            heading: Heading::new("B against A", Caption::default()),
+            differences: changes.iter().map(difference).collect(),
+            tolerance: Some(0.02),
+        }
+    }
+
+    fn reach(bars: &CompareBars) -> f64 {
+        let rows: Vec<&Difference> = bars.differences.iter().collect();
+        bars.domain(&rows).1
+    }
+
+    #[test]
+    fn one_outlier_does_not_stretch_the_axis_and_is_still_drawn() {
+        let far = bars(&[0.1, -0.12, 9.0]);
+        assert!((0.12..0.5).contains(&reach(&far)), "{}", reach(&far));
+        let drawing = far.svg(&Style::new(Mode::Inline));
+        assert!(drawing.contains('»'), "it points beyond the axis");
+        assert!(drawing.contains("+900 %"), "its number is told");
+        // Without others to compare with, or with two of a kind, the axis holds all.
+        assert!(reach(&bars(&[0.1, 9.0])) >= 9.0);
+        assert!(reach(&bars(&[0.1, 8.0, 9.0])) >= 9.0);
+    }
+}

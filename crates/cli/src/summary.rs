@@ -64,8 +64,9 @@ pub(crate) fn renew(summary: &mut Value, overview: &Overview, run: &Run) -> Valu
     let frame = load.as_ref().map(|load| load.frame.clone());
     let frame = frame.map_or_else(|| measured::frame(run), Ok);
     let values = frame.and_then(|frame| measured::within(run, &frame)).ok();
-    let values = values.unwrap_or_default();
+    // Without them, readers compute the metrics from the rows.
     summary["metrics"] = json!(values);
+    let values = values.unwrap_or_default();
     summary["format_version"] = json!(FORMAT_VERSION);
     summary["efficiency"] = json!(grading::efficiency(overview, &values));
     summary["efficiency"]["derived"] = json!(load.map(|load| load.derived));

@@ -162,7 +162,7 @@ pub(crate) fn is_aside(name: &str) -> bool {
     parts.is_some_and(|(name, print)| !name.is_empty() && is_fingerprint(print, 16))
 }
 
-/// Whether these are so many hexadecimal digits as [`fresh_fingerprint`] has them.
+/// Whether `text` is `digits` hexadecimal digits, written as [`fresh_fingerprint`] writes them.
 pub(crate) fn is_fingerprint(text: &str, digits: usize) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == digits && text.bytes().all(is_digit)

@@ -28,7 +28,7 @@ impl Lock {
                 });
             }
             Ok(()) => orphans::remove(run),
-            // On a file system without locks nobody is kept out, and nothing is removed.
+            // A file system without locks keeps no other writer out, and nothing is removed.
             Err(TryLockError::Error(_)) => {}
         }
         Ok(Self { _held: file })

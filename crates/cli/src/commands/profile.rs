@@ -368,8 +368,9 @@ impl Profile {
             let load = load::findings(run, &self.plan.load).ok();
             let frame = load.as_ref().map(|load| &load.frame);
             let values = frame.and_then(|frame| measured::within(run, frame).ok());
+            // Without them, readers compute the metrics from the rows.
+            summary.metrics = values.map(|values| json!(values));
             let values = values.unwrap_or_default();
-            summary.metrics = Some(json!(values));
             let mut efficiency = json!(grading::efficiency(overview, &values));
             efficiency["derived"] = json!(load.as_ref().map(|load| load.derived));
             summary.efficiency = Some(efficiency);

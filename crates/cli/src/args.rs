@@ -16,6 +16,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ipw_core::setting::Setting;
 #[cfg(feature = "engine")]
 use ipw_engine::server::guard::HostName;
 use serde::Deserialize;
@@ -252,6 +253,11 @@ pub(crate) enum HostChoice {
     Remote,
 }
 
+/// How the command line calls a setting.
+pub(crate) fn flag(setting: Setting) -> String {
+    format!("--{}", setting.name().replace('_', "-"))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -261,5 +267,22 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_setting_that_texts_name_is_a_flag() {
+        let command = Cli::command();
+        let flags: Vec<String> = command
+            .get_subcommands()
+            .flat_map(|command| command.get_arguments())
+            .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+            .collect();
+        for setting in Setting::ALL {
+            let is_elsewhere = *setting == Setting::AllowHost && cfg!(not(feature = "engine"));
+            assert!(
+                flags.contains(&flag(*setting)) || is_elsewhere,
+                "{setting:?}"
+            );
+        }
     }
 }

@@ -40,10 +40,12 @@ mod written;
 use std::process::ExitCode;
 
 use clap::Parser;
+use ipw_core::setting::name_settings;
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
+    name_settings(args::flag);
     let done = match Cli::parse().command {
         Command::Profile(profile) => match profile.sweep() {
             Some(sweep) => launch::around(*profile, |args| commands::sweep::run(&args, &sweep)),

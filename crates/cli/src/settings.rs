@@ -366,7 +366,7 @@ fn model(
 
 fn dataset(args: &ProfileArgs) -> Result<DatasetSpec, CliError> {
     let params = params("--dataset-param", &args.dataset_param)?;
-    Ok(DatasetSpec::from_argument(
+    Ok(ipw_datasets::named(
         args.dataset.as_deref().unwrap_or("starter"),
         params,
     ))

@@ -1,11 +1,10 @@
 //! Keeps secrets out of what a service sends back, at the one place where all of it comes in.
 
+use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use ipw_core::reply::Reply;
 use ipw_core::secret::{self, hide, hide_in, hide_in_value};
+use ipw_core::witness::{Meaning, Sight, Witness};
 use serde_json::Value;
-
-use crate::client::{BoxFuture, Client, CloseError, NotReady, Request};
-use crate::witness::{Meaning, Sight, Witness};
 
 /// A client whose replies hold no secret of ours; the client itself where none is in use.
 pub(crate) fn guarded(client: Box<dyn Client>) -> Box<dyn Client> {

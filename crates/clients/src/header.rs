@@ -3,10 +3,11 @@
 
 use std::fmt;
 
+use ipw_core::client::Network;
 use ipw_core::secret;
 
 use crate::http::BaseUrl;
-use crate::network::{Network, NetworkError};
+use crate::network::NetworkError;
 
 /// Headers that say how the message is framed and carried, or that we write ourselves.
 const OURS: [&str; 14] = [

@@ -25,11 +25,10 @@ pub use url::BaseUrl;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::time::{Clock, Timestamp};
-
-use crate::client::NotReady;
-use crate::witness::{Sight, Witness};
+use ipw_core::witness::{Sight, Witness};
 
 /// What the transport says when it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use ipw_core::client::KeySource;
 use ipw_core::secret;
-use serde::{Deserialize, Serialize};
 
 use crate::http::BaseUrl;
 
@@ -14,29 +14,13 @@ const USUAL: [(&str, &str); 2] = [
     ("api.anthropic.com", "ANTHROPIC_API_KEY"),
 ];
 
-/// Where a key comes from. The key itself is in no plan, file or log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeySource {
-    /// No key, except `OPENAI_API_KEY` for api.openai.com and `ANTHROPIC_API_KEY` for
-    /// api.anthropic.com.
-    #[default]
-    Default,
-    /// The environment variable of that name.
-    Env(String),
-    /// The first line of that file.
-    File(PathBuf),
-}
-
-impl KeySource {
-    /// Whether it is the variable that a service's own documentation names, on its way to that
-    /// service.
-    pub fn is_usual(&self, url: &str) -> bool {
-        let (Self::Env(name), Ok(url)) = (self, BaseUrl::parse(url)) else {
-            return *self == Self::Default;
-        };
-        url.is_encrypted() && USUAL.contains(&(url.host(), name))
-    }
+/// Whether a key is the variable that a service's own documentation names, on its way to that
+/// service.
+pub fn is_usual(source: &KeySource, url: &str) -> bool {
+    let (KeySource::Env(name), Ok(url)) = (source, BaseUrl::parse(url)) else {
+        return *source == KeySource::Default;
+    };
+    url.is_encrypted() && USUAL.contains(&(url.host(), name))
 }
 
 /// A key that cannot be used.

@@ -4,7 +4,6 @@
 //! from the transport (`http`), which stamps every read before anybody looks at the bytes.
 
 mod anthropic;
-mod client;
 mod fault;
 mod guarded;
 mod header;
@@ -28,50 +27,22 @@ pub mod sse;
 mod stream;
 mod tgi;
 mod vllm;
-mod witness;
 
-pub use client::{BoxFuture, Cancel, Canceller, Client, CloseError, MAX_REPLY, NotReady, Request};
 pub use http::BaseUrl;
-pub use key::KeySource;
-pub use network::{Network, NetworkError, proxy};
+pub use ipw_core::client::{
+    BoxFuture, Cancel, Canceller, Client, ClientSpec, CloseError, KeySource, MAX_REPLY, Network,
+    NotReady, Request,
+};
+pub use ipw_core::witness::{Meaning, Sight, Witness};
+pub use network::{NetworkError, proxy};
 pub use probe::probe;
-pub use witness::{Meaning, Sight, Witness};
 
 use std::sync::Arc;
 
-use std::time::Duration;
-
 use ipw_core::nearest::nearest;
-use ipw_core::params::{ParamError, Params};
+use ipw_core::params::ParamError;
 use ipw_core::time::Clock;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-/// Which client, as the plan stores it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClientSpec {
-    /// The client's id.
-    pub id: String,
-    /// Where the service is; the client's own default when it is not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// The client's own parameters.
-    #[serde(default)]
-    pub params: Params,
-    /// Where the key comes from: never the key.
-    #[serde(default)]
-    pub key: KeySource,
-    /// Whether a key may travel unencrypted beyond this machine.
-    #[serde(default)]
-    pub insecure_key: bool,
-    /// What lies between us and the service.
-    #[serde(default, skip_serializing_if = "Network::is_plain")]
-    pub network: Network,
-    /// How long a connection may take.
-    #[serde(rename = "connect_timeout_seconds", with = "ipw_core::seconds")]
-    pub connect_timeout: Duration,
-}
 
 /// A client that `ipw list clients` shows.
 #[derive(Debug, Clone, Copy)]

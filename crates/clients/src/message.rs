@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use ipw_core::chat::Message;
+use ipw_core::client::Request;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::client::Request;
 
 /// One message of a chat.
 #[derive(Serialize)]
@@ -153,7 +152,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::client::Canceller;
+    use ipw_core::client::Canceller;
 
     fn with<T>(
         messages: Vec<Message>,
@@ -174,7 +173,7 @@ mod tests {
             timeout: std::time::Duration::from_secs(1),
             first_token_timeout: None,
             idle_timeout: None,
-            max_reply: crate::client::MAX_REPLY,
+            max_reply: ipw_core::client::MAX_REPLY,
             cancel,
             witness: None,
         })

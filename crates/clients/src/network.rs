@@ -2,34 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 use crate::http::{BaseUrl, Proxy};
-
-/// What the way to a service needs, as the plan stores it: where things are, never what they hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Network {
-    /// A PEM file of authorities that are trusted beside the system's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca_file: Option<PathBuf>,
-    /// A file of `Name: value` lines that go with every request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub header_file: Option<PathBuf>,
-    /// Environment variables that hold one such line each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub header_env: Vec<String>,
-    /// Whether HTTP/2 is spoken, and nothing else; otherwise HTTP/1.1.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub http2: bool,
-}
-
-impl Network {
-    /// Whether nothing was asked for.
-    pub fn is_plain(&self) -> bool {
-        *self == Self::default()
-    }
-}
 
 /// A way that cannot be used. No text of a header and no user of a proxy is in the message.
 #[derive(Debug, thiserror::Error)]

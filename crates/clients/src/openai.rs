@@ -14,12 +14,12 @@ mod wire;
 
 use std::sync::{Arc, OnceLock};
 
+use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use ipw_core::nearest::nearest_few;
 use ipw_core::reply::Reply;
 use ipw_core::time::Clock;
 use serde_json::{Value, json};
 
-use crate::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use crate::http::BaseUrl;
 use crate::service::Service;
 use crate::{ClientError, ClientSpec, Entry, Known};

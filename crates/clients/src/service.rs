@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipw_core::client::KeySource;
+use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::text::excerpt;
 use ipw_core::time::Clock;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::client::NotReady;
 use crate::header::Headers;
 use crate::http::{BaseUrl, Connector, HttpError, Pool, Proxy, Status, tls};
-use crate::key::{self, Key, KeySource};
+use crate::key::{self, Key};
 use crate::network::{NetworkError, environment};
 use crate::{ClientError, ClientSpec};
 

@@ -15,18 +15,18 @@ pub(crate) use transcript::{Piece, Transcript, some_text};
 
 use std::time::Duration;
 
+use ipw_core::client::Request;
 use ipw_core::reply::{Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource};
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
+use ipw_core::witness::{Sight, Witness};
 use tokio::task::unconstrained;
 use tokio::time::timeout;
 
-use crate::client::Request;
 use crate::fault::{self, Asked};
 use crate::http::{Answered, Body, HttpError};
 use crate::service::Service;
 use crate::sse::TooLarge;
-use crate::witness::{Sight, Witness};
 use crate::{ndjson, sse};
 use progress::{Ended, Patience, Progress};
 use watch::{Seen, Unseen, Watch};

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ipw_core::cache::NoCache;
+use ipw_core::dataset::ReadError;
 use ipw_core::params::ParamError;
 use ipw_core::text::{printable, with_causes};
 use ipw_hub::CacheError;
@@ -259,6 +260,12 @@ impl DatasetError {
             self,
             Self::Unfetched { .. } | Self::Denied { .. } | Self::Cache(_)
         )
+    }
+}
+
+impl From<DatasetError> for ReadError {
+    fn from(error: DatasetError) -> Self {
+        Self(Box::new(error))
     }
 }
 

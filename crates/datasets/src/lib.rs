@@ -39,41 +39,13 @@ mod tables;
 mod words;
 
 use ipw_core::nearest::nearest;
-use ipw_core::query::Query;
-use ipw_core::shape::Shape;
 
 pub use benchmarks::Benchmark;
 pub use error::DatasetError;
 pub use fault::{At, Fault};
 pub use fetching::{Access, Fetching};
-pub use spec::DatasetSpec;
-
-/// The queries of one dataset in the run's order.
-pub type Queries<'a> = Box<dyn Iterator<Item = Result<Query, DatasetError>> + Send + 'a>;
-
-/// A source of queries, checked and ready to stream.
-pub trait Dataset: Send {
-    /// Which member of the registry it is.
-    fn id(&self) -> &str;
-
-    /// What to call it: for a file, the file's stem.
-    fn name(&self) -> &str;
-
-    /// How many queries it yields, after `offset` and `limit`; `None` when that is not known.
-    fn size(&self) -> Option<u64>;
-
-    /// The settled struct that every query's metadata fits; `row` is its first field.
-    fn metadata_shape(&self) -> &Shape;
-
-    /// What the user should know of it, such as rows that were left out; one line each.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Streams the queries in the run's order, each time from the first one. An error is the last
-    /// thing that the iterator yields.
-    fn queries(&self) -> Result<Queries<'_>, DatasetError>;
-}
+pub use ipw_core::dataset::{Dataset, DatasetSpec, Queries, ReadError};
+pub use spec::named;
 
 /// Opens and checks the dataset that `spec` names. What must be fetched is fetched in silence.
 pub fn open(spec: &DatasetSpec) -> Result<Box<dyn Dataset>, DatasetError> {
@@ -175,7 +147,7 @@ mod tests {
                  for a file of your own give its path, as in `./queries.jsonl`",
             ),
         ] {
-            let spec = DatasetSpec::from_argument(id, Params::default());
+            let spec = named(id, Params::default());
             let error = open(&spec).err().unwrap();
             assert_eq!(error.to_string(), expected);
         }

@@ -17,7 +17,7 @@ use crate::order::{Selection, shuffle};
 use crate::reader::{Raw, Supply};
 use crate::seen::{Seen, Skipped};
 use crate::stream::Stream;
-use crate::{Dataset, Queries};
+use crate::{Dataset, Queries, ReadError};
 
 /// The field of the metadata that says where in the source a row was.
 const ROW: &str = "row";
@@ -262,7 +262,8 @@ impl Dataset for Rows {
         self.skipped.notes(&self.supply.path())
     }
 
-    fn queries(&self) -> Result<Queries<'_>, DatasetError> {
-        Ok(Box::new(Stream::begin(self, self.size)?))
+    fn queries(&self) -> Result<Queries<'_>, ReadError> {
+        let stream = Stream::begin(self, self.size)?;
+        Ok(Box::new(stream.map(|query| query.map_err(ReadError::from))))
     }
 }

@@ -1,43 +1,29 @@
-//! Which dataset a run uses, as the plan stores it.
+//! From what a user types to the dataset that a plan stores.
 
 use std::path::{self, Path};
 
+use ipw_core::dataset::DatasetSpec;
 use ipw_core::params::Params;
-use serde::{Deserialize, Serialize};
 
 use crate::{benchmarks, detect, stdin};
 
-/// A dataset's id and its parameters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatasetSpec {
-    /// Which member of the registry.
-    pub id: String,
-    /// What it is told, by name.
-    #[serde(default)]
-    pub params: Params,
-}
-
-impl DatasetSpec {
-    /// What the user typed after `--dataset`: a known id, a path, or `-` for standard input. What a
-    /// path leads to is told by its content and its name; where neither says it, [`crate::open`]
-    /// does.
-    ///
-    /// A known id wins over a file of the same name, so that a stray file called `starter` does
-    /// not change what a run asks; `./starter` is the file. A path wins over a parameter `path`.
-    pub fn from_argument(argument: &str, mut params: Params) -> Self {
-        let id = if argument == stdin::DASH {
-            stdin::ID
-        } else if is_path(argument) {
-            params.insert(detect::PATH, argument);
-            detect::kind(Path::new(argument), &params).unwrap_or(detect::AUTO)
-        } else {
-            benchmarks::find(argument).map_or(argument, |known| known.id)
-        };
-        Self {
-            id: id.to_owned(),
-            params,
-        }
+/// The dataset that a user names: by a known id, a path, or `-` for standard input. The content and
+/// the name of a path tell its kind; where neither does, [`crate::open`] fails.
+///
+/// A known id wins over a file of the same name, so that a stray file called `starter` does
+/// not change what a run asks; `./starter` is the file. A path wins over a parameter `path`.
+pub fn named(argument: &str, mut params: Params) -> DatasetSpec {
+    let id = if argument == stdin::DASH {
+        stdin::ID
+    } else if is_path(argument) {
+        params.insert(detect::PATH, argument);
+        detect::kind(Path::new(argument), &params).unwrap_or(detect::AUTO)
+    } else {
+        benchmarks::find(argument).map_or(argument, |known| known.id)
+    };
+    DatasetSpec {
+        id: id.to_owned(),
+        params,
     }
 }
 
@@ -57,7 +43,7 @@ mod tests {
     use super::*;
 
     fn seen(argument: &str) -> (String, Option<String>) {
-        let spec = DatasetSpec::from_argument(argument, Params::default());
+        let spec = named(argument, Params::default());
         let path = spec.params.iter().find(|(name, _)| *name == "path");
         let path = path.map(|(_, path)| path.to_owned());
         (spec.id, path)
@@ -91,7 +77,7 @@ mod tests {
     #[test]
     fn the_other_parameters_stay() {
         let params: Params = [("limit".to_owned(), "3".to_owned())].into_iter().collect();
-        let spec = DatasetSpec::from_argument("a.jsonl", params);
+        let spec = named("a.jsonl", params);
         let stored = serde_json::to_value(&spec).unwrap();
         assert_eq!(
             stored,

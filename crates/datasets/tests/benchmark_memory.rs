@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use ipw_core::params::Params;
-use ipw_datasets::{DatasetSpec, open};
+use ipw_datasets::open;
 use serde_json::{Value, json};
 
 const FEW: u64 = 10_000;
@@ -56,7 +56,7 @@ fn peak_of(path: &Path, count: u64) -> u64 {
         .into_iter()
         .collect();
     peak_kib();
-    let dataset = open(&DatasetSpec::from_argument("mmlu", params)).unwrap();
+    let dataset = open(&ipw_datasets::named("mmlu", params)).unwrap();
     assert_eq!(dataset.size(), Some(count));
     let queries = dataset.queries().unwrap().map(Result::unwrap);
     let (mut seen, mut right) = (0, 0);

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
 use ipw_core::params::Params;
-use ipw_datasets::{DatasetSpec, open};
+use ipw_datasets::open;
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 200 * MIB;
@@ -40,7 +40,7 @@ fn a_long_table_takes_little_memory() {
         rows += 1;
     }
     file.into_inner().unwrap();
-    let dataset = open(&DatasetSpec::from_argument(
+    let dataset = open(&ipw_datasets::named(
         path.to_str().unwrap(),
         Params::default(),
     ))

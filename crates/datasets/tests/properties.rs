@@ -4,7 +4,7 @@ use std::fs;
 
 use ipw_core::params::Params;
 use ipw_core::shape::Shape;
-use ipw_datasets::{At, DatasetError, DatasetSpec, open};
+use ipw_datasets::{At, DatasetError, open};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -67,7 +67,7 @@ fn check(content: &[u8], shuffle: bool) -> Result<(), TestCaseError> {
     fs::write(&path, content).expect("a written file");
     let mut params = Params::default();
     params.insert("shuffle", shuffle.to_string());
-    let spec = DatasetSpec::from_argument(path.to_str().expect("a path in UTF-8"), params);
+    let spec = ipw_datasets::named(path.to_str().expect("a path in UTF-8"), params);
     let dataset = match open(&spec) {
         Ok(dataset) => dataset,
         Err(DatasetError::Row { fault, at, .. }) => {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipw_core::params::Params;
 use ipw_core::query::Query;
-use ipw_datasets::{Dataset, DatasetSpec, open};
+use ipw_datasets::{Dataset, open};
 
 const SUBJECTS: [&str; 8] = [
     "arithmetic",
@@ -26,7 +26,7 @@ fn starter(pairs: &[(&str, &str)]) -> Box<dyn Dataset> {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    open(&DatasetSpec::from_argument("starter", params)).expect("the built-in rows are good")
+    open(&ipw_datasets::named("starter", params)).expect("the built-in rows are good")
 }
 
 fn queries(pairs: &[(&str, &str)]) -> Vec<Query> {

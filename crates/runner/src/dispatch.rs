@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ipw_clients::{Client, Request};
+use ipw_core::client::{Client, Request};
 use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_core::time::{Clock, Timestamp};

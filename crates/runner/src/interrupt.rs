@@ -1,6 +1,6 @@
 //! Being told to stop: once to drain, twice to end at once.
 
-use ipw_clients::{Cancel, Canceller};
+use ipw_core::client::{Cancel, Canceller};
 use tokio::sync::watch;
 
 /// Tells a run to stop.

@@ -1,11 +1,10 @@
 //! One run, from the plan to the last row: when queries are due, how they are sent, what becomes of
 //! the replies.
 //!
-//! The runner knows the traits [`Client`](ipw_clients::Client), [`Dataset`](ipw_datasets::Dataset),
+//! The runner knows the traits [`Client`](ipw_core::client::Client), [`Dataset`](ipw_core::dataset::Dataset),
 //! [`Sink`](ipw_core::sink::Sink) and [`Clock`](ipw_core::time::Clock), never a concrete one: `cli`
 //! puts the parts together and owns the stop signal.
 
-pub mod arrivals;
 mod assemble;
 pub mod clock;
 mod conversations;
@@ -16,7 +15,6 @@ pub mod interrupt;
 pub mod notices;
 mod pacer;
 pub mod pauses;
-pub mod plan;
 mod prefix;
 mod pulse;
 pub mod recorder;
@@ -24,20 +22,15 @@ mod retry;
 pub mod run;
 mod schedule;
 mod sending;
-pub mod stop;
-pub mod tolerance;
 mod workload;
 
-pub use arrivals::{Arrivals, Process, Rate};
 pub use assemble::{Counter, Grader, Judge};
 pub use clock::SystemClock;
 pub use conversations::Recall;
 pub use done::Done;
 pub use interrupt::{Interrupt, Interrupter};
+pub use ipw_core::plan::{self, Arrivals, Failures, Plan, Process, Rate, Stop, Tolerance};
 pub use notices::Notices;
-pub use plan::Plan;
 pub use prefix::as_sent;
 pub use recorder::Recorder;
 pub use run::{Ended, Parts, RunError, make_ready, run};
-pub use stop::Stop;
-pub use tolerance::{Failures, Tolerance};

@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use ipw_clients::{Client, NotReady};
 use ipw_core::claim;
+use ipw_core::client::{Client, NotReady};
+use ipw_core::dataset::{Dataset, ReadError};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
-use ipw_datasets::{Dataset, DatasetError};
 use ipw_telemetry::{SelfTest, Session};
 
 use crate::assemble::{Assembler, Counter, Grader, Judge, Readers};
@@ -79,7 +79,7 @@ pub enum RunError {
     Thread(#[from] std::io::Error),
     /// The dataset cannot be read on.
     #[error(transparent)]
-    Dataset(#[from] DatasetError),
+    Dataset(#[from] ReadError),
     /// Rows can no longer be stored.
     #[error(transparent)]
     Sink(#[from] SinkError),

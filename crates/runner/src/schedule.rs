@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ipw_core::random::Random;
 
-use crate::arrivals::{Process, Rate};
+use crate::{Process, Rate};
 
 /// Offsets from the first instant of the schedule, in order.
 pub(crate) enum Schedule {

@@ -19,7 +19,7 @@ use ipw_core::time::Timestamp;
 use ipw_telemetry::Ticket;
 use tokio::time::MissedTickBehavior;
 
-use crate::arrivals::Arrivals;
+use crate::Arrivals;
 use crate::assemble::{Assembler, Landed};
 use crate::conversations::Ready;
 use crate::dispatch::Dispatch;

@@ -3,15 +3,15 @@
 
 use std::num::NonZeroU64;
 
+use ipw_core::dataset::{Dataset, ReadError};
 use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_core::time::Timestamp;
-use ipw_datasets::{Dataset, DatasetError};
 
 use crate::conversations::{Conversations, Ready, Recall};
 use crate::{Done, Stop};
 
-type Queries<'a> = Box<dyn Iterator<Item = Result<Query, DatasetError>> + Send + 'a>;
+type Queries<'a> = Box<dyn Iterator<Item = Result<Query, ReadError>> + Send + 'a>;
 
 /// What is left to send.
 pub(crate) struct Workload<'a> {
@@ -39,7 +39,7 @@ impl<'a> Workload<'a> {
         stop: Stop,
         done: &'a Done,
         recall: Recall,
-    ) -> Result<Self, DatasetError> {
+    ) -> Result<Self, ReadError> {
         let mut workload = Self {
             dataset,
             done,
@@ -63,7 +63,7 @@ impl<'a> Workload<'a> {
 
     /// Takes a query that may go now, turns of conversations under way first. There may be none
     /// although it is not over.
-    pub(crate) fn take(&mut self) -> Result<Option<Ready>, DatasetError> {
+    pub(crate) fn take(&mut self) -> Result<Option<Ready>, ReadError> {
         if let Some(turn) = self.conversations.take() {
             return Ok(Some(turn));
         }
@@ -85,7 +85,7 @@ impl<'a> Workload<'a> {
     }
 
     /// Reads up to the next query that may go; turns on the way wait for theirs.
-    fn read_on(&mut self) -> Result<Option<Ready>, DatasetError> {
+    fn read_on(&mut self) -> Result<Option<Ready>, ReadError> {
         while let Some(query) = self.read()? {
             if let Some(ready) = self.conversations.admit(query) {
                 return Ok(Some(ready));
@@ -94,7 +94,7 @@ impl<'a> Workload<'a> {
         Ok(None)
     }
 
-    fn read(&mut self) -> Result<Option<Query>, DatasetError> {
+    fn read(&mut self) -> Result<Option<Query>, ReadError> {
         loop {
             if self.stop.is_reached(self.read) {
                 return Ok(None);

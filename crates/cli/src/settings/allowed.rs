@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ipw_clients::KeySource;
+use ipw_clients::key::is_usual;
 use ipw_core::secret::{MASK, masked_url};
 use ipw_core::text::printable;
 use ipw_runner::Plan;
@@ -73,7 +74,7 @@ fn sent(plan: &Plan, args: &ProfileArgs) -> Vec<Sent> {
         });
     };
     match &client.key {
-        key if key.is_usual(&to) => {}
+        key if is_usual(key, &to) => {}
         KeySource::Default => {}
         KeySource::Env(name) => add(variable(name), args.api_key_env.is_some()),
         KeySource::File(path) => add(file(path), args.api_key_file.is_some()),

@@ -1,10 +1,10 @@
 //! The body of a request to the messages API.
 
+use ipw_core::client::Request;
 use serde_json::{Map, Value};
 
 use super::{KNOWN, messages};
 use crate::ClientError;
-use crate::client::Request;
 use crate::message::apart;
 
 /// The request as JSON; nothing is in it that nobody asked for. Without `max_tokens` there is none:

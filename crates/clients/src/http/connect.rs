@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ipw_core::reply::{Failure, Timing};
 use ipw_core::time::Clock;
+use ipw_core::witness::{Sight, Witness};
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
@@ -16,7 +17,6 @@ use tokio_rustls::TlsConnector;
 use super::connection::{Connection, Stream};
 use super::turn::Fair;
 use super::{BaseUrl, HttpError, Proxy, http2, proxy, race, tls};
-use crate::witness::{Sight, Witness};
 
 /// The name of HTTP/2 in TLS handshakes.
 const ALPN: &[u8] = b"h2";

@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Timing};
 use ipw_core::time::Clock;
+use ipw_core::witness::{Sight, Witness};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::{Answered, Connector, HttpError, lock};
-use crate::client::NotReady;
-use crate::witness::{Sight, Witness};
 use connection::Line;
 
 /// Connections in a row that bring no further stream, after which warm-up ends.

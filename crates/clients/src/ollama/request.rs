@@ -1,10 +1,10 @@
 //! The body of a chat request: what Ollama wants at the top, and the rest under `options`.
 
 use ipw_core::chat::Message;
+use ipw_core::client::Request;
 use serde_json::{Map, Value};
 
 use super::{KNOWN, messages};
-use crate::client::Request;
 use crate::message;
 
 /// Parameters that are fields of the request itself.

@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
+use ipw_core::client::Request;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{RESERVED, items};
-use crate::client::Request;
 use crate::message::{Said, messages, written};
 
 /// Which of OpenAI's APIs is asked.

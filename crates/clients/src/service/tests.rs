@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ipw_core::client::Network;
 use ipw_core::params::Params;
 use ipw_reference::Script;
 use ipw_runner::SystemClock;
@@ -12,7 +13,6 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
-use crate::network::Network;
 
 mod http2;
 

@@ -2,9 +2,9 @@
 
 use ipw_core::reply::TokenSource;
 use ipw_core::time::Timestamp;
+use ipw_core::witness::{Meaning, Sight, Witness};
 
 use super::Chat;
-use crate::witness::{Meaning, Sight, Witness};
 
 /// Sees the reads and events of one stream.
 pub(super) trait Watch {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ipw_core::params::Params;
 use ipw_core::query::Query;
-use ipw_datasets::{Access, Benchmark, Dataset, DatasetError, DatasetSpec, Fetching, open_with};
+use ipw_datasets::{Access, Benchmark, Dataset, DatasetError, Fetching, open_with};
 use ipw_hub::{Hub, Patience, Progress, Token};
 use ipw_testkit::mimic_hub::MimicHub;
 use tempfile::TempDir;
@@ -80,7 +80,7 @@ impl Place {
             .collect();
         let mut told = Vec::new();
         let opened = open_with(
-            &DatasetSpec::from_argument(id, params),
+            &ipw_datasets::named(id, params),
             &mut Fetching {
                 access: Some(Access {
                     hub: self.hub.clone(),

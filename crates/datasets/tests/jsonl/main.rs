@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use ipw_core::params::Params;
 use ipw_core::query::Query;
-use ipw_datasets::{Dataset, DatasetError, DatasetSpec, open};
+use ipw_datasets::{Dataset, DatasetError, open};
 use tempfile::TempDir;
 
 struct Case {
@@ -40,7 +40,7 @@ fn open_path(path: &str, pairs: &[(&str, &str)]) -> Result<Box<dyn Dataset>, Dat
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    open(&DatasetSpec::from_argument(path, params))
+    open(&ipw_datasets::named(path, params))
 }
 
 fn all(dataset: &dyn Dataset) -> Vec<Query> {

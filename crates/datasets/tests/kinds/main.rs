@@ -26,7 +26,7 @@ fn spec(argument: &str, pairs: Pairs<'_>) -> DatasetSpec {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    DatasetSpec::from_argument(argument, params)
+    ipw_datasets::named(argument, params)
 }
 
 fn open_at(path: &Path, pairs: Pairs<'_>) -> Result<Box<dyn Dataset>, DatasetError> {

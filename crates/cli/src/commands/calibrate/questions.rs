@@ -3,7 +3,7 @@
 
 use ipw_core::query::Query;
 use ipw_core::shape::Shape;
-use ipw_datasets::{Dataset, DatasetError, Queries};
+use ipw_datasets::{Dataset, Queries, ReadError};
 use ipw_reference::Received;
 use serde_json::{Map, Value};
 
@@ -42,7 +42,7 @@ impl Dataset for Questions {
         &self.shape
     }
 
-    fn queries(&self) -> Result<Queries<'_>, DatasetError> {
+    fn queries(&self) -> Result<Queries<'_>, ReadError> {
         Ok(Box::new((0..self.count).map(|index| Ok(question(index)))))
     }
 }

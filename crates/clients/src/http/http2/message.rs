@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
 use ipw_core::reply::Failure;
+use ipw_core::witness::{Sight, Witness};
 
 use crate::http::{HttpError, shown};
-use crate::witness::{Sight, Witness};
 
 /// More headers than this nobody sends; `Headers` has no bound of its own.
 const MOST_HEADERS: usize = 256;

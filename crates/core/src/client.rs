@@ -1,13 +1,19 @@
-//! The seam between the runner and a service.
+//! The seam between a run and a service: [`Client`], and which one a plan names ([`ClientSpec`]).
+//!
+//! A user's own client is a value of this trait; those that reach known services are in
+//! `ipw-clients`.
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
-use ipw_core::query::Query;
-use ipw_core::reply::Reply;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use crate::params::Params;
+use crate::query::Query;
+use crate::reply::Reply;
 use crate::witness::Witness;
 
 /// A future that a trait object can return.
@@ -58,6 +64,71 @@ pub trait Client: Send + Sync {
 
     /// Lets go of connections.
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>>;
+}
+
+/// Which client, as the plan stores it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientSpec {
+    /// The client's id.
+    pub id: String,
+    /// Where the service is; the client's own default when it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The client's own parameters.
+    #[serde(default)]
+    pub params: Params,
+    /// Where the key comes from: never the key.
+    #[serde(default)]
+    pub key: KeySource,
+    /// Whether a key may travel unencrypted beyond this machine.
+    #[serde(default)]
+    pub insecure_key: bool,
+    /// What lies between us and the service.
+    #[serde(default, skip_serializing_if = "Network::is_plain")]
+    pub network: Network,
+    /// How long a connection may take.
+    #[serde(rename = "connect_timeout_seconds", with = "crate::seconds")]
+    pub connect_timeout: Duration,
+}
+
+/// Where a key comes from. The key itself is in no plan, file or log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeySource {
+    /// No key, except `OPENAI_API_KEY` for api.openai.com and `ANTHROPIC_API_KEY` for
+    /// api.anthropic.com.
+    #[default]
+    Default,
+    /// The environment variable of that name.
+    Env(String),
+    /// The first line of that file.
+    File(PathBuf),
+}
+
+/// What the way to a service needs, as the plan stores it: where things are, never what they hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Network {
+    /// A PEM file of authorities that are trusted beside the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    /// A file of `Name: value` lines that go with every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_file: Option<PathBuf>,
+    /// Environment variables that hold one such line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub header_env: Vec<String>,
+    /// Whether HTTP/2 is spoken, and nothing else; otherwise HTTP/1.1.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub http2: bool,
+}
+
+impl Network {
+    /// Whether nothing was asked for.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Size limit of a reply in bytes unless a flag sets another.

@@ -4,8 +4,8 @@
 
 use std::net::SocketAddr;
 
-use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
-use ipw_core::time::Timestamp;
+use crate::reply::{ServiceTiming, TokenCounts, TokenSource};
+use crate::time::Timestamp;
 
 /// Sees one exchange, in the order in which things happen.
 pub trait Witness: Sync {

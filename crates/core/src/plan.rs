@@ -2,21 +2,28 @@
 //!
 //! It is stored with the run and can be run again. It holds no secret, only where one comes from.
 
+mod arrivals;
+mod stop;
+mod tolerance;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipw_clients::{ClientSpec, MAX_REPLY};
-use ipw_core::params::Params;
-use ipw_core::price::Price;
-use ipw_core::rollup::Choice;
-use ipw_core::seconds;
-use ipw_datasets::DatasetSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Arrivals, Failures, Stop};
+use crate::client::{ClientSpec, MAX_REPLY};
+use crate::dataset::DatasetSpec;
+use crate::params::Params;
+use crate::price::Price;
+use crate::rollup::Choice;
+use crate::seconds;
+
+pub use arrivals::{Arrivals, Process, Rate};
+pub use stop::Stop;
+pub use tolerance::{Failures, Tolerance};
 
 /// A run, before it happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,134 @@
+//! How texts of the library refer to a setting.
+//!
+//! A library does not know how its user sets things: by a flag, a method, a key of a file. So its
+//! errors and advice name a [`Setting`], and the program that shows them says once how settings are
+//! called ([`name_settings`]). Without that, a setting has the name that it has in a plan.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// How a program calls a setting.
+pub type Naming = fn(Setting) -> String;
+
+static NAMING: OnceLock<Naming> = OnceLock::new();
+
+/// From now on, texts call settings by these names; the first call counts.
+pub fn name_settings(naming: Naming) {
+    let _ = NAMING.set(naming);
+}
+
+macro_rules! settings {
+    ($($setting:ident = $name:literal),* $(,)?) => {
+        /// Something that a user of ipw sets.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the names are those of the settings")]
+        pub enum Setting { $($setting),* }
+
+        impl Setting {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$setting),*];
+
+            /// Its name in a plan or a configuration file.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$setting => $name),* }
+            }
+        }
+    };
+}
+
+settings! {
+    AllowHost = "allow_host",
+    Api = "api",
+    ApiKeyEnv = "api_key_env",
+    ApiKeyFile = "api_key_file",
+    Basis = "basis",
+    CaFile = "ca_file",
+    Client = "client",
+    ClientBaseUrl = "client_base_url",
+    ClientParam = "client_param",
+    Columns = "columns",
+    Concurrency = "concurrency",
+    CpuTdp = "cpu_tdp",
+    Dataset = "dataset",
+    DatasetParam = "dataset_param",
+    FindSaturation = "find_saturation",
+    Format = "format",
+    Gpu = "gpu",
+    HeaderEnv = "header_env",
+    Http2 = "http2",
+    Idle = "idle",
+    InsecureKey = "insecure_key",
+    JudgeBaseUrl = "judge_base_url",
+    JudgeModel = "judge_model",
+    Launch = "launch",
+    MaxErrorRate = "max_error_rate",
+    MaxQueries = "max_queries",
+    Model = "model",
+    Name = "name",
+    NoEstimate = "no_estimate",
+    NoReport = "no_report",
+    NoText = "no_text",
+    OutputDir = "output_dir",
+    Overwrite = "overwrite",
+    Param = "param",
+    Plan = "plan",
+    Rate = "rate",
+    ReadyTimeout = "ready_timeout",
+    ReadyUrl = "ready_url",
+    Repeat = "repeat",
+    Resume = "resume",
+    Retries = "retries",
+    ServerMetrics = "server_metrics",
+    ServiceHost = "service_host",
+    Slo = "slo",
+    System = "system",
+    Telemetry = "telemetry",
+    TokenFile = "token_file",
+    Tokenizer = "tokenizer",
+}
+
+impl Setting {
+    /// The setting with a value.
+    pub const fn to<T: fmt::Display>(self, value: T) -> Set<T> {
+        Set {
+            setting: self,
+            value,
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMING.get() {
+            Some(naming) => formatter.write_str(&naming(*self)),
+            None => formatter.write_str(self.name()),
+        }
+    }
+}
+
+/// A setting with a value, as in `--idle 3s` or `idle=3s`.
+#[derive(Debug, Clone, Copy)]
+pub struct Set<T> {
+    setting: Setting,
+    value: T,
+}
+
+impl<T: fmt::Display> fmt::Display for Set<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let between = if NAMING.get().is_some() { ' ' } else { '=' };
+        write!(formatter, "{}{between}{}", self.setting, self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_program_a_setting_is_called_as_in_a_plan() {
+        assert_eq!(Setting::Idle.to("3s").to_string(), "idle=3s");
+        assert_eq!(Setting::InsecureKey.to_string(), "insecure_key");
+        let names = Setting::ALL.iter().map(|setting| setting.name());
+        assert!(names.is_sorted_by(|a, b| a < b), "sorted, none twice");
+    }
+}

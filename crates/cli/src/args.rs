@@ -32,9 +32,7 @@ pub(crate) use network::NetworkArgs;
 pub(crate) use ping::PingArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use score::ScoreArgs;
-pub(crate) use values::{
-    IdlePower, KeyValue, ListenAddress, Pause, Size, Span, Sweep, json_or_text,
-};
+pub(crate) use values::{IdlePower, KeyValue, ListenAddress, Pause, Size, Span, json_or_text};
 
 const EXAMPLES: &str = "\
 Examples:

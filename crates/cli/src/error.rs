@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use ipw_findings::sweep::SweepError;
 use ipw_store::StoreError;
 
 /// How the process ends (design D15).
@@ -56,9 +57,44 @@ impl CliError {
         Self::new(Exit::Usage, anyhow::anyhow!("{message}"))
     }
 
+    /// A directory that should hold a sweep.
+    pub(crate) fn sweep(error: SweepError) -> Self {
+        let exit = match error {
+            SweepError::NotASweep { .. } => Exit::Usage,
+            SweepError::Store(error) => return anyhow::Error::from(error).into(),
+        };
+        Self::new(exit, error)
+    }
+
+    /// Told to stop before anything was done.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, anyhow::anyhow!("told to stop"))
+    }
+
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+}
+
+/// The library says what kind of failure it is; how the process ends is decided here.
+impl From<ipw::Error> for CliError {
+    fn from(error: ipw::Error) -> Self {
+        let exit = match error.kind() {
+            ipw::Kind::Invalid | ipw::Kind::NotARun => Exit::Usage,
+            ipw::Kind::Service => Exit::Service,
+            ipw::Kind::Failed => Exit::Failed,
+            ipw::Kind::NoEnergy => Exit::NoEnergy,
+            ipw::Kind::Exists => Exit::Exists,
+            ipw::Kind::Interrupted => Exit::Interrupted,
+            _ => Exit::Unexpected,
+        };
+        let help = error.help().map(str::to_owned);
+        Self {
+            exit,
+            error: error.into(),
+            help,
+        }
     }
 }
 

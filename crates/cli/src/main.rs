@@ -1,41 +1,18 @@
 //! `ipw`: how much correct work an inference service does for the time and energy it takes.
 
 mod args;
-mod attribution;
-mod calibration;
-mod clients;
 mod commands;
-mod compared;
-mod counting;
-mod derived;
 mod error;
-mod failures;
-mod grading;
 mod grid;
-mod hardware;
 mod launch;
 mod listen;
-mod load;
-mod look;
-mod marginal;
-mod measured;
-mod naming;
 mod next;
 mod observe;
 mod output;
-mod page;
-mod pauses;
-mod prices;
 mod prometheus;
-mod quality;
 mod screen;
-mod service_metrics;
 mod settings;
 mod signals;
-mod summary;
-mod swept;
-mod telemetry;
-mod written;
 
 use std::process::ExitCode;
 
@@ -48,7 +25,7 @@ fn main() -> ExitCode {
     name_settings(args::flag);
     let done = match Cli::parse().command {
         Command::Profile(profile) => match profile.sweep() {
-            Some(sweep) => launch::around(*profile, |args| commands::sweep::run(&args, &sweep)),
+            Some(sweep) => launch::around(*profile, |args| commands::sweep::run(args, &sweep)),
             None => launch::around(*profile, commands::profile::run),
         },
         Command::Ping(ping) => commands::ping::run(&ping),
@@ -71,7 +48,7 @@ fn main() -> ExitCode {
         Command::Models(models) => commands::models::run(&models),
         #[cfg(feature = "engine")]
         Command::Serve(serve) => commands::serve::run(&serve),
-        Command::Launched { command } => launch::enter(&command),
+        Command::Launched { command } => Err(ipw::launch::enter(&command).into()),
         Command::Completions { shell } => commands::completions::run(shell),
     };
     match done {

@@ -8,19 +8,19 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
+use ipw::derived::Refreshed;
 use ipw_analysis::interval::wilson;
 use ipw_analysis::metric::{Metric, Values};
 use ipw_core::quantity::{Unit, digits, grouped};
 use ipw_core::rollup::Choice;
 use ipw_core::text::{escaped, excerpt, printable};
+use ipw_findings::{efficiency, failures, marginal};
 use ipw_store::Overview;
 use ipw_store::basis::methods;
 use ipw_store::overview::{Distribution, EnergyTotals, Verdicts};
 use serde_json::Value;
 
 use crate::error::CliError;
-use crate::grading::efficiency;
-use crate::{failures, marginal};
 
 /// Width of the first column of tables, and of the others.
 const NAME: usize = 12;
@@ -47,6 +47,17 @@ pub(crate) fn print(text: &str) {
 /// Says something beside the product.
 pub(crate) fn talk(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Says what became of files that are made from rows: what went wrong, and unless `quiet` what was
+/// removed.
+pub(crate) fn refreshed(files: &Refreshed, quiet: bool) {
+    for warning in &files.warnings {
+        talk(&format!("warning: {}", printable(warning)));
+    }
+    for note in files.notes.iter().filter(|_| !quiet) {
+        talk(&format!("note: {}", printable(note)));
+    }
 }
 
 /// Says what went wrong and what to do.
@@ -208,7 +219,7 @@ fn subjects(overview: &Overview) -> Vec<String> {
 /// Right answers, and what a watt and a joule bought of them.
 pub(crate) fn answers(overview: &Overview, values: &Values) -> Vec<String> {
     let verdicts = overview.verdicts;
-    let found = efficiency(overview, values);
+    let found = efficiency::of(overview, values);
     let Some(accuracy) = found.accuracy else {
         let why = if overview.rows == 0 {
             "no rows"

@@ -1,13 +1,16 @@
 //! From what was typed to the plan: defaults < file < environment < flags (design D16).
 
 mod allowed;
+mod naming;
 mod stored;
+mod telemetry;
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use ipw::{clients, grading, prices};
 use ipw_analysis::latency::Origin;
 use ipw_analysis::slo::{BadSlo, Slo};
 use ipw_clients::{ClientSpec, KeySource, MAX_REPLY, Network};
@@ -17,7 +20,7 @@ use ipw_core::secret::{looks_secret, masked_arguments, masked_url};
 use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Launch, Load, Output, ServiceHost, SourceSpec, Telemetry};
 use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
-use ipw_store::file;
+use ipw_store::StoreError;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -25,17 +28,11 @@ use crate::args::{
     HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Size, Span, json_or_text,
 };
 use crate::error::{CliError, Exit};
-use crate::{clients, grading, naming, prices, telemetry};
 
-const REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// With the model loaded, before and after.
-const IDLE: Duration = Duration::from_secs(3);
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
-const WARMUP: u32 = 3;
+pub(crate) use telemetry::parse as telemetry;
+
 /// Queries of a run that nobody said anything about.
 const FIRST_RUN: NonZeroU64 = NonZeroU64::new(160).expect("not zero");
-const FLUSH_EVERY: usize = 100;
 /// Where the original's readers look for a monitor.
 const MONITOR_TARGET: &str = "IPW_ENERGY_MONITOR_TARGET";
 
@@ -63,7 +60,7 @@ pub(crate) fn resolve(
     let generation = generation(args, &client.id)?;
     clients::check(&client, &generation)?;
     let directory = args.output_dir.clone();
-    let directory = directory.unwrap_or_else(|| PathBuf::from("runs"));
+    let directory = directory.unwrap_or_else(|| Output::default().directory);
     if directory.to_str().is_none() {
         return Err(CliError::usage(format!(
             "`--output-dir {}` is not UTF-8, and the plan of a run is a text that names it",
@@ -73,6 +70,7 @@ pub(crate) fn resolve(
     }
     grading::check(args.scorer.as_deref())?;
     let model = model(args, &client, pick)?;
+    let usual = Load::default();
     let plan = Plan {
         name: naming::name(args)?,
         tags: naming::tags(args)?,
@@ -92,10 +90,10 @@ pub(crate) fn resolve(
             retries: args.retries.unwrap_or(0),
             unique_prefix: args.unique_prefix,
             slo: slo(args)?,
-            warmup: args.warmup.unwrap_or(WARMUP),
+            warmup: args.warmup.unwrap_or(usual.warmup),
             request_timeout: args
                 .request_timeout
-                .map_or(REQUEST_TIMEOUT, |Span(limit)| limit),
+                .map_or(usual.request_timeout, |Span(limit)| limit),
             first_token_timeout: args.first_token_timeout.map(|Span(limit)| limit),
             idle_timeout: args.idle_timeout.map(|Span(limit)| limit),
             max_reply: args.max_reply.map_or(MAX_REPLY, |Size(bytes)| bytes),
@@ -110,9 +108,11 @@ pub(crate) fn resolve(
         client,
         output: Output {
             directory,
-            flush_every: args.flush_every.map_or(FLUSH_EVERY, |rows| {
-                usize::try_from(rows.get()).unwrap_or(usize::MAX)
-            }),
+            flush_every: args
+                .flush_every
+                .map_or(Output::default().flush_every, |rows| {
+                    usize::try_from(rows.get()).unwrap_or(usize::MAX)
+                }),
             durable: args.durable,
         },
     };
@@ -122,32 +122,9 @@ pub(crate) fn resolve(
 pub(crate) use allowed::resume_flags;
 pub(crate) use stored::read as stored;
 
-/// The plan as it is stored.
-pub(crate) fn to_toml(plan: &Plan) -> Result<String, CliError> {
-    toml::to_string_pretty(plan).map_err(|error| {
-        CliError::usage(format!("the plan cannot be written down: {error}"))
-            .help("a parameter may not be `null`, and whole numbers have 64 bits")
-    })
-}
-
-/// The name of the plan in a run's directory.
-const PLAN_FILE: &str = "plan.toml";
-
-/// The plan that a run was made by.
-pub(crate) fn stored_plan(run: &Path) -> Result<Plan, CliError> {
-    let path = run.join(PLAN_FILE);
-    file::refuse_link(&path).map_err(|error| CliError::new(Exit::Usage, error))?;
-    read_plan(&path)
-}
-
-fn read_plan(path: &Path) -> Result<Plan, CliError> {
-    let usage = |error: anyhow::Error| CliError::new(Exit::Usage, error);
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the plan `{}`", path.display()))
-        .map_err(usage)?;
-    toml::from_str(&text)
-        .with_context(|| format!("`{}` is not a plan of this version", path.display()))
-        .map_err(usage)
+/// The plan in a file, as an argument.
+fn read_plan(read: Result<Plan, StoreError>) -> Result<Plan, CliError> {
+    read.map_err(|error| CliError::new(Exit::Usage, error))
 }
 
 fn config_file(named: Option<&Path>) -> Result<Option<ConfigFile>, CliError> {
@@ -279,16 +256,17 @@ fn energy(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         Some(HostChoice::Local) => ServiceHost::Local,
         Some(HostChoice::Remote) => ServiceHost::Remote,
     };
+    let usual = Telemetry::default();
     let interval = args
         .sample_interval
-        .map_or(SAMPLE_INTERVAL, |Span(interval)| interval);
+        .map_or(usual.sample_interval, |Span(interval)| interval);
     Ok(Telemetry {
         sample_interval: interval,
         require_energy: args.require_energy,
         estimate: !args.no_estimate,
         cpu_tdp_watts: args.cpu_tdp,
         gpus: args.gpu.clone(),
-        idle: args.idle.map_or(IDLE, |Pause(idle)| idle),
+        idle: args.idle.map_or(usual.idle, |Pause(idle)| idle),
         basis: args.basis.map(Choice::from).unwrap_or_default(),
         service_host,
         sources: sources(args)?,
@@ -391,7 +369,7 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
         key,
         insecure_key: args.insecure_key,
         network: network(&args.network())?,
-        connect_timeout: CONNECT_TIMEOUT,
+        ..ClientSpec::new("")
     })
 }
 
@@ -449,7 +427,7 @@ pub(crate) fn ask(
         client,
         timeout: args
             .request_timeout
-            .map_or(REQUEST_TIMEOUT, |Span(limit)| limit),
+            .map_or(Load::default().request_timeout, |Span(limit)| limit),
     })
 }
 
@@ -480,7 +458,7 @@ pub(crate) fn judge(args: &ScoreArgs) -> Result<ClientSpec, CliError> {
         )?,
         insecure_key: args.judge_insecure_key,
         network: network(&args.network)?,
-        connect_timeout: CONNECT_TIMEOUT,
+        ..ClientSpec::new("")
     })
 }
 

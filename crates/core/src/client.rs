@@ -92,6 +92,29 @@ pub struct ClientSpec {
     pub connect_timeout: Duration,
 }
 
+impl ClientSpec {
+    /// The client of this id, at its usual place.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            base_url: None,
+            params: Params::default(),
+            key: KeySource::Default,
+            insecure_key: false,
+            network: Network::default(),
+            connect_timeout: Duration::from_secs(5),
+        }
+    }
+
+    /// The client of this id, with a service at this address.
+    pub fn at(id: impl Into<String>, base_url: impl Into<String>) -> Self {
+        Self {
+            base_url: Some(base_url.into()),
+            ..Self::new(id)
+        }
+    }
+}
+
 /// Where a key comes from. The key itself is in no plan, file or log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -22,6 +22,16 @@ pub struct DatasetSpec {
     pub params: Params,
 }
 
+impl DatasetSpec {
+    /// The dataset of this id, without parameters.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            params: Params::default(),
+        }
+    }
+}
+
 /// The queries of one dataset in the run's order.
 pub type Queries<'a> = Box<dyn Iterator<Item = Result<Query, ReadError>> + Send + 'a>;
 

@@ -254,6 +254,56 @@ const fn is_none(retries: &u32) -> bool {
     *retries == 0
 }
 
+impl Default for Load {
+    /// Queries one after the other, until the dataset has no more.
+    fn default() -> Self {
+        Self {
+            arrivals: Arrivals::Sequential,
+            stop: Stop::Exhausted,
+            duration: None,
+            ramp: Duration::ZERO,
+            repeat: None,
+            seed: 0,
+            retries: 0,
+            unique_prefix: false,
+            slo: None,
+            warmup: 3,
+            request_timeout: Duration::from_mins(10),
+            first_token_timeout: None,
+            idle_timeout: None,
+            max_reply: MAX_REPLY,
+        }
+    }
+}
+
+impl Default for Telemetry {
+    /// What this machine has, every 10 ms; idle power for 3 s before and after.
+    fn default() -> Self {
+        Self {
+            sample_interval: Duration::from_millis(10),
+            require_energy: false,
+            estimate: true,
+            cpu_tdp_watts: None,
+            gpus: Vec::new(),
+            idle: Duration::from_secs(3),
+            basis: Choice::All,
+            service_host: ServiceHost::Auto,
+            sources: Vec::new(),
+        }
+    }
+}
+
+impl Default for Output {
+    /// Below `runs`.
+    fn default() -> Self {
+        Self {
+            directory: PathBuf::from("runs"),
+            flush_every: 100,
+            durable: false,
+        }
+    }
+}
+
 impl Load {
     /// How often the dataset is gone through; `None`: as often as it takes.
     pub fn rounds(&self) -> Option<NonZeroU64> {
@@ -270,6 +320,27 @@ impl Load {
 }
 
 impl Plan {
+    /// All of a dataset's queries to a client, with the defaults of everything else.
+    pub fn new(model: impl Into<String>, client: ClientSpec, dataset: DatasetSpec) -> Self {
+        Self {
+            name: None,
+            model: model.into(),
+            scorer: None,
+            tokenizer: None,
+            dataset,
+            client,
+            generation: Generation::default(),
+            load: Load::default(),
+            failures: Failures::default(),
+            telemetry: Telemetry::default(),
+            output: Output::default(),
+            price: None,
+            server_metrics: None,
+            launch: None,
+            tags: BTreeMap::new(),
+        }
+    }
+
     /// The parameters of one request: the user's over the dataset's.
     pub fn parameters_over(&self, dataset: &Map<String, Value>) -> Map<String, Value> {
         let mut merged = dataset.clone();

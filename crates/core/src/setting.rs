@@ -82,6 +82,7 @@ settings! {
     ServiceHost = "service_host",
     Slo = "slo",
     System = "system",
+    Tag = "tag",
     Telemetry = "telemetry",
     TokenFile = "token_file",
     Tokenizer = "tokenizer",

@@ -10,16 +10,14 @@ mod lines;
 mod manifest;
 mod notes;
 mod pass;
-mod power;
 mod tables;
 
-use std::collections::BTreeMap;
-
 use ipw_analysis::metric::Values;
+use ipw_findings::timeline::Timeline;
 use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
 
-use crate::page::{About, Figure, Note, Page, Timeline};
+use crate::page::{About, Figure, Note, Page};
 use crate::redact;
 use crate::words::{duration, moment};
 use pass::Pass;
@@ -124,36 +122,6 @@ fn timeline(run: &Run, pass: &mut Pass) -> Timeline {
     let (timeline, offsets) = Timeline::of(run, pass.extents.clone());
     pass.lines.shift(&offsets);
     timeline
-}
-
-impl Timeline {
-    /// The power of a run's sources, parts one behind the other, and what to add to the instants
-    /// of each part. `extents` is from when until when the queries of each part lasted.
-    pub fn of(run: &Run, mut extents: BTreeMap<u32, (f64, f64)>) -> (Self, BTreeMap<u32, f64>) {
-        // Readings that are missing or damaged cost the drawing, not the page.
-        let sources = power::of(run).unwrap_or_default();
-        for source in &sources {
-            let Some((from, until)) = source.extent() else {
-                continue;
-            };
-            let extent = extents.entry(source.part).or_insert((from, until));
-            *extent = (extent.0.min(from), extent.1.max(until));
-        }
-        let mut offsets = BTreeMap::new();
-        let mut parts = Vec::new();
-        let mut end = 0.0;
-        for (part, (from, until)) in extents {
-            offsets.insert(part, end - from);
-            parts.push(end);
-            end += until - from;
-        }
-        let timeline = Self {
-            seconds: end,
-            parts,
-            series: power::series(sources, &offsets, run.summary()),
-        };
-        (timeline, offsets)
-    }
 }
 
 fn read_plan(run: &Run) -> Option<String> {

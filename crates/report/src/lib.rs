@@ -1,4 +1,4 @@
-//! The report of a run: what was measured, how sure, what to do next.
+//! What runs say, as pages: the report of a run, comparisons, leaderboards and their figures.
 //!
 //! [`Page::of`] gathers what a run says into plain data; [`html`], [`markdown()`], [`json`] and
 //! [`csv()`] write that down. Writing opens no file and asks no clock. No statistic is invented
@@ -7,22 +7,28 @@
 //! The page is one file that asks for nothing: style, script and data are in it, and its content
 //! policy names exactly those two by their hashes. Whatever came from outside is data, never markup.
 
+pub mod comparison;
 mod csv;
+mod document;
+pub mod figures;
 mod gather;
 mod html;
+pub mod leaderboard;
 mod markdown;
 pub mod markup;
 mod page;
 mod redact;
+pub mod run;
 mod words;
 
 pub use csv::csv;
 pub use gather::Options;
 pub use html::{basis, html, is_redacted};
+pub use ipw_findings::timeline::{Segment, Series, Timeline};
 pub use markdown::markdown;
 pub use page::{
     About, Calibration, Cell, Column, Figure, Headline, How, Level, Line, LineShare, Note, Page,
-    Queries, Section, Segment, Series, Table, Text, Timeline,
+    Queries, Section, Table, Text,
 };
 
 /// The page as JSON, for programs.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use ipw_analysis::metric::Values;
 use ipw_core::rollup::Choice;
+use ipw_findings::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// The report of one run.
@@ -227,48 +228,6 @@ pub struct Figure {
     pub svg: String,
     /// What it shows, in a sentence.
     pub caption: String,
-}
-
-/// Power and queries over time; seconds count from the beginning of the first part, and parts
-/// stand one behind the other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Timeline {
-    /// How long it is.
-    pub seconds: f64,
-    /// Where parts begin.
-    pub parts: Vec<f64>,
-    /// Power by source.
-    pub series: Vec<Series>,
-}
-
-/// The power of one source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Series {
-    /// The source.
-    pub name: String,
-    /// Whether it is a model's.
-    pub is_estimated: bool,
-    /// Whether another source contains it or is contained in it.
-    pub is_nested: bool,
-    /// What it draws with nobody asking, in watts.
-    pub idle: Option<f64>,
-    /// A stretch for each part.
-    pub segments: Vec<Segment>,
-}
-
-/// An even stretch of a series; `None` where nothing was read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Segment {
-    /// Where it begins, in seconds.
-    pub start: f64,
-    /// How long each bucket is, in seconds.
-    pub width: f64,
-    /// Least power in each bucket, in watts.
-    pub min: Vec<Option<f64>>,
-    /// Mean power.
-    pub mean: Vec<Option<f64>>,
-    /// Largest power.
-    pub max: Vec<Option<f64>>,
 }
 
 /// The queries one by one.

@@ -18,6 +18,7 @@ mod lock;
 mod orphans;
 pub mod output;
 pub mod overview;
+pub mod plan;
 pub mod queries;
 pub mod reader;
 pub mod readings;
@@ -85,6 +86,18 @@ pub enum StoreError {
         /// Where and how.
         #[source]
         source: serde_json::Error,
+    },
+    /// A plan that cannot be stored.
+    #[error("the plan cannot be written down: {0}")]
+    PlanText(toml::ser::Error),
+    /// A file that should be a plan is not one.
+    #[error("`{}` is not a plan of this version", path.display())]
+    NotAPlan {
+        /// Which file.
+        path: PathBuf,
+        /// Where and how.
+        #[source]
+        source: Box<toml::de::Error>,
     },
     /// There is no run there.
     #[error("`{}` is not a run directory: {reason}", path.display())]

@@ -115,7 +115,7 @@ fn fill(
     durable: bool,
 ) -> Result<StreamFile, StoreError> {
     write_dataset_info(made, &schema.arrow(), durable)?;
-    file::replace(&made.join("plan.toml"), plan.as_bytes(), durable)?;
+    file::replace(&made.join(crate::plan::FILE), plan.as_bytes(), durable)?;
     summary.write(made)?;
     let stream = StreamFile::create(&made.join(LIVE_FILE), &schema.arrow(), durable)?;
     State::new(fingerprint.to_owned(), [LIVE_FILE.to_owned()]).write(made, durable)?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use ipw_core::attribution::Weights;
+use ipw_report::figures::Picture;
 
 use super::values::{at_least_one, at_least_zero};
 use super::{BasisArgs, IdlePower};
@@ -73,14 +74,11 @@ pub(crate) enum PlotFormat {
     Png,
 }
 
-impl PlotFormat {
-    pub(crate) const ALL: [Self; 2] = [Self::Svg, Self::Png];
-
-    /// How the file's name ends.
-    pub(crate) const fn extension(self) -> &'static str {
-        match self {
-            Self::Svg => "svg",
-            Self::Png => "png",
+impl From<PlotFormat> for Picture {
+    fn from(format: PlotFormat) -> Self {
+        match format {
+            PlotFormat::Svg => Self::Svg,
+            PlotFormat::Png => Self::Png,
         }
     }
 }

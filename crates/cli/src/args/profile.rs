@@ -4,11 +4,12 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
+use ipw::sweep::Sweep;
 use ipw_runner::{Process, Rate, Tolerance};
 use serde::Deserialize;
 
 use super::values::{table_of_json, table_of_texts};
-use super::{BasisChoice, HostChoice, KeyValue, NetworkArgs, Pause, Size, Span, Sweep};
+use super::{BasisChoice, HostChoice, KeyValue, NetworkArgs, Pause, Size, Span};
 
 /// Flags of `ipw profile`, and keys of `[profile]` in `ipw.toml`.
 #[derive(Debug, Clone, Default, Args, Deserialize)]
@@ -430,7 +431,7 @@ impl ProfileArgs {
     pub(crate) fn sweep(&self) -> Option<Sweep> {
         let search = match self.rate {
             Some(_) => Sweep::FindRate,
-            None => Sweep::Find,
+            None => Sweep::FindConcurrency,
         };
         let search = self.find_saturation.then_some(search);
         self.sweep.clone().or(search)

@@ -10,51 +10,6 @@ use ipw_core::size::{self, BadSize};
 use ipw_runner::Rate;
 use serde::{Deserialize, Deserializer};
 
-/// The loads of a sweep.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Sweep {
-    /// So many at a time.
-    Concurrency(Vec<NonZeroUsize>),
-    /// So many a second.
-    Rate(Vec<Rate>),
-    /// As many at a time as bring something.
-    Find,
-    /// As many a second as the service keeps up with.
-    FindRate,
-}
-
-impl Sweep {
-    /// What changes from step to step.
-    pub(crate) const fn axis(&self) -> &'static str {
-        match self {
-            Self::Concurrency(_) | Self::Find => "concurrency",
-            Self::Rate(_) | Self::FindRate => "rate",
-        }
-    }
-
-    /// Whether it ends where more brings nothing more.
-    pub(crate) const fn is_search(&self) -> bool {
-        matches!(self, Self::Find | Self::FindRate)
-    }
-}
-
-impl FromStr for Sweep {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
-            text.split(',').map(|one| one.trim().parse().ok()).collect()
-        }
-        let wrong = || format!("`{text}` is no sweep: write `concurrency=1,2,4` or `rate=0.5,1,2`");
-        let (axis, loads) = text.split_once('=').ok_or_else(wrong)?;
-        match axis.trim() {
-            "concurrency" => list(loads).map(Self::Concurrency).ok_or_else(wrong),
-            "rate" => list(loads).map(Self::Rate).ok_or_else(wrong),
-            _ => Err(wrong()),
-        }
-    }
-}
-
 /// `K=V`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyValue {

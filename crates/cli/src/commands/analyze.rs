@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::Context;
 use ipw_core::nearest::nearest;
+use ipw_findings::look::Look;
+use ipw_findings::look::analyses::{ALL, Analysis, content};
 use ipw_store::Overview;
 use ipw_store::file::{make_directory, replace};
 use serde_json::Value;
@@ -11,8 +13,6 @@ use serde_json::Value;
 use super::open;
 use crate::args::AnalyzeArgs;
 use crate::error::{CliError, Exit};
-use crate::look::Look;
-use crate::look::analyses::{ALL, Analysis, Options};
 use crate::screen;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
@@ -24,7 +24,8 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
         let overview = Overview::of(&run).context("counting the rows")?;
         let look = Look::at(&run, &overview).context("reading the rows")?;
         for analysis in &chosen {
-            let found = content(&look, analysis, &options)?;
+            let found = content(&look, analysis, &options)
+                .with_context(|| format!("computing `{}`", analysis.id))?;
             let directory = make_directory(place, "analysis").context("writing a result")?;
             let path = directory.join(format!("{}.json", analysis.id));
             replace(&path, format!("{found:#}\n").as_bytes(), false).context("writing a result")?;
@@ -39,23 +40,6 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
         screen::print(&screen::json(&Value::Array(all)));
     }
     Ok(Exit::Done)
-}
-
-/// What the file of an analysis holds, with the options that it was made with.
-pub(crate) fn content(
-    look: &Look<'_>,
-    analysis: &Analysis,
-    options: &[(String, u64)],
-) -> Result<Value, CliError> {
-    let mut found = analysis
-        .of(look, &Options(options))
-        .with_context(|| format!("computing `{}`", analysis.id))?;
-    let is_own = |name: &str| analysis.options.iter().any(|(own, _)| *own == name);
-    let own = options.iter().filter(|(name, _)| is_own(name));
-    found["options"] = own
-        .map(|(name, value)| (name.clone(), Value::from(*value)))
-        .collect();
-    Ok(found)
 }
 
 fn chosen(ids: &[String]) -> Result<Vec<&'static Analysis>, CliError> {
@@ -122,7 +106,7 @@ mod words {
     use ipw_core::text::printable;
     use serde_json::Value;
 
-    use crate::look::analyses::Analysis;
+    use ipw_findings::look::analyses::Analysis;
 
     pub(super) fn told(analysis: &Analysis, found: &Value, path: &Path) -> String {
         let data = &found["data"];

@@ -4,44 +4,27 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ipw::attribute::{Asking, IdleFrom, IdleUsed, Reattributed, attribute, basis, refusal};
 use ipw_core::quantity::Unit;
 use ipw_core::text::printable;
-use ipw_core::time::Clock;
 use ipw_core::units::Watts;
-use ipw_runner::SystemClock;
-use ipw_store::attribute::{Asking, Attributed, IdleUsed, attribute, basis};
+use ipw_findings::marginal;
+use ipw_store::Run;
 use ipw_store::overview::EnergyTotals;
-use ipw_store::{Run, StoreError};
 use serde_json::{Value, json};
 
 use crate::args::{AttributeArgs, IdlePower};
-use crate::derived::Refreshed;
 use crate::error::{CliError, Exit};
-use crate::summary::renew;
-use crate::{attribution, derived, marginal, screen};
+use crate::screen;
 
 pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
-    let clock = SystemClock::start();
     let asking = Asking {
         weights: args.weights.into(),
         idle: idle(args)?,
     };
-    let done = attribute(&args.run, &asking, |summary, done, run| {
-        renew(summary, &done.overview, run);
-        let at = clock.anchor().unix_seconds(clock.now());
-        summary["attribution"] = attribution::of(asking.weights, &done.idle, &done.overview, at);
-        summary["marginal"] = json!(marginal::of(&done.worked));
-    })
-    .map_err(refusal)?;
-    let told = attribution::of(
-        asking.weights,
-        &done.idle,
-        &done.overview,
-        clock.anchor().unix_seconds(clock.now()),
-    );
-    let marginal = marginal::of(&done.worked).unwrap_or_default();
-    let refreshed = derived::refresh(&args.run, &done.overview, derived::Page::IfThere);
-    refreshed.tell(false);
+    let again = attribute(&args.run, &asking)?;
+    screen::refreshed(&again.files, false);
+    let done = &again.done;
     if args.json {
         let shown = json!({
             "directory": args.run,
@@ -49,13 +32,13 @@ pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
             "rows_changed": done.changed,
             "before": totals(&done.before),
             "after": totals(&done.overview.energy),
-            "attribution": told,
-            "marginal": marginal,
-            "files": refreshed,
+            "attribution": again.attribution,
+            "marginal": again.marginal,
+            "files": again.files,
         });
         screen::print(&screen::json(&shown));
     } else {
-        screen::print(&text(&args.run, &asking, &done, &marginal, &refreshed));
+        screen::print(&text(&args.run, &asking, &again));
     }
     Ok(Exit::Done)
 }
@@ -100,25 +83,6 @@ fn idle(args: &AttributeArgs) -> Result<BTreeMap<String, Watts>, CliError> {
     Ok(idle)
 }
 
-fn refusal(error: StoreError) -> CliError {
-    match &error {
-        StoreError::Busy { .. } => {
-            CliError::new(Exit::Exists, error).help("wait until it has finished")
-        }
-        StoreError::NotARun { .. } => {
-            CliError::new(Exit::Usage, error).help("name a directory that `ipw profile` made")
-        }
-        StoreError::NoReadings { .. } => CliError::new(Exit::Usage, error)
-            .help("energy is computed from raw readings; without them it stays what it is"),
-        StoreError::Json { .. } | StoreError::UnknownSource { .. } | StoreError::Column { .. } => {
-            CliError::new(Exit::Usage, error).help("nothing was changed")
-        }
-        _ => CliError::from(
-            anyhow::Error::from(error).context("computing the energy again; the run is as it was"),
-        ),
-    }
-}
-
 fn totals(energy: &EnergyTotals) -> Value {
     json!({
         "rows": energy.rows,
@@ -128,13 +92,13 @@ fn totals(energy: &EnergyTotals) -> Value {
     })
 }
 
-fn text(
-    run: &Path,
-    asking: &Asking,
-    done: &Attributed,
-    marginal: &Value,
-    refreshed: &Refreshed,
-) -> String {
+fn text(run: &Path, asking: &Asking, again: &Reattributed) -> String {
+    let Reattributed {
+        done,
+        marginal,
+        files,
+        ..
+    } = again;
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -155,8 +119,8 @@ fn text(
     } else if let Some(reason) = marginal.get("reason").and_then(Value::as_str) {
         let _ = writeln!(text, "{:<9} not told ({reason})", "marginal");
     }
-    if let Some(files) = refreshed.line() {
-        let _ = writeln!(text, "{:<9} {files}", "rewritten");
+    if let Some(rewritten) = files.line() {
+        let _ = writeln!(text, "{:<9} {rewritten}", "rewritten");
     }
     let _ = writeln!(text, "\n{}", printable(&run.display().to_string()));
     text
@@ -186,9 +150,9 @@ fn drawn(used: &IdleUsed) -> String {
     };
     let (watts, sigma) = (idle.power.watts(), idle.sigma.watts());
     let who = match from {
-        ipw_store::attribute::IdleFrom::Given => "as given",
-        ipw_store::attribute::IdleFrom::Recorded => "as the run found it",
-        ipw_store::attribute::IdleFrom::BetweenQueries => "between queries",
+        IdleFrom::Given => "as given",
+        IdleFrom::Recorded => "as the run found it",
+        IdleFrom::BetweenQueries => "between queries",
     };
     let drawn = Unit::Watts.give_or_take(watts, sigma);
     format!("{name}: {drawn}, {who}{part}")

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use ipw::hardware;
 use ipw_core::hardware::{Device, SystemInfo, label};
 use ipw_core::quantity::Unit;
 use ipw_core::source::{Method, Source};
@@ -17,7 +18,7 @@ use serde_json::json;
 
 use crate::args::DoctorArgs;
 use crate::error::{CliError, Exit};
-use crate::{hardware, screen};
+use crate::screen;
 
 /// How long the sources are looked at.
 const LOOK: Duration = Duration::from_secs(1);

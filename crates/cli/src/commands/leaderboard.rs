@@ -1,25 +1,17 @@
 //! `ipw leaderboard DIR`: one row for each run below a directory.
 
-mod board;
-mod columns;
-pub(crate) mod filter;
-pub(crate) mod find;
-mod html;
-mod markdown;
-pub(crate) mod pareto;
-mod submission;
 mod table;
 
 use ipw_analysis::metric::Metric;
+use ipw_findings::comparison::metric_named;
+use ipw_findings::leaderboard::{Asked, Board, Filter, submission};
+use ipw_findings::runs;
+use ipw_report::leaderboard::{html, markdown};
 use serde_json::json;
 
 use crate::args::{Format, LeaderboardArgs};
-use crate::compared::metric_named;
 use crate::error::{CliError, Exit};
 use crate::{output, screen};
-
-use board::{Asked, Board};
-use filter::Filter;
 
 /// Version of the JSON.
 const FORMAT_VERSION: u32 = 1;
@@ -28,7 +20,7 @@ pub(crate) fn run(args: &LeaderboardArgs) -> Result<Exit, CliError> {
     let sort = args.sort.as_deref().map_or(Ok(Metric::Ipw), metric_named);
     let sort = sort.map_err(CliError::usage)?;
     let filter = Filter::parse(&args.filter).map_err(CliError::usage)?;
-    let found = find::below(&args.directory).map_err(|error| {
+    let found = runs::below(&args.directory).map_err(|error| {
         CliError::new(Exit::Usage, error).help("name a directory that has runs in it, at any depth")
     })?;
     if found.is_empty() {
@@ -43,8 +35,8 @@ pub(crate) fn run(args: &LeaderboardArgs) -> Result<Exit, CliError> {
     };
     let board = Board::of(&args.directory, found, &asked);
     if let Some(path) = &args.submission {
-        let runs = submission::of(&board).map_err(CliError::usage)?;
-        output::put(Some(path), &format!("{runs:#}\n"))?;
+        let listed = submission::of(&board).map_err(CliError::usage)?;
+        output::put(Some(path), &format!("{listed:#}\n"))?;
     }
     let to = args.output.as_deref();
     output::put(to, &text(&board, Format::of(args.format, to)))?;
@@ -54,8 +46,8 @@ pub(crate) fn run(args: &LeaderboardArgs) -> Result<Exit, CliError> {
 fn text(board: &Board, format: Format) -> String {
     match format {
         Format::Table => table::text(board, screen::width()),
-        Format::Md => markdown::text(board),
-        Format::Html => html::page(board),
+        Format::Md => markdown(board),
+        Format::Html => html(board),
         Format::Json => {
             let board = json!({
                 "format_version": FORMAT_VERSION,

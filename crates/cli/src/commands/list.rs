@@ -1,11 +1,13 @@
 //! `ipw list clients|datasets|collectors|scorers|analyses|plots|all`.
 
-use ipw_core::quantity::grouped;
 use std::fmt::Write as _;
+
+use ipw_core::quantity::grouped;
+use ipw_findings::look::analyses;
+use ipw_report::figures;
 
 use crate::args::Listed;
 use crate::error::{CliError, Exit};
-use crate::look::{analyses, figures};
 use crate::screen;
 
 #[expect(clippy::unnecessary_wraps, reason = "commands have one shape")]
@@ -35,9 +37,9 @@ pub(crate) fn run(what: Listed) -> Result<Exit, CliError> {
 
 fn clients() -> String {
     let mut text = "Clients (--client ID)\n".to_owned();
-    for known in crate::clients::known() {
+    for known in ipw::clients::known() {
         let _ = writeln!(text, "  {:<10} {}", known.id, known.summary);
-        if known.id != crate::clients::EMBEDDED {
+        if known.id != ipw::clients::EMBEDDED {
             let url = known.default_url;
             let _ = writeln!(text, "  {:<10} looks at {url} unless told", "");
         }

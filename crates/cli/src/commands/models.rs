@@ -1,7 +1,6 @@
-//! `ipw models list|pull|path|rm`, and fetching for whoever needs a model.
+//! `ipw models list|pull|path|rm`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use ipw_core::text::{excerpt, printable};
 use ipw_models::{
@@ -25,20 +24,6 @@ pub(crate) fn run(command: &ModelsCommand) -> Result<Exit, CliError> {
     }
 }
 
-/// A model's file, fetched if it is not here, with a progress bar on a terminal and a line for what
-/// matters elsewhere. `quiet` says nothing at all.
-pub(crate) fn fetch_with_progress(model: &ModelRef, quiet: bool) -> Result<PathBuf, CliError> {
-    let cache = match model {
-        // A file of the user's own needs no place to be kept in.
-        ModelRef::File(_) => Cache::at(PathBuf::new()),
-        ModelRef::Named(_) | ModelRef::Hub(_) => Cache::locate().map_err(failed)?,
-    };
-    let mut transfer = Transfer::new(quiet);
-    let fetched = ipw_models::fetch(model, &cache, &mut |progress| transfer.told(progress));
-    transfer.end();
-    fetched.map_err(failed)
-}
-
 fn show() -> Result<Exit, CliError> {
     let cache = Cache::locate().map_err(failed)?;
     let listed = list(&cache).map_err(failed)?;
@@ -49,7 +34,7 @@ fn show() -> Result<Exit, CliError> {
 
 fn pull(name: &str) -> Result<Exit, CliError> {
     let model = ModelRef::parse(name).map_err(failed)?;
-    let path = fetch_with_progress(&model, false)?;
+    let path = Transfer::during(false, |progress| ipw::clients::model_file(name, progress))?;
     let name = printable(&model.to_string());
     let path = printable(&path.display().to_string());
     screen::print(&format!("`{name}` is here: {path}\n"));

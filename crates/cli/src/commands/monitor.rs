@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use ipw::hardware;
 use ipw_core::source::{Method, Source};
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
@@ -18,7 +19,7 @@ use ipw_telemetry::{Detected, Role, Session, Setup, detect};
 use crate::args::{MonitorArgs, Span};
 use crate::error::{CliError, Exit};
 use crate::listen::{Place, Signals};
-use crate::{hardware, prometheus, screen};
+use crate::{prometheus, screen};
 
 const HOST: &str = "127.0.0.1";
 const PORT: u16 = 50_053;

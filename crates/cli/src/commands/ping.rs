@@ -7,6 +7,7 @@ mod told;
 use std::sync::Arc;
 
 use anyhow::Context;
+use ipw::{clients, counting};
 use ipw_clients::{Canceller, Client, Request};
 use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::query::Query;
@@ -15,14 +16,16 @@ use ipw_core::reply::{Failure, Outcome, TokenCounts};
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
 use ipw_core::verdict::Grade;
+use ipw_findings::failures;
 use ipw_runner::SystemClock;
 use ipw_tokens::Asked;
 
-use super::profile::{not_ready, only_model};
+use super::profile::only_model;
 use crate::args::PingArgs;
 use crate::error::{CliError, Exit};
+use crate::observe::Transfer;
+use crate::screen;
 use crate::settings::{self, Ask};
-use crate::{clients, counting, failures, screen};
 use seen::{Log, Seen};
 
 /// Short, and nobody has to think about the answer.
@@ -48,8 +51,15 @@ pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
     let ask = settings::ask(&mut args.as_profile(), |client| {
         runtime.block_on(only_model(client, &clock))
     })?;
-    let client = clients::connect(&ask.client, &ask.model, Arc::clone(&clock), args.json)?;
-    let tokens = counting::load(ask.tokenizer.as_deref(), args.json)?;
+    let client = Transfer::during(args.json, |progress| {
+        clients::connect(&ask.client, &ask.model, Arc::clone(&clock), progress)
+    })?;
+    let tokens = Transfer::during(args.json, |progress| {
+        let named = ask.tokenizer.as_deref();
+        named
+            .map(|named| counting::load(named, progress))
+            .transpose()
+    })?;
     let prompt = args.prompt.as_deref().unwrap_or(PROMPT);
     let mut ping = runtime.block_on(ping(&ask, client.as_ref(), prompt))?;
     if let Some(tokens) = &tokens {
@@ -71,7 +81,7 @@ async fn ping<'a>(
     if client.in_process() {
         // There is no service that has the model loaded.
         let ready = client.prepare(&ask.model).await;
-        ready.map_err(|error| not_ready(client, error))?;
+        ready.map_err(|error| ipw::clients::not_ready(client, error))?;
     }
     let query = Query::asking(prompt.to_owned());
     let (_canceller, cancel) = Canceller::new();

@@ -3,22 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ipw_plot::{Mode, Style, png};
+use ipw_findings::look::Look;
+use ipw_findings::sweep::Swept;
+use ipw_plot::Style;
+use ipw_report::figures::{self, Drawing, Picture, content};
 use ipw_store::Overview;
 use ipw_store::file::{refuse_link, replace};
 
 use super::analyze::unknown;
-use super::leaderboard::pareto;
 use super::open;
-use crate::args::{PlotArgs, PlotFormat};
+use crate::args::PlotArgs;
 use crate::error::{CliError, Exit};
-use crate::look::figures::{self, Drawing};
-use crate::look::{Look, sweep};
 use crate::screen;
-use crate::swept::Swept;
-
-/// Pixels for a unit of the drawing: sharp in print at the usual width of a column.
-const SCALE: f32 = 2.0;
 
 pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
     let known: Vec<_> = figures::all().map(|(id, _)| id).collect();
@@ -27,9 +23,9 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
     }
     let is_wanted = |id: &str| args.plots.is_empty() || args.plots.iter().any(|one| one == id);
     for place in &args.runs {
-        let (drawings, possible) = match Swept::open(place)? {
+        let (drawings, possible) = match Swept::open(place).map_err(CliError::sweep)? {
             Some(swept) => {
-                let curves = is_wanted(figures::SWEEP.0).then(|| sweep::figure(&swept));
+                let curves = is_wanted(figures::SWEEP.0).then(|| figures::of_sweep(&swept));
                 let curves = curves.flatten().into_iter().collect();
                 (curves, &[figures::SWEEP][..])
             }
@@ -64,7 +60,7 @@ fn over_all(args: &PlotArgs) -> Result<(), CliError> {
     let (id, about) = figures::PARETO;
     let (figures, left_out) = match args.runs.len() {
         0 | 1 => (Vec::new(), Vec::new()),
-        _ => pareto::over(&args.runs),
+        _ => figures::over(&args.runs),
     };
     for one in left_out {
         screen::talk(&format!("note: not in `{id}`: {one}"));
@@ -114,29 +110,15 @@ fn draw(
     }
     std::fs::create_dir_all(directory)
         .with_context(|| format!("creating `{}`", directory.display()))?;
-    let is_wanted = |format| args.formats.is_empty() || args.formats.contains(&format);
-    for format in PlotFormat::ALL
-        .into_iter()
-        .filter(|format| is_wanted(*format))
-    {
+    let wanted = |format: &Picture| {
+        let mut asked = args.formats.iter().map(|asked| Picture::from(*asked));
+        args.formats.is_empty() || asked.any(|asked| asked == *format)
+    };
+    for format in Picture::ALL.into_iter().filter(wanted) {
         let path = directory.join(format!("{name}.{}", format.extension()));
-        replace(&path, &content(name, format, &svg)?, false).context("writing a figure")?;
+        let content = content(format, &svg).with_context(|| format!("drawing `{name}`"))?;
+        replace(&path, &content, false).context("writing a figure")?;
         screen::print(&format!("{}\n", path.display()));
     }
     Ok(())
-}
-
-/// A figure as the content of a file.
-pub(crate) fn content(
-    name: &str,
-    format: PlotFormat,
-    svg: impl Fn(&Style) -> String,
-) -> Result<Vec<u8>, CliError> {
-    match format {
-        PlotFormat::Svg => Ok(svg(&Style::new(Mode::Standalone)).into_bytes()),
-        PlotFormat::Png => {
-            let image = png(&svg(&Style::new(Mode::Light)), SCALE);
-            Ok(image.with_context(|| format!("drawing `{name}`"))?)
-        }
-    }
 }

@@ -1,22 +1,20 @@
 //! `ipw runs [DIR]`: all runs below a directory, the newest first. It reads summaries, not rows.
 
-mod entry;
 mod table;
 
 use std::path::Path;
 
 use ipw_core::text::{printable, with_causes};
 use ipw_core::time::{Clock, Timestamp};
+use ipw_findings::leaderboard::Filter;
+use ipw_findings::runs::{self, Entry, Found};
 use ipw_runner::SystemClock;
 use serde::Serialize;
 use serde_json::json;
 
-use super::leaderboard::filter::Filter;
-use super::leaderboard::find::{self, Found};
 use crate::args::RunsArgs;
 use crate::error::{CliError, Exit};
 use crate::screen;
-use entry::Entry;
 
 /// Version of the JSON.
 const FORMAT_VERSION: u32 = 1;
@@ -38,7 +36,7 @@ struct Listing {
 pub(crate) fn run(args: &RunsArgs) -> Result<Exit, CliError> {
     let filter = Filter::parse(&args.filter).map_err(CliError::usage)?;
     let help = "name a directory that has runs below it; `ipw profile` makes them in `./runs`";
-    let found = find::below(&args.directory)
+    let found = runs::below(&args.directory)
         .map_err(|error| CliError::new(Exit::Usage, error).help(help))?;
     if found.is_empty() {
         let error = CliError::usage(format!("no run below `{}`", args.directory.display()));

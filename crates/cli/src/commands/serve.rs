@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use ipw::clients;
 use ipw_core::slug::model_label;
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
@@ -17,7 +18,8 @@ use tokio::sync::oneshot;
 use crate::args::ServeArgs;
 use crate::error::{CliError, Exit};
 use crate::listen::{Place, Signals};
-use crate::{clients, screen};
+use crate::observe::Transfer;
+use crate::screen;
 
 const PORT: u16 = 8080;
 const HOST: &str = "127.0.0.1";
@@ -36,7 +38,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     // tries is refused, as by a server that has not started, instead of waiting for a model.
     let socket = place.bind()?;
     let model = args.model.as_deref().unwrap_or(clients::DEFAULT_MODEL);
-    let path = clients::model_file(model, false)?;
+    let path = Transfer::during(false, |progress| clients::model_file(model, progress))?;
     let engine = load(&path, args, &clock)?;
     let mut server = Server::new(engine, model_label(model), clock);
     for host in args.host.iter().chain(&args.allow_host) {

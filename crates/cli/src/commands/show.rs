@@ -2,17 +2,18 @@
 
 use anyhow::Context;
 use ipw_analysis::cost::{Rates, Running};
+use ipw_findings::comparison::Facts;
+use ipw_findings::leaderboard::Filter;
+use ipw_findings::runs as found;
+use ipw_findings::sweep::{FILE, Swept};
+use ipw_findings::{calibration, measured, quality};
 use ipw_store::Overview;
 use serde_json::{Value, json};
 
-use super::leaderboard::filter::Filter;
-use super::leaderboard::find;
 use super::{runs, sweep};
 use crate::args::ShowArgs;
-use crate::compared::Facts;
 use crate::error::{CliError, Exit};
-use crate::swept::{FILE, Swept};
-use crate::{calibration, measured, quality, screen};
+use crate::screen;
 
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     if show_several(args)? {
@@ -88,13 +89,13 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
 
 /// Shows the sweep or the runs of a directory that is not itself a run; false where it has neither.
 fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
-    if find::is_run(&args.run) || !args.run.is_dir() {
+    if found::is_run(&args.run) || !args.run.is_dir() {
         return Ok(false);
     }
-    let swept = Swept::open(&args.run)?;
+    let swept = Swept::open(&args.run).map_err(CliError::sweep)?;
     let found = match swept {
         Some(_) => Vec::new(),
-        None => find::below(&args.run).map_err(CliError::usage)?,
+        None => found::below(&args.run).map_err(CliError::usage)?,
     };
     if swept.is_none() && found.is_empty() {
         let error = CliError::usage(format!("no run and no sweep in `{}`", args.run.display()));

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use ipw::hardware;
+use ipw::sources::{self, Attached};
 use ipw_core::account::Account;
 use ipw_core::quantity::Unit;
 use ipw_core::source::{Gauge, Method, Quantity, Source};
@@ -20,8 +22,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Span, WatchArgs};
 use crate::error::{CliError, Exit};
-use crate::telemetry::{self, Attached};
-use crate::{hardware, prometheus, screen};
+use crate::{prometheus, screen, settings};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
@@ -29,14 +30,14 @@ const POLL: Duration = Duration::from_millis(10);
 pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     let options = hardware::options(true, args.cpu_tdp, &args.gpu);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let sources = telemetry::parse(&args.telemetry)?;
+    let sources = settings::telemetry(&args.telemetry)?;
     let Attached {
         collectors,
         reason,
         absent,
         notes,
         ..
-    } = telemetry::attach(&sources, &options, Role::Service, &clock)?;
+    } = sources::attach(&sources, &options, Role::Service, &clock)?;
     for note in notes {
         screen::talk(&format!("note: {note}"));
     }

@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ipw_core::text::printable;
 use ipw_hub::{Progress, bytes_in_words};
 
+use crate::error::CliError;
 use crate::screen;
 
 const MEASURED: &str =
@@ -21,7 +22,18 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    pub(crate) fn new(quiet: bool) -> Self {
+    /// Shows what `work` fetches.
+    pub(crate) fn during<T>(
+        quiet: bool,
+        work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, ipw::Error>,
+    ) -> Result<T, CliError> {
+        let mut transfer = Self::new(quiet);
+        let done = work(&mut |progress| transfer.told(progress));
+        transfer.end();
+        Ok(done?)
+    }
+
+    fn new(quiet: bool) -> Self {
         Self {
             bar: ProgressBar::hidden(),
             is_quiet: quiet,
@@ -30,7 +42,7 @@ impl Transfer {
         }
     }
 
-    pub(crate) fn told(&mut self, progress: Progress) {
+    fn told(&mut self, progress: Progress) {
         if self.is_quiet {
             return;
         }
@@ -68,7 +80,7 @@ impl Transfer {
         }
     }
 
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         self.bar.finish_and_clear();
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ipw::clients;
 use ipw_clients::KeySource;
 use ipw_clients::key::is_usual;
 use ipw_core::secret::{MASK, masked_url};
@@ -10,7 +11,6 @@ use ipw_core::text::printable;
 use ipw_runner::Plan;
 
 use crate::args::ProfileArgs;
-use crate::clients;
 use crate::error::CliError;
 
 /// A secret that a plan sends to an address.

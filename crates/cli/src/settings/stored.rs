@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use ipw::{grading, naming, prices};
 use ipw_runner::plan::Telemetry;
 use ipw_runner::{Plan, Stop};
+use ipw_store::plan;
 use toml::Value;
 
-use super::{
-    PLAN_FILE, allowed, check_slo, client, energy, generation, params, read_plan, stored_plan,
-    to_toml,
-};
+use super::{allowed, check_slo, client, energy, generation, naming as given, params, read_plan};
 use crate::args::{Pause, ProfileArgs, Size, Span};
-use crate::error::CliError;
-use crate::{grading, naming, prices};
+use crate::error::{CliError, Exit};
 
 /// Most differences that are shown.
 const MOST: usize = 8;
@@ -34,8 +32,8 @@ pub(super) fn plan(args: &mut ProfileArgs) -> Result<Option<Plan>, CliError> {
     check_slo(plan.load.slo.as_deref())?;
     if !is_resumed {
         // A name says nothing about what is done: the same plan may run under another one.
-        plan.name = naming::name(args)?.or(plan.name);
-        plan.tags.extend(naming::tags(args)?);
+        plan.name = given::name(args)?.or(plan.name);
+        plan.tags.extend(given::tags(args)?);
     }
     naming::check(&plan)?;
     refuse_changes(&plan, args)?;
@@ -49,8 +47,8 @@ pub(super) fn plan(args: &mut ProfileArgs) -> Result<Option<Plan>, CliError> {
 /// The plan that `--resume` or `--plan` names, and its file; `None` without them.
 pub(crate) fn read(args: &ProfileArgs) -> Result<Option<(PathBuf, Plan)>, CliError> {
     Ok(match (&args.resume, &args.plan) {
-        (Some(run), _) => Some((run.join(PLAN_FILE), stored_plan(run)?)),
-        (None, Some(path)) => Some((path.clone(), read_plan(path)?)),
+        (Some(run), _) => Some((run.join(plan::FILE), read_plan(plan::of_run(run))?)),
+        (None, Some(path)) => Some((path.clone(), read_plan(plan::read(path))?)),
         (None, None) => None,
     })
 }
@@ -82,8 +80,8 @@ fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliError> {
 /// The plan as it would be with what was given over it.
 fn with_flags(plan: &Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     let mut plan = plan.clone();
-    plan.name = naming::name(args)?.or(plan.name);
-    plan.tags.extend(naming::tags(args)?);
+    plan.name = given::name(args)?.or(plan.name);
+    plan.tags.extend(given::tags(args)?);
     if let Some(model) = &args.model {
         plan.model.clone_from(model);
     }
@@ -203,8 +201,9 @@ fn flat(plan: &Plan) -> Result<BTreeMap<String, Value>, CliError> {
         }
     }
     let mut all = BTreeMap::new();
-    let value = toml::from_str(&to_toml(plan)?)
-        .map_err(|error| CliError::usage(format!("the plan cannot be read again: {error}")))?;
+    let value =
+        toml::from_str(&plan::text(plan).map_err(|error| CliError::new(Exit::Usage, error))?)
+            .map_err(|error| CliError::usage(format!("the plan cannot be read again: {error}")))?;
     walk("", value, &mut all);
     Ok(all)
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ipw_findings::timeline::Segment;
 use serde_json::{Value, json};
 
 use crate::markup;
-use crate::page::{Line, Page, Segment, Text};
+use crate::page::{Line, Page, Text};
 use crate::words::rounded;
 
 /// Names that many lines share, written once.

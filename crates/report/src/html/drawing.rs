@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::markup::text;
-use crate::page::{Line, Page, Segment};
 use ipw_core::quantity::Unit;
+use ipw_findings::timeline::Segment;
+
+use crate::markup::text;
+use crate::page::{Line, Page};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 56.0;

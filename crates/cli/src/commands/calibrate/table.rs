@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::scenario::Scenario;
-use crate::calibration::{Calibration, Check, Unit};
+use ipw::calibrate::Scenario;
+use ipw_findings::calibration::{Calibration, Check, Unit};
+
 use crate::commands::doctor::wrapped;
 use crate::screen;
 
@@ -103,8 +104,8 @@ fn figure(value: f64, unit: Unit) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibration::Occasion;
-    use crate::commands::calibrate::scenario::{self, Effort};
+    use ipw::calibrate::{self, Effort};
+    use ipw_findings::calibration::Occasion;
 
     fn check(
         id: &'static str,
@@ -155,7 +156,7 @@ mod tests {
             quick: true,
         };
         for effort in [Effort::Full, Effort::Quick] {
-            let scenarios = scenario::all(effort).unwrap();
+            let scenarios = ipw::calibrate::scenarios(effort).unwrap();
             let calibration = Calibration::new(
                 Occasion {
                     hardware_label: String::new(),

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use ipw_analysis::compare::Comparison;
 use ipw_core::text::{excerpt, printable};
-
-use super::{Against, Findings};
-use crate::compared::{Facts, Level};
-use crate::written::{self, UNKNOWN};
+use ipw_findings::comparison::{Against, SideBySide};
+use ipw_findings::comparison::{Facts, Level};
+use ipw_findings::written::{self, UNKNOWN};
 
 /// How much room there is, and whether colours are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +27,7 @@ const NO_INTERVAL: usize = ALL - INTERVAL - 2;
 /// Sentences are not longer than this, however wide the terminal is.
 const LONGEST: usize = 100;
 
-pub(super) fn text(findings: &Findings, look: Look) -> String {
+pub(super) fn text(findings: &SideBySide, look: Look) -> String {
     let mut out = String::new();
     for run in &findings.runs {
         out.push_str(&head(&run.name, &run.facts, look.width));
@@ -72,7 +71,7 @@ fn head(name: &str, facts: &Facts, width: usize) -> String {
     text
 }
 
-fn against(out: &mut String, findings: &Findings, one: &Against, look: Look) {
+fn against(out: &mut String, findings: &SideBySide, one: &Against, look: Look) {
     let baseline = findings.baseline();
     let title = format!("{} against {baseline}, {}", one.name, one.pairing(baseline));
     let _ = writeln!(out, "\n{}", paragraph(&title, look));

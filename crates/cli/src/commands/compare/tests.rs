@@ -1,8 +1,10 @@
+use ipw_analysis::compare::{Tolerance, compare};
+use ipw_analysis::gate::Outcome;
 use ipw_analysis::metric::Row;
 
 use super::table::Look;
 use super::*;
-use crate::compared::{How, Overlap};
+use ipw_findings::comparison::{Against, Entrant, Facts, How, Overlap, SideBySide};
 
 const HOSTILE: &str = "</td><img src=x onerror=alert(1)>`|`";
 
@@ -22,7 +24,7 @@ fn rows(names: &[String], factor: f64) -> Vec<Row<'_>> {
         .collect()
 }
 
-fn findings() -> Findings {
+fn findings() -> SideBySide {
     let names: Vec<String> = (0..40).map(|n| n.to_string()).collect();
     let tolerance = Tolerance::default();
     let (a, b) = (rows(&names, 1.0), rows(&names, 0.8));
@@ -52,7 +54,7 @@ fn findings() -> Findings {
         gate: None,
     };
     against.gate = Some(against.judged(&gate, By::Value));
-    Findings {
+    SideBySide {
         runs: vec![
             run("A", facts("plain", How::Measured)),
             run("B", facts(HOSTILE, How::Estimated)),
@@ -104,17 +106,17 @@ fn an_estimate_is_called_one_everywhere() {
         text.contains("~10.3 J") && text.contains("~ estimated, not measured"),
         "{text}"
     );
-    assert!(markdown::text(&found).contains("10.3 J (estimated)"));
-    assert!(html::page(&found).contains("10.3 J<span class=\"small\">estimated</span>"));
+    assert!(markdown(&found).contains("10.3 J (estimated)"));
+    assert!(html(&found).contains("10.3 J<span class=\"small\">estimated</span>"));
 }
 
 #[test]
 fn names_from_outside_are_texts_in_every_format() {
     let found = findings();
-    let page = html::page(&found);
+    let page = html(&found);
     assert!(!page.contains("<img") && page.contains("&lt;img src=x"));
     assert!(!page.contains("<script") && page.contains("script-src 'none'"));
-    let text = markdown::text(&found);
+    let text = markdown(&found);
     assert!(
         text.contains("\\<img src=x onerror=alert(1)\\>\\`\\|\\`"),
         "{text}"

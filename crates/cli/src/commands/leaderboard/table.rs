@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use ipw_analysis::metric::{Better, Metric};
 use ipw_core::text::{excerpt, printable};
+use ipw_findings::leaderboard::columns::{self, Column};
+use ipw_findings::leaderboard::{Board, Entry, Section};
+use ipw_findings::written;
 
-use super::board::{Board, Entry, Section};
-use super::columns::{self, Column};
 use crate::grid::{Elastic, Grid};
-use crate::written;
 
 /// Cells are not wider than this.
 const WIDEST: usize = 28;
@@ -143,8 +143,12 @@ fn marks(section: &Section, width: usize) -> String {
 }
 
 #[cfg(test)]
+#[path = "../../../../findings/tests/board.rs"]
+mod fixture;
+
+#[cfg(test)]
 mod tests {
-    use super::super::board::tests::{board, entry};
+    use super::fixture::{board, entry};
     use super::*;
 
     #[test]

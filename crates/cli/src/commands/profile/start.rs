@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use ipw::clients::not_ready;
 use ipw_clients::ClientSpec;
 use ipw_core::time::Clock;
 use ipw_runner::{Plan, SystemClock};
 
-use super::not_ready;
 use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::settings;
@@ -20,7 +20,7 @@ pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
     })
 }
 
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

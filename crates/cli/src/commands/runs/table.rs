@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use ipw_analysis::metric::Unit;
 use ipw_core::quantity::grouped;
 use ipw_core::text::{excerpt, printable};
+use ipw_findings::runs::Entry;
+use ipw_findings::written::{self, UNKNOWN};
 
 use super::Listing;
-use super::entry::Entry;
 use crate::grid::{Elastic, Grid};
-use crate::written::{self, UNKNOWN};
 
 /// Cells are not wider than this, but for directories.
 const WIDEST: usize = 28;
@@ -196,7 +196,7 @@ fn age(seconds: f64) -> String {
 mod tests {
     use super::super::Damaged;
     use super::*;
-    use crate::compared::{Facts, How};
+    use ipw_findings::comparison::{Facts, How};
 
     fn entry(name: Option<&str>, place: &str) -> Entry {
         Entry {

@@ -4,18 +4,15 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use ipw_analysis::metric::Values;
+use ipw::score;
 use ipw_core::text::printable;
-use ipw_core::time::Clock as _;
-use ipw_runner::SystemClock;
 use ipw_store::verdicts::{self, ScorerRows, VerdictSet, VerdictSets};
 use serde_json::{Value, json};
 
-use super::{close, counted, refusal};
+use super::{close, counted};
 use crate::args::ScoreArgs;
 use crate::error::{CliError, Exit};
-use crate::summary::renew;
-use crate::{derived, screen};
+use crate::screen;
 
 /// Shows the sets, and which one is in use.
 pub(super) fn list(args: &ScoreArgs) -> Result<Exit, CliError> {
@@ -59,21 +56,9 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
         }
         return Ok(Exit::Done);
     }
-    let clock = SystemClock::start();
-    let mut values = Values::default();
-    let done = verdicts::use_set(&args.run, id, |summary, done, run| {
-        values = renew(summary, &done.overview, run);
-        summary["scoring"] = json!({
-            "ipw": env!("CARGO_PKG_VERSION"),
-            "at": clock.anchor().unix_seconds(clock.now()),
-            "used_set": id,
-            "graded": done.graded,
-            "changed": done.changed,
-        });
-    });
-    let done = done.map_err(refusal)?;
-    let refreshed = derived::refresh(&args.run, &done.overview, derived::Page::IfThere);
-    refreshed.tell(false);
+    let graded = score::use_set(&args.run, id)?;
+    screen::refreshed(&graded.files, false);
+    let done = &graded.done;
     let left = done.overview.rows.saturating_sub(done.graded);
     if args.json {
         let shown = json!({
@@ -86,7 +71,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
             "earlier_set": done.earlier,
             "before": done.before,
             "after": done.overview.verdicts,
-            "files": refreshed,
+            "files": graded.files,
         });
         screen::print(&screen::json(&shown));
         return Ok(Exit::Done);
@@ -102,7 +87,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
         let why = "are not in the set, or have another answer now: they stay as they were";
         line("kept", &format!("{left} rows {why}"));
     }
-    close(&mut text, &done, &values, &refreshed, &args.run);
+    close(&mut text, done, &graded.metrics, &graded.files, &args.run);
     screen::print(&text);
     Ok(Exit::Done)
 }

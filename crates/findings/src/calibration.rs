@@ -1,0 +1,285 @@
+//! What `ipw calibrate` found, as it is kept for later runs to quote.
+//!
+//! It lies in the user's cache, one for the machine. A file that is missing, damaged or of other
+//! hardware is as good as none: no run fails for it.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ipw_core::cache::{self, NoCache};
+use ipw_core::quantity;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+const FILE: &str = "calibration.json";
+/// A file beyond this is not ours.
+const LARGEST: u64 = 1 << 20;
+/// Version of the file.
+const FORMAT_VERSION: u32 = 1;
+
+/// Ids of the checks that a run quotes.
+pub const STAMPS: &str = "sequential.stamp_late_p99";
+pub const STAMPS_OF_MANY: &str = "streams.stamp_late_p99";
+pub const JOULES: [&str; 2] = ["sequential.joules_fast", "sequential.joules_slow"];
+
+/// One calibration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Version of the file.
+    format_version: u32,
+    /// When: seconds since the Unix epoch.
+    calibrated_at: f64,
+    /// By which version.
+    ipw: String,
+    /// On what.
+    hardware_label: String,
+    /// Whether it was the short one.
+    quick: bool,
+    /// Whether every check passed.
+    pub passed: bool,
+    /// What was looked at.
+    pub checks: Vec<Check>,
+}
+
+/// One figure with its bound.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// The scenario and the figure, with a dot between.
+    pub id: Cow<'static, str>,
+    /// The figure in words.
+    pub what: Cow<'static, str>,
+    /// Of what unit its numbers are.
+    pub unit: Unit,
+    /// What was found; `None`: nothing that could be compared, which is no pass.
+    pub value: Option<f64>,
+    /// The least that passes; `None`: no bound on this side.
+    pub at_least: Option<f64>,
+    /// The most that passes.
+    pub at_most: Option<f64>,
+    /// Whether it passed.
+    pub passed: bool,
+    /// What a figure beyond its bound does to a run.
+    pub otherwise: Cow<'static, str>,
+}
+
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    Seconds,
+    /// Of one: 0.02 is two percent.
+    Share,
+    Count,
+    PerSecond,
+}
+
+/// Who calibrated what, and when.
+pub struct Occasion {
+    pub calibrated_at: f64,
+    pub hardware_label: String,
+    pub quick: bool,
+}
+
+impl Calibration {
+    pub fn new(occasion: Occasion, checks: Vec<Check>) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            calibrated_at: occasion.calibrated_at,
+            ipw: env!("CARGO_PKG_VERSION").to_owned(),
+            hardware_label: occasion.hardware_label,
+            quick: occasion.quick,
+            passed: checks.iter().all(|check| check.passed),
+            checks,
+        }
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("a calibration serializes");
+        format!("{text}\n")
+    }
+
+    /// Replaces the file at `path` as a whole.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let directory = match path.parent() {
+            Some(directory) if !directory.as_os_str().is_empty() => directory,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(directory)?;
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(self.text().as_bytes())?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    /// What a run says of it, in lines that fit.
+    pub fn lines(&self) -> Vec<String> {
+        let value = |id: &str| self.check(id).and_then(|check| check.value);
+        let unknown = || "unknown".to_owned();
+        let one = value(STAMPS).map_or_else(unknown, seconds);
+        let many = value(STAMPS_OF_MANY).map_or_else(unknown, seconds);
+        let joules = JOULES.iter().filter_map(|id| value(id)).map(f64::abs);
+        let joules = joules.reduce(f64::max);
+        let joules = joules.map_or_else(unknown, |share| format!("{:.1} %", share * 100.0));
+        let failed = self.checks.iter().filter(|check| !check.passed).count();
+        let doubt = match failed {
+            0 => String::new(),
+            1 => "; 1 check failed".to_owned(),
+            more => format!("; {more} checks failed"),
+        };
+        vec![
+            format!(
+                "calibrated on {} with ipw {}: stamps late by {one} (p99),",
+                day(self.calibrated_at),
+                self.ipw
+            ),
+            format!("           with 64 streams by {many}; joules off by {joules}{doubt}"),
+        ]
+    }
+
+    fn check(&self, id: &str) -> Option<&Check> {
+        self.checks.iter().find(|check| check.id == id)
+    }
+}
+
+impl Check {
+    /// Whether the value lies within the bounds.
+    pub fn is_within(value: Option<f64>, at_least: Option<f64>, at_most: Option<f64>) -> bool {
+        value.is_some_and(|value| {
+            value.is_finite()
+                && at_least.is_none_or(|least| value >= least)
+                && at_most.is_none_or(|most| value <= most)
+        })
+    }
+}
+
+/// Where the calibration of this machine is kept.
+pub fn place() -> Result<PathBuf, NoCache> {
+    Ok(cache::directory(|name| std::env::var_os(name))?.join(FILE))
+}
+
+/// The calibration of this hardware, as a run quotes it.
+pub fn of(hardware_label: &str) -> Option<Value> {
+    let calibration = read(&place().ok()?)?;
+    let is_ours = calibration.hardware_label == hardware_label;
+    is_ours.then(|| serde_json::to_value(calibration).ok())?
+}
+
+/// What a run that quotes one says of it; nothing where there is none.
+pub fn quoted(calibration: Option<&Value>) -> Vec<String> {
+    calibration
+        .and_then(|value| Calibration::deserialize(value).ok())
+        .map_or_else(Vec::new, |calibration| calibration.lines())
+}
+
+fn seconds(value: f64) -> String {
+    quantity::Unit::Seconds.show(value)
+}
+
+fn read(path: &Path) -> Option<Calibration> {
+    let mut text = Vec::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(LARGEST).read_to_end(&mut text).ok()?;
+    let calibration: Calibration = serde_json::from_slice(&text).ok()?;
+    (calibration.format_version == FORMAT_VERSION).then_some(calibration)
+}
+
+/// The day of a moment, by Greenwich.
+pub fn day(unix_seconds: f64) -> String {
+    /// The last second that a date of four digits has.
+    const LAST: Duration = Duration::from_secs(253_402_300_799);
+    let since = Duration::try_from_secs_f64(unix_seconds).ok();
+    let Some(since) = since.filter(|since| *since <= LAST) else {
+        return "an unknown day".to_owned();
+    };
+    let moment = humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + since);
+    moment
+        .to_string()
+        .chars()
+        .take("2026-01-31".len())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(id: &'static str, value: Option<f64>, most: f64) -> Check {
+        Check {
+            id: id.into(),
+            what: "what".into(),
+            unit: Unit::Seconds,
+            value,
+            at_least: None,
+            at_most: Some(most),
+            passed: Check::is_within(value, None, Some(most)),
+            otherwise: "otherwise".into(),
+        }
+    }
+
+    fn calibration() -> Calibration {
+        let occasion = Occasion {
+            calibrated_at: 1_793_000_000.0,
+            hardware_label: "EPYC".to_owned(),
+            quick: false,
+        };
+        let checks = vec![
+            check(STAMPS, Some(0.000_2), 0.001),
+            check(STAMPS_OF_MANY, Some(0.007), 0.005),
+            check(JOULES[0], Some(-0.004), 0.02),
+            check(JOULES[1], Some(0.001), 0.02),
+        ];
+        Calibration::new(occasion, checks)
+    }
+
+    #[test]
+    fn a_run_says_when_and_how_well_in_lines_that_fit() {
+        let lines = calibration().lines();
+        assert_eq!(
+            lines,
+            [
+                "calibrated on 2026-10-26 with ipw 0.1.0: stamps late by 200 µs (p99),",
+                "           with 64 streams by 7.00 ms; joules off by 0.4 %; 1 check failed",
+            ]
+        );
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn what_was_written_comes_back_and_what_is_damaged_does_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deeper").join(FILE);
+        assert_eq!(read(&path), None);
+        let written = calibration();
+        written.write(&path).unwrap();
+        assert_eq!(read(&path), Some(written.clone()));
+        let whole = written.text();
+        let other = whole.replace("\"format_version\": 1", "\"format_version\": 2");
+        for text in ["", "{}", "[1]", &whole[..whole.len() / 2], &other, "\u{0}"] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(read(&path), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_a_file_says_breaks_the_words() {
+        assert_eq!(day(f64::NAN), "an unknown day");
+        assert_eq!(day(-1.0), "an unknown day");
+        assert_eq!(day(1e300), "an unknown day");
+        assert_eq!(day(0.0), "1970-01-01");
+        assert_eq!(quoted(Some(&Value::Null)), Vec::<String>::new());
+        assert_eq!(quoted(None), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_figure_that_is_not_there_passes_nothing() {
+        assert!(!Check::is_within(None, None, None));
+        assert!(!Check::is_within(Some(f64::NAN), None, Some(1.0)));
+        assert!(Check::is_within(Some(0.0), Some(0.0), Some(0.0)));
+        assert!(!Check::is_within(Some(2.0), None, Some(1.0)));
+        assert!(!Check::is_within(Some(0.5), Some(1.0), None));
+    }
+}

@@ -1,0 +1,350 @@
+//! What a run says of itself that a comparison depends on. Whatever an older version, or a run
+//! that was killed, does not say is `None`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipw_core::text::printable;
+use ipw_store::{Overview, Run, StoreError, plan};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Seen, is_estimated};
+use crate::{load, quality};
+
+/// How a run's energy came about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// By counters or sensors.
+    Measured,
+    /// In some rows by them, in others by a model.
+    PartlyEstimated,
+    /// By a model of the hardware.
+    Estimated,
+    /// There is none.
+    #[default]
+    Unknown,
+}
+
+impl How {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::PartlyEstimated => "partly estimated",
+            Self::Estimated => "estimated",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether an estimate is in it.
+    pub const fn is_estimated(self) -> bool {
+        matches!(self, Self::Estimated | Self::PartlyEstimated)
+    }
+}
+
+/// A doubt about one run's numbers, as its summary has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Remark {
+    /// What kind: an id of `quality[]` in `summary.json`.
+    pub id: String,
+    /// What was found.
+    pub finding: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// The idle power of a source that attribution used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Idle {
+    pub source: String,
+    /// Mean over the parts of the run; `None` when unknown.
+    pub watts: Option<f64>,
+    /// The largest of the parts.
+    pub sigma_watts: f64,
+    /// `recorded`, `given` or `between_queries`.
+    pub from: Option<String>,
+}
+
+/// What a run says of itself.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Facts {
+    /// Where it lies, as it was named.
+    pub directory: String,
+    pub model: String,
+    /// What the user calls it; `name` is the letter of a comparison.
+    #[serde(rename = "run_name")]
+    pub name: Option<String>,
+    /// What the user notes about it.
+    pub tags: BTreeMap<String, String>,
+    /// Id of the client.
+    pub client: Option<String>,
+    /// Id of the dataset.
+    pub dataset: Option<String>,
+    pub dataset_name: Option<String>,
+    pub hardware: Option<String>,
+    /// `complete`, or why its numbers are not all there.
+    pub status: Option<String>,
+    pub reason: Option<String>,
+    /// When it began: seconds since the Unix epoch.
+    pub started_at: Option<f64>,
+    pub rows: u64,
+    /// Queries that differ: one asked twice counts once.
+    pub queries: u64,
+    /// Rows without an answer.
+    pub failed: u64,
+    /// How queries were sent.
+    pub load: Option<String>,
+    /// Generation parameters, and the system's text.
+    pub generation: Option<Value>,
+    pub energy: How,
+    /// What the joules are made from; several where rows differ.
+    pub basis: Vec<String>,
+    /// `counter`, `integrated`, `estimated`.
+    pub methods: Vec<String>,
+    /// How queries in flight share energy: `equal` or `tokens`.
+    pub weights: Option<String>,
+    /// By source.
+    pub idle: Vec<Idle>,
+    /// Who graded: `numeric`, or `judge MODEL (PROMPT)`.
+    pub scorers: Vec<String>,
+    /// Rows whose tokens were counted by chunks, as the service gave no usage.
+    pub rows_counted_by_chunks: Option<u64>,
+    /// Rows whose tokens were counted by a tokenizer; `None`: by a version that had none.
+    pub rows_counted_by_tokenizer: Option<u64>,
+    /// Version of ipw.
+    pub ipw: Option<String>,
+    /// Whether `ipw calibrate` found everything within its bounds; `None` where it never ran.
+    pub calibration_passed: Option<bool>,
+    /// Doubts about its numbers.
+    pub notes: Vec<Remark>,
+}
+
+impl Facts {
+    pub fn of(run: &Run, seen: Seen) -> Result<Self, StoreError> {
+        Ok(Self {
+            rows: seen.rows,
+            queries: seen.queries,
+            failed: seen.failed,
+            generation: generation(run),
+            energy: how(&seen.basis),
+            basis: seen.basis.into_iter().collect(),
+            methods: seen.methods.into_iter().collect(),
+            scorers: seen.scorers.iter().map(|config| scorer(config)).collect(),
+            notes: notes(run)?,
+            ..Self::of_summary(run)
+        })
+    }
+
+    /// What `summary.json` says, and the plan where that is silent; no row is read.
+    pub fn of_summary(run: &Run) -> Self {
+        let summary = run.summary();
+        let text = |pointer: &str| {
+            let text = summary.pointer(pointer).and_then(Value::as_str);
+            text.map(printable).filter(|text| !text.trim().is_empty())
+        };
+        let basis = summary.pointer("/overview/energy/basis");
+        let basis = basis.and_then(Value::as_array).into_iter().flatten();
+        let basis = basis.filter_map(Value::as_str).map(str::to_owned);
+        let basis: BTreeSet<String> = basis.collect();
+        let planned = || {
+            let plan = plan::of_run(run.directory()).ok()?;
+            Some(load::in_words(&plan.load))
+        };
+        Self {
+            name: text("/name"),
+            tags: tags(summary),
+            client: text("/profiler_config/client_id"),
+            directory: run.directory().display().to_string(),
+            model: printable(run.model()),
+            dataset: text("/dataset"),
+            dataset_name: text("/dataset_name"),
+            hardware: text("/hardware_label"),
+            status: text("/status"),
+            reason: text("/reason"),
+            started_at: started(summary),
+            load: text("/load/load").or_else(planned),
+            energy: how(&basis),
+            basis: basis.into_iter().collect(),
+            weights: text("/attribution/weights"),
+            idle: idle(summary),
+            rows_counted_by_chunks: summary
+                .pointer("/overview/tokens/rows_counted_by_chunks")
+                .and_then(Value::as_u64),
+            rows_counted_by_tokenizer: summary
+                .pointer("/overview/tokens/rows_counted_by_tokenizer")
+                .and_then(Value::as_u64),
+            ipw: text("/versions/ipw"),
+            calibration_passed: summary
+                .pointer("/calibration/passed")
+                .and_then(Value::as_bool),
+            ..Self::default()
+        }
+    }
+
+    /// Whether all queries were sent.
+    pub fn is_complete(&self) -> bool {
+        self.status.as_deref() == Some("complete")
+    }
+
+    /// Why it is not complete, in words.
+    pub fn unfinished(&self) -> Option<String> {
+        if self.is_complete() {
+            return None;
+        }
+        let rows = self.rows;
+        let status = self.status.as_deref().unwrap_or("of unknown status");
+        Some(match (status, &self.reason) {
+            ("running", _) => format!("still running, or killed: {rows} rows so far"),
+            (status, Some(reason)) => format!("{status}: {reason} ({rows} rows)"),
+            (status, None) => format!("{status} ({rows} rows)"),
+        })
+    }
+
+    /// The dataset as people call it.
+    pub fn dataset_label(&self) -> &str {
+        let name = self.dataset_name.as_deref().or(self.dataset.as_deref());
+        name.unwrap_or("unknown dataset")
+    }
+
+    /// The basis in one text; `None` without energy.
+    pub fn basis_label(&self) -> Option<String> {
+        (!self.basis.is_empty()).then(|| self.basis.join(", "))
+    }
+}
+
+/// The idle power that attribution used, by source.
+fn idle(summary: &Value) -> Vec<Idle> {
+    let used = summary.pointer("/attribution/idle");
+    let used = used.and_then(Value::as_array).into_iter().flatten();
+    let mut parts: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for part in used {
+        let source = part["source"].as_str().unwrap_or_default();
+        parts.entry(printable(source)).or_default().push(part);
+    }
+    let of_source = |(source, parts): (String, Vec<&Value>)| {
+        let numbers = |key: &'static str| parts.iter().filter_map(move |part| part[key].as_f64());
+        let watts: Vec<f64> = numbers("watts").collect();
+        #[expect(clippy::cast_precision_loss, reason = "parts are few")]
+        let mean = watts.iter().sum::<f64>() / watts.len() as f64;
+        let from = parts.iter().find_map(|part| part["from"].as_str());
+        Idle {
+            source,
+            watts: (!watts.is_empty()).then_some(mean),
+            sigma_watts: numbers("sigma_watts").fold(0.0, f64::max),
+            from: from.map(printable),
+        }
+    };
+    parts.into_iter().map(of_source).collect()
+}
+
+/// Who graded, in words, from `evaluation.config` of a row.
+fn scorer(config: &str) -> String {
+    let config: Value = serde_json::from_str(config).unwrap_or_default();
+    let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str);
+    let id = printable(text("/scorer").unwrap_or("unknown"));
+    match (text("/judge/model"), text("/judge/prompt")) {
+        (Some(model), Some(prompt)) => format!("{id} {} ({})", printable(model), printable(prompt)),
+        _ => id,
+    }
+}
+
+fn how(basis: &BTreeSet<String>) -> How {
+    let estimated = basis.iter().filter(|basis| is_estimated(basis));
+    match (estimated.count(), basis.len()) {
+        (_, 0) => How::Unknown,
+        (0, _) => How::Measured,
+        (some, all) if some < all => How::PartlyEstimated,
+        _ => How::Estimated,
+    }
+}
+
+fn tags(summary: &Value) -> BTreeMap<String, String> {
+    let tags = summary.get("tags").and_then(Value::as_object);
+    let texts = tags.into_iter().flatten();
+    let texts = texts.filter_map(|(key, value)| Some((printable(key), printable(value.as_str()?))));
+    texts.collect()
+}
+
+fn started(summary: &Value) -> Option<f64> {
+    let nanos = summary.pointer("/parts/0/unix_nanos");
+    let nanos = nanos.and_then(Value::as_f64).map(|nanos| nanos / 1e9);
+    nanos.or_else(|| summary.get("generated_at")?.as_f64())
+}
+
+/// From the plan, which has the system's text too; else from the original's configuration.
+fn generation(run: &Run) -> Option<Value> {
+    let plan = ipw_store::file::read(&run.directory().join("plan.toml")).ok();
+    let plan: Option<toml::Table> = plan.and_then(|text| toml::from_slice(&text).ok());
+    let of_plan = plan.and_then(|mut plan| serde_json::to_value(plan.remove("generation")?).ok());
+    of_plan.or_else(|| {
+        let parameters = run
+            .summary()
+            .pointer("/profiler_config/additional_parameters")?;
+        Some(serde_json::json!({ "parameters": parameters }))
+    })
+}
+
+/// As the summary has them; a run that says nothing is looked at again.
+fn notes(run: &Run) -> Result<Vec<Remark>, StoreError> {
+    let summary = run.summary();
+    let stored = summary.get("quality").and_then(Value::as_array).cloned();
+    let notes = if let Some(notes) = stored {
+        notes
+    } else {
+        let part = |key: &str| summary.get(key).unwrap_or(&Value::Null);
+        let overview = Overview::of(run)?;
+        let found = quality::notes(&overview, part("telemetry"), part("load"));
+        let found = found.iter().map(serde_json::to_value);
+        found.filter_map(Result::ok).collect()
+    };
+    Ok(notes.iter().filter_map(remark).collect())
+}
+
+fn remark(note: &Value) -> Option<Remark> {
+    let text = |key: &str| note.get(key)?.as_str().map(printable);
+    Some(Remark {
+        id: text("id")?,
+        finding: text("finding")?,
+        advice: text("advice")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(basis: &[&str]) -> BTreeSet<String> {
+        basis.iter().map(|&basis| basis.to_owned()).collect()
+    }
+
+    #[test]
+    fn one_estimated_row_is_not_measured() {
+        assert_eq!(how(&seen(&[])), How::Unknown);
+        assert_eq!(how(&seen(&["cpu", "gpu+cpu"])), How::Measured);
+        assert_eq!(how(&seen(&["cpu_estimated"])), How::Estimated);
+        assert_eq!(how(&seen(&["cpu", "cpu_estimated"])), How::PartlyEstimated);
+        assert!(How::PartlyEstimated.is_estimated() && !How::Measured.is_estimated());
+    }
+
+    #[test]
+    fn an_unfinished_run_says_why() {
+        let mut facts = Facts {
+            rows: 7,
+            status: Some("running".to_owned()),
+            ..Facts::default()
+        };
+        assert_eq!(
+            facts.unfinished().as_deref(),
+            Some("still running, or killed: 7 rows so far")
+        );
+        facts.status = Some("interrupted".to_owned());
+        facts.reason = Some("Ctrl-C".to_owned());
+        assert_eq!(
+            facts.unfinished().as_deref(),
+            Some("interrupted: Ctrl-C (7 rows)")
+        );
+        facts.status = Some("complete".to_owned());
+        assert_eq!(facts.unfinished(), None);
+    }
+}

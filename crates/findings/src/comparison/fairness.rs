@@ -1,0 +1,503 @@
+//! Whether two runs may be compared at all, and what to bear in mind if they are.
+
+use std::path::Path;
+
+use ipw_core::quantity::Unit;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::facts::Idle;
+use super::{Facts, How, Overlap, RunRows};
+
+/// How grave a doubt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The comparison would say nothing: it is made on request only.
+    Refuse,
+    /// It is made, and this belongs beside it.
+    Warn,
+}
+
+/// What of a comparison a doubt is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// All of it.
+    All,
+    /// Whatever has energy in it.
+    Energy,
+}
+
+/// Kinds of doubt about a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The same run twice.
+    SameRun,
+    /// No question in common.
+    OtherQuestions,
+    /// Datasets of other names that share questions.
+    OtherDataset,
+    /// Ids in both that stand for other prompts.
+    OtherPrompts,
+    /// Questions that only one of them asked.
+    OtherQueries,
+    /// An estimate against a measurement.
+    EstimatedAgainstMeasured,
+    /// Estimates of different machines.
+    EstimatesOfOtherHardware,
+    /// Both are estimates of one machine.
+    Estimated,
+    /// Joules made from other parts of the machine.
+    OtherBasis,
+    /// Counters against integrated power.
+    OtherMethod,
+    /// Queries in flight share energy by other weights.
+    OtherWeights,
+    /// Attribution used another idle power.
+    OtherIdle,
+    /// Answers were graded by another scorer or judge.
+    OtherScorer,
+    /// Queries were sent otherwise.
+    OtherLoad,
+    /// Other generation parameters, or another system text.
+    OtherParameters,
+    /// Tokens were counted otherwise.
+    OtherTokenCounts,
+    /// More than one thing differs.
+    SeveralDifferences,
+    /// Another version of ipw.
+    OtherVersion,
+    /// One machine kept the bounds of `ipw calibrate` and the other did not.
+    OtherCalibration,
+    /// A run that did not finish.
+    Unfinished,
+    /// A doubt about one run's own numbers.
+    Quality,
+}
+
+/// Why a comparison may not be fair, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Doubt {
+    pub id: Cause,
+    pub level: Level,
+    pub about: Part,
+    /// What was found.
+    pub finding: String,
+    /// What to do about it, or what it means.
+    pub advice: String,
+}
+
+/// A run with the name that it has in a comparison.
+#[derive(Clone, Copy)]
+pub struct Named<'a> {
+    pub name: &'a str,
+    pub run: &'a RunRows,
+}
+
+/// Notes of a run that matter to a comparison; others are said elsewhere.
+const GRAVE: [&str; 13] = [
+    "coverage",
+    "gaps",
+    "resets",
+    "implausible",
+    "mixed_bases",
+    "paused",
+    "fault",
+    "idle_drift",
+    "temperature",
+    "throttled",
+    "power_limit",
+    "other_load",
+    "counter_against_power",
+];
+
+/// All that speaks against comparing `b` with `a`, the gravest first.
+pub fn unfair(a: Named<'_>, b: Named<'_>) -> (Overlap, Vec<Doubt>) {
+    let overlap = a.run.overlap(b.run);
+    let pair = Pair {
+        names: [a.name, b.name],
+        facts: [&a.run.facts, &b.run.facts],
+    };
+    let mut doubts = pair.questions(overlap);
+    doubts.extend(pair.energy());
+    doubts.extend(pair.scorers(a.run.graded_otherwise(b.run)));
+    doubts.extend(pair.conditions());
+    doubts.extend(pair.each_run());
+    doubts.sort_by_key(|doubt| doubt.level);
+    (overlap, doubts)
+}
+
+struct Pair<'a> {
+    names: [&'a str; 2],
+    facts: [&'a Facts; 2],
+}
+
+fn doubt(id: Cause, level: Level, finding: String, advice: &str) -> Doubt {
+    Doubt {
+        id,
+        level,
+        about: Part::All,
+        finding,
+        advice: advice.to_owned(),
+    }
+}
+
+fn warn(id: Cause, finding: String, advice: &str) -> Doubt {
+    doubt(id, Level::Warn, finding, advice)
+}
+
+impl Doubt {
+    fn of_energy(self) -> Self {
+        Self {
+            about: Part::Energy,
+            ..self
+        }
+    }
+}
+
+impl Pair<'_> {
+    fn both(&self, what: impl Fn(&Facts) -> Option<String>) -> Option<[String; 2]> {
+        Some([what(self.facts[0])?, what(self.facts[1])?])
+    }
+
+    /// What both know and is not the same.
+    fn differ(&self, what: impl Fn(&Facts) -> Option<String>) -> Option<[String; 2]> {
+        self.both(what).filter(|[a, b]| a != b)
+    }
+
+    fn questions(&self, overlap: Overlap) -> Vec<Doubt> {
+        let [a, b] = self.names;
+        let [of_a, of_b] = self.facts;
+        if Path::new(&of_a.directory) == Path::new(&of_b.directory) {
+            let finding = format!("{a} and {b} are the same run");
+            return vec![warn(Cause::SameRun, finding, "name another one")];
+        }
+        let dataset = self.differ(|facts| {
+            Some(format!(
+                "{:?} {}",
+                facts.dataset.as_ref()?,
+                facts.dataset_label()
+            ))
+        });
+        let common = overlap.common;
+        let clash = overlap.same_id_other_prompt;
+        let is_empty = overlap.a == 0 || overlap.b == 0;
+        if common == 0 && !is_empty && (dataset.is_some() || clash > 0) {
+            let finding = format!(
+                "{a} and {b} have no question in common (`{}`, `{}`)",
+                of_a.dataset_label(),
+                of_b.dataset_label()
+            );
+            return vec![doubt(
+                Cause::OtherQuestions,
+                Level::Refuse,
+                finding,
+                "run both on the same dataset",
+            )];
+        }
+        let mut doubts = Vec::new();
+        if dataset.is_some() {
+            let finding = format!(
+                "{a} asked `{}` and {b} asked `{}`",
+                of_a.dataset_label(),
+                of_b.dataset_label()
+            );
+            let advice = format!("{common} questions are in both, and only they are paired");
+            doubts.push(warn(Cause::OtherDataset, finding, &advice));
+        }
+        if clash > 0 {
+            let finding = format!("{clash} queries have the same id and another prompt");
+            let advice = "they are not paired; was the dataset changed in between?";
+            doubts.push(warn(Cause::OtherPrompts, finding, advice));
+        }
+        doubts.extend(self.overlap(overlap));
+        doubts
+    }
+
+    fn overlap(&self, overlap: Overlap) -> Option<Doubt> {
+        let [a, b] = self.names;
+        let Overlap {
+            a: of_a,
+            b: of_b,
+            common,
+            ..
+        } = overlap;
+        let most = of_a.max(of_b);
+        if common == most {
+            return None;
+        }
+        let finding = format!("{a} asked {of_a} queries and {b} {of_b}; {common} are in both");
+        let advice = if 2 * common >= most {
+            "only these are compared"
+        } else {
+            "too few to pair them, so all stand against all, which sees only large differences; run both on the same queries"
+        };
+        Some(warn(Cause::OtherQueries, finding, advice))
+    }
+
+    fn energy(&self) -> Vec<Doubt> {
+        let [a, b] = self.names;
+        let how = self.facts.map(|facts| facts.energy);
+        if how.contains(&How::Unknown) {
+            return Vec::new();
+        }
+        let other_hardware = self.differ(|facts| facts.hardware.clone());
+        let mut doubts = Vec::new();
+        if how[0] != how[1] {
+            let finding = format!(
+                "{a}'s energy is {} and {b}'s is {}",
+                how[0].words(),
+                how[1].words()
+            );
+            let advice =
+                "an estimate may be off by half; measure both (`ipw doctor` says what would)";
+            let cause = Cause::EstimatedAgainstMeasured;
+            doubts.push(doubt(cause, Level::Refuse, finding, advice));
+        } else if how[0].is_estimated() {
+            doubts.push(match other_hardware {
+                Some([of_a, of_b]) => doubt(
+                    Cause::EstimatesOfOtherHardware,
+                    Level::Refuse,
+                    format!("the energies of {a} (`{of_a}`) and {b} (`{of_b}`) are estimates of different machines"),
+                    "estimates compare runs of one machine; measure both (`ipw doctor` says what would)",
+                ),
+                None => warn(
+                    Cause::Estimated,
+                    format!("the energies of {a} and {b} are estimated from CPU time, not measured"),
+                    "a difference is one of CPU time; what a meter would say may differ",
+                ),
+            });
+        }
+        if let Some([of_a, of_b]) = self.differ(Facts::basis_label)
+            && how[0] == how[1]
+        {
+            let finding = format!("{a}'s joules are those of `{of_a}` and {b}'s of `{of_b}`");
+            let advice = "they stand for other parts of the machine";
+            doubts.push(warn(Cause::OtherBasis, finding, advice));
+        }
+        let methods =
+            |facts: &Facts| (!facts.methods.is_empty()).then(|| facts.methods.join(" and "));
+        if let Some([of_a, of_b]) = self.differ(methods)
+            && how[0] == how[1]
+        {
+            let finding = format!("{a}'s joules are by {of_a} and {b}'s by {of_b}");
+            let advice = "integrated power misses what happens between two readings";
+            doubts.push(warn(Cause::OtherMethod, finding, advice));
+        }
+        doubts.extend(self.attribution());
+        doubts.into_iter().map(Doubt::of_energy).collect()
+    }
+
+    /// What attribution used.
+    fn attribution(&self) -> Vec<Doubt> {
+        let [a, b] = self.names;
+        let mut doubts = Vec::new();
+        if let Some([of_a, of_b]) = self.differ(|facts| facts.weights.clone()) {
+            let finding = format!(
+                "queries in flight share energy by the weights `{of_a}` in {a} and `{of_b}` in {b}"
+            );
+            let advice = "joules of a query depend on it; use the same (`ipw attribute RUN --weights equal|tokens`)";
+            doubts.push(warn(Cause::OtherWeights, finding, advice));
+        }
+        let same_hardware = self.differ(|facts| facts.hardware.clone()).is_none();
+        let [of_a, of_b] = self.facts;
+        let others = of_a.idle.iter().filter_map(|used| {
+            let other = of_b.idle.iter().find(|other| other.source == used.source)?;
+            is_other_idle(used, other, same_hardware).then(|| {
+                format!(
+                    "`{}`: {} in {a} and {} in {b}",
+                    used.source,
+                    drawn(used),
+                    drawn(other)
+                )
+            })
+        });
+        let others: Vec<String> = others.collect();
+        if !others.is_empty() {
+            let finding = format!(
+                "attribution used another idle power for {}",
+                others.join("; ")
+            );
+            let advice = "shares and joules above idle depend on it; `ipw attribute RUN --idle [NAME=]W` sets it";
+            doubts.push(warn(Cause::OtherIdle, finding, advice));
+        }
+        doubts
+    }
+
+    /// Whether answers were graded alike; `both` queries are graded in both runs.
+    fn scorers(&self, (both, otherwise): (u64, u64)) -> Option<Doubt> {
+        let [a, b] = self.names;
+        let [of_a, of_b] = self.facts.map(|facts| facts.scorers.join("`, `"));
+        let is_graded = !of_a.is_empty() && !of_b.is_empty();
+        let is_other = if both > 0 {
+            otherwise > 0
+        } else {
+            of_a != of_b
+        };
+        if !is_graded || !is_other {
+            return None;
+        }
+        let how_many = if both > 0 {
+            format!("{otherwise} of {both} queries in both were graded otherwise: ")
+        } else {
+            String::new()
+        };
+        let finding = format!("{how_many}{a} was graded by `{of_a}` and {b} by `{of_b}`");
+        let advice =
+            "accuracy, IPW and IPJ depend on it; grade both alike (`ipw score RUN --scorer ID`)";
+        Some(warn(Cause::OtherScorer, finding, advice))
+    }
+
+    fn conditions(&self) -> Vec<Doubt> {
+        let [a, b] = self.names;
+        let mut doubts = Vec::new();
+        if let Some([of_a, of_b]) = self.differ(|facts| facts.load.clone()) {
+            let finding = format!("{a}'s queries were sent {of_a}, {b}'s {of_b}");
+            let advice = "latency and energy per query depend on it; use the same load";
+            doubts.push(warn(Cause::OtherLoad, finding, advice));
+        }
+        if let Some([of_a, of_b]) = self.generation() {
+            let finding = format!("{a} asked with {of_a} and {b} with {of_b}");
+            let advice =
+                "answers and their lengths depend on it; use the same `--param` and `--system`";
+            doubts.push(warn(Cause::OtherParameters, finding, advice));
+        }
+        let counted = |facts: &Facts| {
+            let by_chunks = facts.rows_counted_by_chunks? > 0;
+            let by_tokenizer = facts.rows_counted_by_tokenizer.is_some_and(|rows| rows > 0);
+            Some(format!("{by_chunks} {by_tokenizer}"))
+        };
+        if self.differ(counted).is_some() {
+            let finding = format!(
+                "tokens of {a} and {b} were counted otherwise, as one service gave no usage"
+            );
+            let advice = "what is per token or tokens per second is not comparable";
+            doubts.push(warn(Cause::OtherTokenCounts, finding, advice));
+        }
+        doubts.extend(self.several());
+        if let Some([of_a, of_b]) = self.differ(|facts| facts.ipw.clone()) {
+            let finding = format!("{a} was made by ipw {of_a} and {b} by ipw {of_b}");
+            doubts.push(warn(
+                Cause::OtherVersion,
+                finding,
+                "see CHANGELOG.md for what is measured otherwise",
+            ));
+        }
+        if let Some([of_a, _]) = self.differ(|facts| Some(facts.calibration_passed?.to_string())) {
+            let bad = if of_a == "true" { b } else { a };
+            let finding = format!("`ipw calibrate` found {bad}'s machine out of its bounds");
+            doubts.push(warn(
+                Cause::OtherCalibration,
+                finding,
+                "`ipw show` says in what: its times are worse known",
+            ));
+        }
+        doubts
+    }
+
+    /// One thing that differs is what is compared; of two nobody knows which it was.
+    fn several(&self) -> Option<Doubt> {
+        let [a, b] = self.names;
+        let model = self.differ(|facts| Some(facts.model.clone()));
+        let hardware = self.differ(|facts| facts.hardware.clone());
+        let ([of_a, of_b], [on_a, on_b]) = model.zip(hardware)?;
+        let finding = format!("{a} is `{of_a}` on `{on_a}` and {b} is `{of_b}` on `{on_b}`");
+        let advice = "whether the model or the hardware makes a difference cannot be told";
+        Some(warn(Cause::SeveralDifferences, finding, advice))
+    }
+
+    fn generation(&self) -> Option<[String; 2]> {
+        let [a, b] = self.facts.map(|facts| facts.generation.as_ref());
+        let (a, b) = a.zip(b)?;
+        let (a, b) = (asked(a), asked(b));
+        let only = |mine: &[(String, Value)], theirs: &[(String, Value)]| {
+            let differs = mine.iter().filter(|one| !theirs.contains(one));
+            let texts: Vec<String> = differs
+                .map(|(name, value)| match name.as_str() {
+                    // A text may be long, and is nobody's business here.
+                    "system" => "a system text".to_owned(),
+                    _ => format!("`{name}={value}`"),
+                })
+                .collect();
+            if texts.is_empty() {
+                "without it".to_owned()
+            } else {
+                texts.join(", ")
+            }
+        };
+        (a != b).then(|| [only(&a, &b), only(&b, &a)])
+    }
+
+    fn each_run(&self) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        for (name, facts) in self.names.iter().zip(self.facts) {
+            if let Some(why) = facts.unfinished() {
+                let finding = format!("{name} is {why}");
+                let advice =
+                    "what is missing may not be like the rest; `ipw profile --resume` goes on";
+                doubts.push(warn(Cause::Unfinished, finding, advice));
+            }
+            let grave = facts
+                .notes
+                .iter()
+                .filter(|note| GRAVE.contains(&note.id.as_str()));
+            for note in grave {
+                let finding = format!("{name}: {}", note.finding);
+                doubts.push(warn(Cause::Quality, finding, &note.advice));
+            }
+        }
+        doubts
+    }
+}
+
+/// Relative difference from which idle power is another one, as for the drift of a run's own.
+const OTHER_IDLE: f64 = 0.1;
+
+/// Whether two runs used different idle power. Other hardware may draw what it draws; only power
+/// that the user gave is then another one.
+fn is_other_idle(a: &Idle, b: &Idle, same_hardware: bool) -> bool {
+    let (Some(of_a), Some(of_b)) = (a.watts, b.watts) else {
+        return a.watts.is_some() != b.watts.is_some();
+    };
+    let apart = (of_a - of_b).abs();
+    let is_far = apart > OTHER_IDLE * of_a.abs().max(of_b.abs())
+        && apart > 2.0 * a.sigma_watts.hypot(b.sigma_watts);
+    let is_given = [a, b]
+        .iter()
+        .any(|one| one.from.as_deref() == Some("given"));
+    is_far && (same_hardware || is_given)
+}
+
+/// `25.0 W (recorded)`
+fn drawn(idle: &Idle) -> String {
+    let Some(watts) = idle.watts else {
+        return "unknown".to_owned();
+    };
+    let from = idle.from.as_deref().unwrap_or("unknown origin");
+    format!("{} ({})", Unit::Watts.show(watts), from.replace('_', " "))
+}
+
+/// Parameters and system text by name, sorted.
+fn asked(generation: &Value) -> Vec<(String, Value)> {
+    let mut asked: Vec<(String, Value)> = Vec::new();
+    for (name, value) in generation.as_object().into_iter().flatten() {
+        match value.as_object() {
+            Some(table) if name == "parameters" => {
+                asked.extend(
+                    table
+                        .iter()
+                        .map(|(name, value)| (name.clone(), value.clone())),
+                );
+            }
+            _ if value.is_null() => {}
+            _ => asked.push((name.clone(), value.clone())),
+        }
+    }
+    asked.sort_by(|left, right| left.0.cmp(&right.0));
+    asked
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,353 @@
+//! Runs side by side: every other run against the first, paired by query where possible.
+
+use ipw_analysis::compare::{Comparison, NotCompared, Pairing, Side, Tolerance, compare};
+use ipw_analysis::gate::{By, Gate, Judged, Outcome, is_passed};
+use ipw_analysis::metric::Metric;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Doubt, Facts, Level, Named, Overlap, Part, RunRows, unfair};
+use crate::written;
+
+/// Version of the JSON.
+const FORMAT_VERSION: u32 = 1;
+
+/// Runs side by side.
+pub struct SideBySide {
+    /// All runs, the first of them the one that the others are compared with.
+    pub runs: Vec<Entrant>,
+    /// Each other run.
+    pub against: Vec<Against>,
+    /// How much of a difference counts as none.
+    pub tolerance: Tolerance,
+    /// What gates look at.
+    pub by: By,
+}
+
+/// A run with its letter.
+#[derive(Serialize)]
+pub struct Entrant {
+    /// Its letter.
+    pub name: String,
+    /// What it says of itself.
+    #[serde(flatten)]
+    pub facts: Facts,
+}
+
+/// One run against the first.
+pub struct Against {
+    /// Its letter.
+    pub name: String,
+    /// How far its queries are those of the first.
+    pub overlap: Overlap,
+    /// Metric by metric.
+    pub comparisons: Vec<Comparison>,
+    /// Metrics that are not compared, as the doubts say.
+    pub withheld: Vec<Metric>,
+    /// Why the comparison may not be fair.
+    pub doubts: Vec<Doubt>,
+    /// Whether a doubt that would refuse was overruled.
+    pub is_forced: bool,
+    /// What the gate says; `None` without one.
+    pub gate: Option<Vec<Judged>>,
+}
+
+/// What is asked of the comparison.
+pub struct Asked<'a> {
+    /// Which metrics.
+    pub metrics: &'a [Metric],
+    /// Conditions that must hold.
+    pub gate: Option<&'a Gate>,
+    /// What the conditions look at.
+    pub by: By,
+    /// Whether runs are compared that differ in what must be alike.
+    pub is_forced: bool,
+}
+
+/// Compares every other run with the first.
+pub fn compare_runs(runs: Vec<RunRows>, asked: &Asked<'_>) -> Result<SideBySide, NotComparable> {
+    let tolerance = Tolerance::default();
+    let (first, others) = runs.split_first().ok_or(NotComparable::Nothing)?;
+    let rows = first.rows();
+    let names: Vec<String> = (0..runs.len()).map(written::letter).collect();
+    let mut against = Vec::new();
+    for (run, name) in others.iter().zip(&names[1..]) {
+        let (overlap, doubts) = unfair(
+            Named {
+                name: &names[0],
+                run: first,
+            },
+            Named { name, run },
+        );
+        refuse(&doubts, asked)?;
+        let is_refused = |part: Part| {
+            let refuses = |doubt: &Doubt| doubt.level == Level::Refuse && doubt.about == part;
+            doubts.iter().any(refuses)
+        };
+        let withholds = is_refused(Part::Energy) && !asked.is_forced;
+        let (withheld, wanted): (Vec<Metric>, Vec<Metric>) = asked
+            .metrics
+            .iter()
+            .partition(|metric| withholds && metric.has_energy());
+        let comparisons = compare(&rows, &run.rows(), &wanted, tolerance);
+        let mut found = Against {
+            name: name.clone(),
+            overlap,
+            gate: None,
+            is_forced: asked.is_forced && (is_refused(Part::All) || is_refused(Part::Energy)),
+            comparisons,
+            withheld,
+            doubts,
+        };
+        found.gate = asked.gate.map(|gate| found.judged(gate, asked.by));
+        against.push(found);
+    }
+    let named = |(name, run): (String, RunRows)| Entrant {
+        name,
+        facts: run.facts,
+    };
+    drop(rows);
+    Ok(SideBySide {
+        against,
+        tolerance,
+        by: asked.by,
+        runs: names.into_iter().zip(runs).map(named).collect(),
+    })
+}
+
+/// Why runs are not compared.
+#[derive(Debug, thiserror::Error)]
+pub enum NotComparable {
+    /// There is no run.
+    #[error("there is nothing to compare")]
+    Nothing,
+    /// They differ in what must be alike.
+    #[error("{finding}")]
+    Unfair {
+        /// What differs.
+        finding: String,
+        /// What to do about it.
+        advice: String,
+    },
+}
+
+/// Stops at what cannot be compared at all, unless it is wanted all the same.
+fn refuse(doubts: &[Doubt], asked: &Asked<'_>) -> Result<(), NotComparable> {
+    let refuses = |doubt: &&Doubt| doubt.level == Level::Refuse && doubt.about == Part::All;
+    match doubts.iter().find(refuses) {
+        Some(doubt) if !asked.is_forced => Err(NotComparable::Unfair {
+            finding: doubt.finding.clone(),
+            advice: doubt.advice.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl Against {
+    /// What a gate makes of the comparison.
+    pub fn judged(&self, gate: &Gate, by: By) -> Vec<Judged> {
+        let mut judged = gate.judge(&self.comparisons, by);
+        for one in &mut judged {
+            let metric = one.clause.metric;
+            if self.withheld.contains(&metric) {
+                one.reason = format!("`{}` was not compared: {}", metric.name(), self.refusal());
+            }
+        }
+        judged
+    }
+
+    /// Why metrics are withheld.
+    pub fn refusal(&self) -> &str {
+        let refuses = |doubt: &&Doubt| doubt.level == Level::Refuse;
+        let doubt = self.doubts.iter().find(refuses);
+        doubt.map_or("", |doubt| &doubt.finding)
+    }
+
+    /// Comparisons that were made.
+    pub fn made(&self) -> impl Iterator<Item = &Comparison> {
+        let is_made = |comparison: &&Comparison| comparison.difference().is_some();
+        self.comparisons.iter().filter(is_made)
+    }
+
+    /// What was not compared, grouped by why.
+    pub fn not_made(&self, baseline: &str) -> Vec<(String, Vec<Metric>)> {
+        let mut groups: Vec<(String, Vec<Metric>)> = Vec::new();
+        let mut put = |why: String, metric: Metric| match groups
+            .iter_mut()
+            .find(|(known, _)| *known == why)
+        {
+            Some((_, metrics)) => metrics.push(metric),
+            None => groups.push((why, vec![metric])),
+        };
+        for metric in &self.withheld {
+            put(self.refusal().to_owned(), *metric);
+        }
+        let missing = self
+            .comparisons
+            .iter()
+            .filter(|comparison| comparison.difference().is_none());
+        for comparison in missing {
+            let why = match comparison.reason {
+                Some(NotCompared::Unknown { run: Side::A }) if comparison.b.is_some() => {
+                    format!("{baseline} does not know it")
+                }
+                Some(NotCompared::Unknown { run: Side::B }) if comparison.a.is_some() => {
+                    format!("{} does not know it", self.name)
+                }
+                Some(NotCompared::Unknown { .. }) => "not known".to_owned(),
+                Some(few) => few.to_string(),
+                None => format!("{baseline} is zero"),
+            };
+            put(why, comparison.metric);
+        }
+        groups
+    }
+
+    /// Whether queries were compared one by one.
+    pub fn is_paired(&self) -> bool {
+        let first = self.comparisons.first();
+        first.is_some_and(|first| first.pairing == Pairing::Paired)
+    }
+
+    /// How queries were brought together, in words.
+    pub fn pairing(&self, baseline: &str) -> String {
+        let Overlap { a, b, common, .. } = self.overlap;
+        match self.comparisons.first().map(|first| first.pairing) {
+            Some(Pairing::Paired) => format!("paired by query: {common} in both"),
+            Some(Pairing::Unpaired) => {
+                format!(
+                    "not paired: {a} queries of {baseline} against {b} of {}",
+                    self.name
+                )
+            }
+            None => "nothing is compared".to_owned(),
+        }
+    }
+
+    /// What to make of it: what differs, sentence by sentence, then what does not.
+    pub fn sentences(&self, baseline: &str) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let (mut unchanged, mut unclear) = (Vec::new(), Vec::new());
+        for comparison in self.made() {
+            match written::verdict(comparison) {
+                "better" | "worse" => sentences.push(comparison.sentence(baseline, &self.name)),
+                "unchanged" => unchanged.push(comparison.metric.name()),
+                _ => unclear.push(comparison.metric.name()),
+            }
+        }
+        if !unchanged.is_empty() {
+            sentences.push(format!("unchanged: {}", unchanged.join(", ")));
+        }
+        if !unclear.is_empty() {
+            sentences.push(format!("no difference to be seen: {}", unclear.join(", ")));
+        }
+        sentences
+    }
+
+    /// The doubt with how grave it is here.
+    pub fn label(&self, doubt: &Doubt) -> &'static str {
+        match (doubt.level, self.is_forced) {
+            (Level::Warn, _) => "warning",
+            (Level::Refuse, false) => "refused",
+            (Level::Refuse, true) => "NOT COMPARABLE",
+        }
+    }
+}
+
+impl SideBySide {
+    /// The letter of the first run.
+    pub fn baseline(&self) -> &str {
+        self.runs.first().map_or("A", |run| &run.name)
+    }
+
+    /// What the run of this letter says of itself.
+    pub fn facts(&self, name: &str) -> Option<&Facts> {
+        let run = self.runs.iter().find(|run| run.name == name);
+        run.map(|run| &run.facts)
+    }
+
+    /// Whether every gate held; `None` without one.
+    pub fn is_passed(&self) -> Option<bool> {
+        let gates: Vec<_> = self
+            .against
+            .iter()
+            .filter_map(|one| one.gate.as_ref())
+            .collect();
+        (!gates.is_empty()).then(|| gates.iter().all(|judged| is_passed(judged)))
+    }
+
+    /// Condition by condition, and what became of all of them.
+    pub fn gate_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for one in &self.against {
+            for judged in one.gate.iter().flatten() {
+                lines.push(format!(
+                    "gate {}: {}: {}",
+                    one.name,
+                    outcome(judged.outcome),
+                    judged.reason
+                ));
+            }
+        }
+        match self.is_passed() {
+            Some(true) => lines.push("gate passed".to_owned()),
+            Some(false) => lines.push("gate NOT passed (exit 7)".to_owned()),
+            None => {}
+        }
+        lines
+    }
+
+    /// All of it, for programs.
+    pub fn json(&self) -> Value {
+        let against: Vec<Value> = self
+            .against
+            .iter()
+            .map(|one| one.json(self.baseline()))
+            .collect();
+        json!({
+            "format_version": FORMAT_VERSION,
+            "ipw": env!("CARGO_PKG_VERSION"),
+            "baseline": self.baseline(),
+            "runs": self.runs,
+            "tolerance": self.tolerance,
+            "gate_by": self.by,
+            "passed": self.is_passed(),
+            "against": against,
+        })
+    }
+}
+
+impl Against {
+    fn json(&self, baseline: &str) -> Value {
+        let metrics: Vec<Value> = self
+            .comparisons
+            .iter()
+            .map(|comparison| {
+                let mut value = json!(comparison);
+                value["is_better"] = json!(comparison.is_better());
+                value["sentence"] = json!(comparison.sentence(baseline, &self.name));
+                value
+            })
+            .collect();
+        let passed = self.gate.as_deref().map(is_passed);
+        json!({
+            "run": self.name,
+            "queries": self.overlap,
+            "metrics": metrics,
+            "withheld": self.withheld,
+            "is_forced": self.is_forced,
+            "doubts": self.doubts,
+            "gate": self.gate,
+            "passed": passed,
+        })
+    }
+}
+
+/// The outcome of a condition, in a word.
+pub const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "FAIL",
+        Outcome::Unknown => "UNKNOWN",
+    }
+}

@@ -1,0 +1,116 @@
+//! Queries that failed: by kind, with an example and what to do.
+
+use ipw_core::text::{excerpt, printable};
+use ipw_store::Overview;
+
+/// A line for each kind, one for its first example, one for what to do.
+pub fn lines(overview: &Overview) -> Vec<String> {
+    let mut lines = Vec::new();
+    if overview.failures.is_empty() {
+        return lines;
+    }
+    lines.push(format!(
+        "{} of {} queries have no answer:",
+        overview.unanswered(),
+        overview.rows
+    ));
+    for failure in &overview.failures {
+        let text = failure.error.as_deref().unwrap_or("no text");
+        lines.push(format!(
+            "  {} × {}, first `{}`: {}",
+            failure.rows,
+            printable(&failure.outcome),
+            excerpt(&printable(&failure.query_id), 40),
+            excerpt(&printable(text), 160)
+        ));
+        if let Some(advice) = advice(&failure.outcome) {
+            lines.push(format!("      {advice}"));
+        }
+    }
+    lines
+}
+
+/// What to do about an outcome.
+pub fn advice(outcome: &str) -> Option<&'static str> {
+    Some(match outcome {
+        "timed_out" => {
+            "allow more (`--request-timeout`, `--first-token-timeout`, `--idle-timeout`), or ask for less (`--param max_tokens=…`)"
+        }
+        "failed:dns" => "check the name in `--client-base-url`",
+        "failed:connect" => "the service went away or is overloaded: look whether it still runs",
+        "failed:tls" => {
+            "check that the URL's scheme and name fit the certificate, and that its issuer is trusted here (`--ca-file`)"
+        }
+        "failed:protocol" => "leave `--http2` out",
+        "failed:reset" | "failed:closed" => {
+            "the service broke off: look into its log, often it ran out of memory"
+        }
+        "failed:http_400" => {
+            "the service refuses the request: look at the parameters (`--param`) and the prompt's length"
+        }
+        "failed:http_401" | "failed:http_403" => "the key is wrong, or has run out",
+        "failed:http_404" => "check `--model` and the URL's path",
+        "failed:http_408" => {
+            "the service gave up waiting: it is overloaded, or a proxy is in between"
+        }
+        "failed:http_413" => "the prompt is too long for the service",
+        "failed:http_429" => "the service limits its clients: send less, or ask for more quota",
+        "failed:http_503" => "the service is overloaded or still loading its model",
+        "failed:not_a_stream" => {
+            "the URL is not that of a chat API, or a proxy answers in its place"
+        }
+        "failed:bad_event" => {
+            "the service's replies are not what its API promises: try another client"
+        }
+        "failed:service" => "the service says so itself: look into its log",
+        "failed:empty" => {
+            "the model said nothing: look at the prompt, and at `stop` and `max_tokens`"
+        }
+        "failed:too_large" => {
+            "ask for less (`--param max_tokens=…`), or allow larger replies (`--max-reply`)"
+        }
+        "failed:parameter" => "`ipw list clients` and the guide have the parameters",
+        "failed:context" => "shorten the prompt, or take a model with a longer context",
+        "failed:history" => "see why the turn before it failed",
+        "failed:template" => "the model's chat template refuses it, often because of `--system`",
+        "failed:engine" => "a fault of ours: please report it",
+        other if other.starts_with("failed:http_5") => "look into the service's own log",
+        other if other.starts_with("failed:http_") => "the service refuses the request",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipw_core::reply::{Failure, Outcome};
+
+    #[test]
+    fn every_failure_has_advice() {
+        let http = [400, 401, 403, 404, 408, 413, 418, 429, 500, 502, 503].map(Failure::Http);
+        let others = [
+            Failure::Dns,
+            Failure::Connect,
+            Failure::Tls,
+            Failure::Protocol,
+            Failure::Reset,
+            Failure::Closed,
+            Failure::NotAStream,
+            Failure::BadEvent,
+            Failure::Service,
+            Failure::Empty,
+            Failure::TooLarge,
+            Failure::Parameter,
+            Failure::Context,
+            Failure::History,
+            Failure::Template,
+            Failure::Engine,
+        ];
+        for failure in http.into_iter().chain(others) {
+            let label = Outcome::Failed(failure).label();
+            assert!(advice(&label).is_some(), "{label}");
+        }
+        assert!(advice("timed_out").is_some());
+        assert_eq!(advice("complete"), None);
+    }
+}

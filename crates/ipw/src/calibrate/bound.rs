@@ -1,0 +1,60 @@
+//! A figure, what passes, and what it means when it does not.
+
+use ipw_findings::calibration::{Check, Unit};
+
+/// What passes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound {
+    least: Option<f64>,
+    most: Option<f64>,
+}
+
+pub(super) const fn at_most(most: f64) -> Bound {
+    Bound {
+        least: None,
+        most: Some(most),
+    }
+}
+
+pub(super) const fn at_least(least: f64) -> Bound {
+    Bound {
+        least: Some(least),
+        most: None,
+    }
+}
+
+/// From one to the other, both included.
+pub(super) const fn from_to(least: f64, most: f64) -> Bound {
+    Bound {
+        least: Some(least),
+        most: Some(most),
+    }
+}
+
+/// Off by no more than this, either way.
+pub(super) const fn within(magnitude: f64) -> Bound {
+    from_to(-magnitude, magnitude)
+}
+
+/// A figure in words, its unit, and what it does to a run when it is out of its bound.
+pub(super) type About = (&'static str, Unit, &'static str);
+
+/// A figure of one scenario with its bound.
+pub(super) fn check(
+    scenario: &str,
+    id: &str,
+    (what, unit, otherwise): About,
+    value: Option<f64>,
+    bound: Bound,
+) -> Check {
+    Check {
+        id: format!("{scenario}.{id}").into(),
+        what: what.into(),
+        unit,
+        value,
+        at_least: bound.least,
+        at_most: bound.most,
+        passed: Check::is_within(value, bound.least, bound.most),
+        otherwise: otherwise.into(),
+    }
+}

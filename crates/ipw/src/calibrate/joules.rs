@@ -1,0 +1,213 @@
+//! What the rows and the session say of energy, against the power that was really drawn.
+
+use ipw_findings::calibration::{Check, Unit};
+
+use super::bound::{About, at_most, check, from_to, within};
+use super::pipeline::Measured;
+use super::rows::Row;
+use super::scenario::{SEQUENTIAL, STREAMS};
+use super::sensor::{FAST, SLOW, between};
+
+/// Sensors are off by some percent; what we add must not count beside that.
+const JOULES_BIAS: f64 = 0.02;
+/// Queries may be off by no more on average: power changes now and then between two polls.
+const QUERY_ERROR_FAST: f64 = 0.02;
+/// The queries are shorter than a step of this counter, so that what changes within a step is
+/// spread over it.
+const QUERY_ERROR_SLOW: f64 = 0.2;
+/// Of 2 sigma some 95 % should hold; fewer than this and sigma promises too much.
+const LEAST_WITHIN: f64 = 0.85;
+/// What the counters said and what was kept of it must be the same but for its last digits.
+const COUNTED_BIAS: f64 = 0.001;
+/// Sampling draws power on the machine that it measures.
+const SAMPLER_SHARE: f64 = 0.02;
+
+const OFF: &str = "energy is off by that, beside the sensor's own error";
+const QUERY_OFF: &str = "energy of single queries is off by that, beside the sensor's own error";
+const SIGMA: &str = "the standard deviation of a query's energy promises too much";
+const COUNTED: &str = "readings are lost or counted twice on the way to a run's joules";
+
+/// The energy of queries that ran one at a time.
+pub(super) fn of_queries(taken: &Measured) -> Vec<Check> {
+    let mut checks = fast(&taken.rows).to_vec();
+    checks.extend(slow(&taken.rows));
+    let about = (
+        "sampling, share of one core",
+        Unit::Share,
+        "measuring draws power of its own on this machine",
+    );
+    let bound = at_most(SAMPLER_SHARE);
+    checks.push(check(
+        SEQUENTIAL,
+        "sampler_share",
+        about,
+        taken.sampler,
+        bound,
+    ));
+    checks
+}
+
+fn fast(rows: &[Row]) -> [Check; 3] {
+    let found = Energy::of(rows, FAST);
+    let (error, most) = (found.error, at_most(QUERY_ERROR_FAST));
+    let share = |what, otherwise| -> About { (what, Unit::Share, otherwise) };
+    [
+        (
+            "joules_fast",
+            share("joules, counter of 1 ms", OFF),
+            found.bias,
+            within(JOULES_BIAS),
+        ),
+        (
+            "query_joules_fast",
+            share("joules of a query, 1 ms, mean error", QUERY_OFF),
+            error,
+            most,
+        ),
+        (
+            "sigma_fast",
+            share("queries within 2 sigma, 1 ms", SIGMA),
+            found.near,
+            from_to(LEAST_WITHIN, 1.0),
+        ),
+    ]
+    .map(|(id, about, value, bound)| check(SEQUENTIAL, id, about, value, bound))
+}
+
+fn slow(rows: &[Row]) -> [Check; 3] {
+    let found = Energy::of(rows, SLOW);
+    let (error, most) = (found.error, at_most(QUERY_ERROR_SLOW));
+    let share = |what, otherwise| -> About { (what, Unit::Share, otherwise) };
+    [
+        (
+            "joules_slow",
+            share("joules, counter of 100 ms", OFF),
+            found.bias,
+            within(JOULES_BIAS),
+        ),
+        (
+            "query_joules_slow",
+            share("joules of a query, 100 ms, mean error", QUERY_OFF),
+            error,
+            most,
+        ),
+        (
+            "sigma_slow",
+            share("queries within 2 sigma, 100 ms", SIGMA),
+            found.near,
+            from_to(LEAST_WITHIN, 1.0),
+        ),
+    ]
+    .map(|(id, about, value, bound)| check(SEQUENTIAL, id, about, value, bound))
+}
+
+/// The energy that a run counted in all, whoever was in flight.
+pub(super) fn of_run(taken: &Measured) -> Vec<Check> {
+    let about = [
+        ("counted_fast", "joules of the run, counter of 1 ms"),
+        ("counted_slow", "joules of the run, counter of 100 ms"),
+    ];
+    let checks = about
+        .into_iter()
+        .zip(taken.counted)
+        .map(|((id, what), counted)| {
+            let known = counted.filter(|(_, told)| *told > 0.0);
+            let bias = known.map(|(counted, told)| counted / told - 1.0);
+            let about = (what, Unit::Share, COUNTED);
+            check(STREAMS, id, about, bias, within(COUNTED_BIAS))
+        });
+    checks.collect()
+}
+
+/// The energy of rows by one source, against the truth of their windows; all `None` where a row
+/// has none.
+#[derive(Debug, Default)]
+struct Energy {
+    /// Of all together, as a share.
+    bias: Option<f64>,
+    /// Of one, as a share: the mean of its magnitude.
+    error: Option<f64>,
+    /// The share of rows whose truth lies within 2 sigma.
+    near: Option<f64>,
+}
+
+impl Energy {
+    fn of(rows: &[Row], source: &str) -> Self {
+        let (mut found, mut drawn, mut errors, mut near, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for row in rows {
+            let truth = between(row.timing.start, row.timing.end);
+            let Some((joules, sigma)) = row.energy(source) else {
+                return Self::default();
+            };
+            let error = (joules - truth).abs();
+            found += joules;
+            drawn += truth;
+            count += 1.0;
+            near += f64::from(u8::from(error <= 2.0 * sigma));
+            errors += error / truth;
+        }
+        Self {
+            bias: (drawn > 0.0).then(|| found / drawn - 1.0),
+            error: (drawn > 0.0).then(|| errors / count),
+            near: (count > 0.0).then(|| near / count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(start: f64, end: f64, joules: Option<f64>) -> Row {
+        serde_json::from_value(json!({
+            "query_index": 0,
+            "outcome": "complete",
+            "timing": {
+                "due_seconds": start,
+                "start_seconds": start,
+                "sent_seconds": start,
+                "first_token_seconds": null,
+                "end_seconds": end,
+                "chunk_seconds": [],
+            },
+            "energy": {"shares": [
+                {"name": FAST, "total_joules": joules, "sigma_joules": 0.1},
+            ]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn rows_that_are_off_by_a_tenth_are_found_to_be() {
+        let starts = (0..10_u32).map(f64::from);
+        let off = |factor: f64| -> Vec<Row> {
+            let starts = starts.clone();
+            let row = |start: f64| {
+                row(
+                    start,
+                    start + 0.5,
+                    Some(factor * between(start, start + 0.5)),
+                )
+            };
+            starts.map(row).collect()
+        };
+        let right = Energy::of(&off(1.0), FAST);
+        assert!(right.bias.unwrap().abs() < 1e-12 && right.error.unwrap() < 1e-12);
+        assert_eq!(right.near, Some(1.0));
+        let wrong = Energy::of(&off(1.1), FAST);
+        assert!((wrong.bias.unwrap() - 0.1).abs() < 1e-9);
+        assert!((wrong.error.unwrap() - 0.1).abs() < 1e-9);
+        assert_eq!(wrong.near, Some(0.0));
+    }
+
+    #[test]
+    fn a_row_without_energy_leaves_nothing_to_say() {
+        let rows = [row(0.0, 1.0, Some(1.0)), row(1.0, 2.0, None)];
+        let found = Energy::of(&rows, FAST);
+        assert_eq!((found.bias, found.error, found.near), (None, None, None));
+        assert_eq!(Energy::of(&rows[..1], SLOW).bias, None);
+        assert!(fast(&rows).iter().all(|check| !check.passed));
+    }
+}

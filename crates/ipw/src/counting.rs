@@ -1,0 +1,61 @@
+//! Counting tokens by a tokenizer that the user names.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ipw_core::query::Query;
+use ipw_core::reply::Reply;
+use ipw_hub::Progress;
+use ipw_runner::Plan;
+use ipw_store::Run;
+use ipw_tokens::{Asked, Counter};
+use serde_json::json;
+
+use crate::error::{Error, Kind};
+
+/// The tokenizer of that name, fetched if it is not here.
+pub fn load(named: &str, progress: &mut dyn FnMut(Progress)) -> Result<Arc<Counter>, Error> {
+    let loaded = ipw_tokens::load(named, None, progress);
+    let counter = loaded.map_err(|error| {
+        let kind = if error.is_usage() {
+            Kind::Invalid
+        } else {
+            Kind::Unexpected
+        };
+        Error::new(kind, error)
+    })?;
+    Ok(Arc::new(counter))
+}
+
+/// Counts every reply of this plan.
+pub fn every_reply(counter: Arc<Counter>, plan: &Plan) -> ipw_runner::Counter {
+    let plan = plan.clone();
+    let is_raw = ipw_clients::is_raw(&plan.client);
+    Arc::new(move |query: &Query, reply: &mut Reply| {
+        let asked = Asked {
+            query: &ipw_runner::as_sent(&plan.load, query),
+            system: plan.generation.system.as_deref(),
+            parameters: &plan.parameters_over(&query.parameters),
+            is_raw,
+        };
+        counter.settle(&asked, reply);
+    })
+}
+
+/// What the user should know before the first query; `resumed` is the run that goes on.
+pub fn warnings(counter: Option<&Counter>, resumed: Option<&Path>) -> Vec<String> {
+    let Some(counter) = counter else {
+        return Vec::new();
+    };
+    let mut warnings: Vec<_> = counter.note().into_iter().collect();
+    let resumed = resumed.and_then(|directory| Run::open(directory).ok());
+    let before = resumed.as_ref().map(Run::summary);
+    let before = before.and_then(|summary| summary.pointer("/client_info/tokenizer/files"));
+    if before.is_some_and(|before| *before != json!(counter.about().files)) {
+        warnings.push(format!(
+            "the tokenizer `{}` is not the one that counted the rows so far",
+            counter.about().from
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,95 @@
+//! Grading: as it goes, and of rows that are there.
+
+use std::sync::Arc;
+
+use ipw_core::query::Query;
+use ipw_core::reply::Reply;
+use ipw_core::verdict::Grade;
+use ipw_runner::Grader;
+use ipw_scoring::{Question, Scorer, rules_of, scorer};
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+
+/// Why a row that nobody answered has no verdict.
+pub(crate) const NOT_ANSWERED: &str = "the query was not answered";
+
+/// Grades a reply by this scorer.
+pub(crate) fn by(scorer: &dyn Scorer, query: &Query, reply: &Reply) -> Grade {
+    if !reply.outcome.is_answered() {
+        return Grade::unscored(None, NOT_ANSWERED);
+    }
+    ask(
+        scorer,
+        query.answer.as_deref(),
+        &query.metadata,
+        &reply.answer,
+    )
+}
+
+/// Grades by the scorer that was asked for, or that the dataset's row names.
+pub fn grader(asked: Option<String>) -> Grader {
+    Arc::new(move |query: &Query, reply: &Reply| {
+        if !reply.outcome.is_answered() {
+            return Grade::unscored(None, NOT_ANSWERED);
+        }
+        let id = named(asked.as_deref(), &query.metadata);
+        grade(id, query.answer.as_deref(), &query.metadata, &reply.answer)
+    })
+}
+
+/// The scorer for a row: the one that was asked for, or what the row names.
+pub(crate) fn named<'a>(
+    asked: Option<&'a str>,
+    metadata: &'a Map<String, Value>,
+) -> Option<&'a str> {
+    asked.or_else(|| metadata.get("scorer")?.as_str())
+}
+
+/// Refuses a scorer that nobody knows.
+pub fn check(asked: Option<&str>) -> Result<(), Error> {
+    match asked.map(scorer) {
+        Some(Err(unknown)) => Err(Error::invalid(unknown)),
+        _ => Ok(()),
+    }
+}
+
+/// The grade of an answer by the scorer of this name.
+pub(crate) fn grade(
+    id: Option<&str>,
+    reference: Option<&str>,
+    metadata: &Map<String, Value>,
+    answer: &str,
+) -> Grade {
+    let Some(id) = id else {
+        return Grade::unscored(None, "the row names no scorer");
+    };
+    match scorer(id) {
+        Ok(scorer) => ask(scorer, reference, metadata, answer),
+        Err(unknown) => Grade::unscored(None, unknown.to_string()),
+    }
+}
+
+fn ask(
+    scorer: &dyn Scorer,
+    reference: Option<&str>,
+    metadata: &Map<String, Value>,
+    answer: &str,
+) -> Grade {
+    let choices = metadata.get("choices").and_then(Value::as_array);
+    let choices: Vec<String> = choices
+        .into_iter()
+        .flatten()
+        .filter_map(|choice| choice.as_str().map(str::to_owned))
+        .collect();
+    let rules = rules_of(metadata);
+    ipw_scoring::grade(
+        scorer,
+        &Question {
+            reference,
+            choices: &choices,
+            rules: rules.as_ref(),
+            answer,
+        },
+    )
+}

@@ -1,0 +1,445 @@
+//! The hardware side of a run: what is here, whose joules count, what to say about them.
+
+use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::Context;
+use ipw_clients::{BaseUrl, Client};
+use ipw_core::attribution::Balance;
+use ipw_core::energy::Reason;
+use ipw_core::hardware::{Device, SystemInfo, label};
+use ipw_core::plan::{ServiceHost, Telemetry};
+use ipw_core::rollup::Choice;
+use ipw_core::setting::Setting;
+use ipw_core::source::{Gauge, Quantity, Source};
+use ipw_core::time::{Clock, Timestamp};
+use ipw_core::units::{Joules, Watts};
+use ipw_findings::marginal;
+use ipw_runner::idle::{Drawn, Idled};
+use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
+use ipw_store::{Overview, Run};
+use ipw_telemetry::collectors::host::system_info;
+use ipw_telemetry::{Absent, Collector, Gpus, Options, Role, SelfTest, Session, Setup};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+
+use crate::error::no_basis;
+use crate::error::{Error, Kind};
+use crate::sources::{Attached, attach};
+
+/// How long a source that exists may be silent before the run goes on without waiting.
+const PRIMING: Duration = Duration::from_secs(2);
+
+/// Faster than this, sampling itself would show in what it measures.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// What is known of the machine before the first query.
+pub struct Hardware {
+    pub session: Arc<Session>,
+    pub system: SystemInfo,
+    pub label: String,
+    absent: Vec<Absent>,
+    estimate: Option<String>,
+    /// What is to be said of other machines.
+    elsewhere: Vec<String>,
+    begun: Begun,
+}
+
+/// Where the session began, to tell our own CPU time from the machine's.
+struct Begun {
+    at: Timestamp,
+    own: Duration,
+    /// Whether the model runs in this process.
+    is_service: bool,
+}
+
+/// Where to look: the system's own places, unless the environment names others.
+pub fn options(estimate: bool, cpu_tdp: Option<f64>, gpus: &[String]) -> Options {
+    // A binary with raised privileges does not let its caller choose what it reads.
+    let trusted = !is_privileged();
+    let place = |name: &str| {
+        let place = std::env::var_os(name).filter(|_| trusted);
+        place.filter(|place| !place.is_empty()).map(PathBuf::from)
+    };
+    let visible = |name: &str| std::env::var(name).ok();
+    let standard = Options::default();
+    Options {
+        sysfs: place("IPW_SYSFS_ROOT").unwrap_or(standard.sysfs),
+        estimate,
+        cpu_tdp: cpu_tdp.map(Watts::from_watts),
+        nvml: place("IPW_NVML_LIB"),
+        amdsmi: place("IPW_AMDSMI_LIB"),
+        gpus: Gpus {
+            named: gpus.to_vec(),
+            cuda_visible: visible("CUDA_VISIBLE_DEVICES"),
+            rocm_visible: visible("ROCR_VISIBLE_DEVICES")
+                .or_else(|| visible("HIP_VISIBLE_DEVICES")),
+        },
+        ..standard
+    }
+}
+
+/// Whether the kernel raised our rights at start (`AT_SECURE`). A process of that kind may not be
+/// able to read its own auxiliary vector: then it is taken to be one.
+#[cfg(target_os = "linux")]
+fn is_privileged() -> bool {
+    const AT_SECURE: usize = 23;
+    let Ok(vector) = std::fs::read("/proc/self/auxv") else {
+        return true;
+    };
+    let word = size_of::<usize>();
+    let number = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).ok();
+    let mut pairs = vector.chunks_exact(2 * word);
+    pairs.any(|pair| {
+        number(&pair[..word]) == Some(AT_SECURE) && number(&pair[word..]).is_none_or(|set| set != 0)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_privileged() -> bool {
+    false
+}
+
+impl Hardware {
+    /// Finds the sources and starts the session. With collectors of the caller's `own`, these are read
+    /// and no others.
+    pub fn start(
+        plan: &Telemetry,
+        client: &dyn Client,
+        own: Option<Vec<Box<dyn Collector>>>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let options = options(plan.estimate, plan.cpu_tdp_watts, &plan.gpus);
+        let role = if client.in_process() {
+            Role::Service
+        } else {
+            role(plan.service_host, client.base_url())
+        };
+        let attached = match own {
+            Some(collectors) => Attached::own(collectors),
+            None => attach(&plan.sources, &options, role, clock)?,
+        };
+        if plan.require_energy {
+            require(&attached)?;
+        }
+        let Attached {
+            collectors,
+            absent,
+            estimate,
+            reason,
+            role,
+            is_here,
+            notes,
+        } = attached;
+        let setup = Setup {
+            collectors,
+            interval: plan.sample_interval.max(SHORTEST_INTERVAL),
+            role,
+            absent: reason,
+        };
+        let begun = Begun {
+            at: clock.now(),
+            own: own_cpu_time(),
+            is_service: client.in_process(),
+        };
+        let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
+        if plan.basis != Choice::All {
+            let offered = session.bases();
+            if !offered.contains(&plan.basis) {
+                let message = format!("nothing here fills basis `{}`", plan.basis.label());
+                return Err(no_basis(message, &offered));
+            }
+            session.count_only(plan.basis);
+        }
+        session.prime(PRIMING);
+        let system = match session.system() {
+            Some(system) if !is_here => system.clone(),
+            _ => system_info(&options),
+        };
+        let label = label(
+            &device_names(session.devices()),
+            system.cpu_brand.as_deref(),
+        );
+        Ok(Self {
+            session: Arc::new(session),
+            system,
+            label,
+            absent,
+            estimate,
+            elsewhere: notes,
+            begun,
+        })
+    }
+
+    /// The original's description of the GPU: the first one.
+    pub fn gpu_info(&self) -> Option<Value> {
+        let first = self.session.devices().first()?;
+        Some(json!({
+            "name": first.name,
+            "vendor": first.vendor,
+            "device_id": first.index,
+            "device_type": first.device_type,
+            "backend": first.backend,
+        }))
+    }
+
+    /// What a person should know before trusting the joules.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.elsewhere.clone();
+        if self.session.role() == Role::Client {
+            notes.push(
+                format!(
+                    "the service runs on another machine: its energy is not measured (`ipw monitor` there and `{}` here; `{}` if it runs here)",
+                    Setting::Telemetry.to("grpc://HOST:PORT"),
+                    Setting::ServiceHost.to("local")
+                ),
+            );
+        } else if let Some(estimate) = &self.estimate {
+            notes.push(format!(
+                "energy is estimated, not measured: {estimate} (see `ipw doctor`)"
+            ));
+        } else if !self
+            .session
+            .sources()
+            .any(|source| source.domain().is_some())
+        {
+            notes.push("no source of energy here (see `ipw doctor`)".to_owned());
+        }
+        notes
+    }
+
+    /// CPU time of the process that computes, and of the whole machine.
+    fn cpu(&self, elapsed: Duration) -> Value {
+        let accounts = self.session.accounts();
+        let gauge = |source: &Source| source.quantity == CPU_USE;
+        let found = accounts.iter().find(|(source, _)| gauge(source));
+        let busy = found.and_then(|(_, account)| Some(account.values?.mean / 100.0));
+        let since = elapsed.saturating_sub(self.begun.at.since(Timestamp::ZERO));
+        let cpus = self.system.cpu_count.map(f64::from);
+        let machine = busy
+            .zip(cpus)
+            .map(|(busy, cpus)| busy * cpus * since.as_secs_f64());
+        let own = own_cpu_time().saturating_sub(self.begun.own);
+        json!({
+            "service_seconds": self.begun.is_service.then_some(own.as_secs_f64()),
+            "machine_seconds": machine,
+        })
+    }
+
+    /// What each energy source was taken to draw with nobody in flight.
+    pub fn idle_used(&self, part: u32, idled: &Idled) -> Vec<IdleUsed> {
+        let before = idled.before.get();
+        let sources = self.session.sources().enumerate();
+        sources
+            .filter(|(_, source)| source.domain().is_some())
+            .map(|(place, source)| {
+                let idle = before.and_then(|before| *before.get(place)?);
+                IdleUsed {
+                    source: source.name.clone(),
+                    part,
+                    idle,
+                    from: idle.map(|_| IdleFrom::Recorded),
+                }
+            })
+            .collect()
+    }
+
+    /// What one more token and second cost; `None` where nothing measures, or nobody's joules are
+    /// known.
+    pub fn marginal(&self, overview: &Overview, run: &Run) -> Option<Value> {
+        if !self.session.is_measured() || overview.energy.rows == 0 {
+            return None;
+        }
+        // Readings that cannot be read again are told of elsewhere.
+        marginal::of(&worked(run).ok()?)
+    }
+
+    /// What `summary.json` says of the sources.
+    /// `warm` is what the self-tests said after the warm-up.
+    pub fn summary(&self, elapsed: Duration, warm: &[SelfTest], idled: &Idled) -> Value {
+        let balances = self.session.balance();
+        let aligned = self.session.aligned();
+        let roles = self.session.meters().map(|source| source.role);
+        let sources: Vec<_> = self
+            .session
+            .accounts()
+            .into_iter()
+            .zip(self.session.self_tests())
+            .zip(roles)
+            .enumerate()
+            .map(|(place, (((source, account), tested), role))| {
+                let energy = source.domain().map(|_| account.energy.joules());
+                let is_counter = matches!(source.quantity, Quantity::Energy { .. });
+                json!({
+                    "about": source,
+                    "unit": source.unit(),
+                    "role": role,
+                    "clock": aligned.get(place),
+                    "readings": account.readings,
+                    "joules": energy.filter(|_| !account.covered.is_zero()),
+                    "covered_seconds": source.domain().map(|_| account.covered.as_secs_f64()),
+                    "resets": account.resets,
+                    "implausible": account.implausible,
+                    "still_seconds": account.still.filter(|_| is_counter).map(|still| still.as_secs_f64()),
+                    "change_interval_seconds":
+                        account.change_interval.map(|interval| interval.as_secs_f64()),
+                    "gaps": account.gaps,
+                    "idle": {
+                        "before": drawn(&idled.before, place),
+                        "after": drawn(&idled.after, place),
+                    },
+                    "balance": balance(balances.get(place).and_then(Option::as_ref)),
+                    "values": account.values.filter(|_| source.domain().is_none()),
+                    "self_test": {
+                        "start": warm.get(place),
+                        "end": tested,
+                    },
+                })
+            })
+            .collect();
+        let own = self.session.own_cpu_time();
+        json!({
+            "devices": self.session.devices(),
+            "sources": sources,
+            "absent": self.absent,
+            "estimate": self.estimate,
+            "faults": self.session.faults(),
+            "cpu": self.cpu(elapsed),
+            "sampler_cpu_seconds": own.as_secs_f64(),
+            "sampler_cpu_share": share(own, elapsed),
+        })
+    }
+}
+
+const CPU_USE: Quantity = Quantity::Gauge {
+    gauge: Gauge::CpuUse,
+};
+
+fn own_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// What a source drew with nobody in flight.
+fn drawn(drawn: &OnceLock<Drawn>, place: usize) -> Option<Value> {
+    let idle = (*drawn.get()?.get(place)?)?;
+    Some(json!({ "watts": idle.power.watts(), "sigma_watts": idle.sigma.watts() }))
+}
+
+/// Where a source's joules went.
+fn balance(balance: Option<&Balance>) -> Option<Value> {
+    let balance = balance?;
+    Some(json!({
+        "measured_joules": balance.measured.joules(),
+        "queries_joules": balance.queries.joules(),
+        "nobody_joules": balance.nobody.joules(),
+        "lost_joules": balance.gaps.joules(),
+        "above_idle_joules": balance.above_idle.map(Joules::joules),
+        "idle_joules": balance.idle.map(Joules::joules),
+        "unassigned_joules": balance.unassigned.map(Joules::joules),
+    }))
+}
+
+/// What the devices call themselves, for the label.
+pub fn device_names(devices: &[Device]) -> Vec<&str> {
+    let names = devices.iter().filter_map(|device| device.name.as_deref());
+    names.collect()
+}
+
+fn share(own: Duration, elapsed: Duration) -> Option<f64> {
+    (!elapsed.is_zero()).then(|| own.as_secs_f64() / elapsed.as_secs_f64())
+}
+
+fn require(attached: &Attached) -> Result<(), Error> {
+    let refuse = |why: String, help: String| {
+        let error = anyhow::anyhow!(why).context("energy was required and is not available");
+        Err(Error::new(Kind::NoEnergy, error).with_help(help))
+    };
+    if attached.billed().any(Source::is_measured_energy) {
+        return Ok(());
+    }
+    if attached.billed().next().is_none() && attached.role == Role::Client {
+        return refuse(
+            format!(
+                "the service runs on another machine ({})",
+                Reason::RemoteService.label()
+            ),
+            format!(
+                "`ipw monitor` on that machine and `{}` here; `{}` if it runs here after all",
+                Setting::Telemetry.to("grpc://HOST:PORT"),
+                Setting::ServiceHost.to("local")
+            ),
+        );
+    }
+    let is_here = |absent: &&Absent| absent.is_here || absent.fix.is_some();
+    let mut why: Vec<_> = attached
+        .absent
+        .iter()
+        .filter(is_here)
+        .map(|absent| format!("{}: {}", absent.collector, absent.reason))
+        .chain(attached.notes.iter().cloned())
+        .collect();
+    if why.is_empty() {
+        why.push("no sign of a counter, a board or a battery that could".to_owned());
+    }
+    let fix = attached.absent.iter().find_map(|absent| absent.fix.clone());
+    refuse(
+        format!("nothing measures it ({})", why.join("; ")),
+        fix.unwrap_or_else(|| "`ipw doctor` says what would".to_owned()),
+    )
+}
+
+/// Whose joules the local ones are (design D13).
+fn role(host: ServiceHost, base_url: &str) -> Role {
+    let here = match host {
+        ServiceHost::Local => true,
+        ServiceHost::Remote => false,
+        ServiceHost::Auto => runs_here(base_url),
+    };
+    if here { Role::Service } else { Role::Client }
+}
+
+fn runs_here(base_url: &str) -> bool {
+    let Ok(url) = BaseUrl::parse(base_url) else {
+        return false;
+    };
+    if url.is_loopback() {
+        return true;
+    }
+    let Ok(mut addresses) = (url.host(), url.port()).to_socket_addrs() else {
+        return false;
+    };
+    addresses.any(|address| is_own(address.ip()))
+}
+
+/// An address is this machine's own if a socket can be bound to it.
+fn is_own(address: IpAddr) -> bool {
+    address.is_loopback() || TcpListener::bind(SocketAddr::new(address, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_joules_count_only_for_a_service_that_runs_here() {
+        for (host, url, expected) in [
+            (ServiceHost::Auto, "http://127.0.0.1:1", Role::Service),
+            (ServiceHost::Auto, "http://localhost:1", Role::Service),
+            (ServiceHost::Auto, "http://[::1]:1", Role::Service),
+            (ServiceHost::Auto, "http://192.0.2.1:1", Role::Client),
+            (
+                ServiceHost::Auto,
+                "http://no-such-host.invalid:1",
+                Role::Client,
+            ),
+            (ServiceHost::Local, "http://192.0.2.1:1", Role::Service),
+            (ServiceHost::Remote, "http://127.0.0.1:1", Role::Client),
+        ] {
+            assert_eq!(role(host, url), expected, "{host:?} {url}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Measure how much correct work an LLM inference service does for the time and energy it takes.
+//!
+//! A [`Profile`] sends a dataset's prompts to a service, samples the hardware all the while, and
+//! writes one row per query: latency, tokens, joules, graded answer. The run is a Hugging Face
+//! dataset on disk. [`run::open`] reads it back.
+//!
+//! Every part of a run may be a value of your own: a [`Client`], a [`Dataset`], a [`Collector`], a
+//! [`Scorer`], a [`Sink`], an [`Observer`].
+//!
+//! ```no_run
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), ipw::Error> {
+//!     let finished = ipw::Profile::new("smollm2")
+//!         .service("openai", "http://127.0.0.1:8080")
+//!         .dataset_named("starter")
+//!         .run()
+//!         .await?
+//!         .checked()?;
+//!     finished.open()?.for_each_query(|row| println!("{} {:?}", row.id, row.energy.joules)).ok();
+//!     Ok(())
+//! }
+//! ```
+
+pub mod attribute;
+pub mod calibrate;
+pub mod clients;
+pub mod counting;
+pub mod derived;
+pub mod discover;
+mod error;
+pub mod grading;
+pub mod hardware;
+pub mod launch;
+pub mod naming;
+mod pauses;
+pub mod prices;
+pub mod profile;
+pub mod run;
+pub mod score;
+mod service_metrics;
+pub mod sources;
+mod summary;
+pub mod sweep;
+mod tee;
+
+pub use error::{Error, Kind};
+pub use ipw_core::client::Client;
+pub use ipw_core::dataset::Dataset;
+pub use ipw_core::event::Observer;
+pub use ipw_core::plan::Plan;
+pub use ipw_core::sink::Sink;
+pub use ipw_scoring::Scorer;
+pub use ipw_store::Run;
+pub use ipw_telemetry::Collector;
+pub use profile::{Finished, Profile};
+
+/// The crates that this one is made from, for types that its functions take and return.
+pub mod parts {
+    pub use ipw_analysis as analysis;
+    pub use ipw_core as core;
+    pub use ipw_findings as findings;
+    pub use ipw_report as report;
+    pub use ipw_runner as runner;
+    pub use ipw_scoring as scoring;
+    pub use ipw_store as store;
+    pub use ipw_telemetry as telemetry;
+}

@@ -1,0 +1,141 @@
+//! The end of a run: what its rows say goes into the summary, and what became of it is announced.
+
+use std::path::Path;
+
+use ipw_core::attribution::Weights;
+use ipw_core::event::Event;
+use ipw_core::plan::Plan;
+use ipw_core::setting::Setting;
+use ipw_core::text::with_causes;
+use ipw_core::time::{Clock, Timestamp};
+use ipw_findings::{attribution, efficiency, load, measured, quality};
+use ipw_runner::idle::Idled;
+use ipw_runner::{Ended, Notices, RunError};
+use ipw_store::writer::Finished as Stored;
+use ipw_store::{Overview, Run, RunWriter, Status, StoreError, Summary};
+use ipw_telemetry::SelfTest;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::hardware::Hardware;
+use crate::pauses::{self, Beside};
+
+/// What is known when the last query is over.
+pub(super) struct Ending<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) clock: &'a dyn Clock,
+    pub(super) hardware: &'a Hardware,
+    /// What the self-tests said after the warm-up.
+    pub(super) self_tests: &'a [SelfTest],
+    pub(super) idled: &'a Idled,
+    pub(super) beside: Beside,
+    pub(super) ended: &'a Result<Ended, RunError>,
+}
+
+impl Ending<'_> {
+    /// Closes the store, with the summary of all that was measured.
+    pub(super) fn store(self, writer: RunWriter) -> Result<Stored, StoreError> {
+        writer.finish(status_of(self.ended), |summary, overview, run| {
+            self.summarise(summary, overview, run);
+        })
+    }
+
+    fn summarise(self, summary: &mut Summary, overview: &Overview, run: &Run) {
+        let Self {
+            plan,
+            clock,
+            hardware,
+            idled,
+            ..
+        } = self;
+        let elapsed = clock.now().since(Timestamp::ZERO);
+        summary.server_metrics = self.beside.told;
+        let mut telemetry = hardware.summary(elapsed, self.self_tests, idled);
+        let part = summary.parts.last().map_or(0, |part| part.part);
+        telemetry["pauses"] = pauses::told(run, part, &self.beside.pauses);
+        summary.telemetry = Some(telemetry);
+        // A run that cannot be read again says so elsewhere.
+        let load = load::findings(run, &plan.load).ok();
+        let frame = load.as_ref().map(|load| &load.frame);
+        let values = frame.and_then(|frame| measured::within(run, frame).ok());
+        // Without them, readers compute the metrics from the rows.
+        summary.metrics = values.map(|values| json!(values));
+        let values = values.unwrap_or_default();
+        let mut efficiency = json!(efficiency::of(overview, &values));
+        efficiency["derived"] = json!(load.as_ref().map(|load| load.derived));
+        summary.efficiency = Some(efficiency);
+        summary.load = load.map(|load| json!(load));
+        let telemetry = summary.telemetry.as_ref().unwrap_or(&Value::Null);
+        let load = summary.load.as_ref().unwrap_or(&Value::Null);
+        summary.quality = Some(json!(quality::notes(overview, telemetry, load)));
+        let at = clock.anchor().unix_seconds(clock.now());
+        let idle = hardware.idle_used(part, idled);
+        summary.attribution = Some(attribution::of(Weights::Equal, &idle, overview, at));
+        summary.marginal = hardware.marginal(overview, run);
+        summary.generated_at = clock.anchor().unix_seconds(clock.now());
+        summary.reason = reason(self.ended, overview);
+    }
+}
+
+/// Why the run is not what it should be; `None` if it is.
+fn reason(ended: &Result<Ended, RunError>, overview: &Overview) -> Option<String> {
+    match ended {
+        Err(error) => Some(with_causes(error)),
+        Ok(Ended::Interrupted) => Some("stopped by a signal".to_owned()),
+        Ok(Ended::Failing { failed, sent }) => Some(format!(
+            "{failed} of {sent} queries failed, more than `{}` allows",
+            Setting::MaxErrorRate
+        )),
+        Ok(Ended::Complete) if overview.rows == 0 => Some("the dataset has no rows".to_owned()),
+        Ok(Ended::Complete) => None,
+    }
+}
+
+pub(super) fn status_of(ended: &Result<Ended, RunError>) -> Status {
+    match ended {
+        Ok(Ended::Complete) => Status::Complete,
+        Ok(Ended::Interrupted) => Status::Interrupted,
+        Ok(Ended::Failing { .. }) | Err(_) => Status::Failed,
+    }
+}
+
+/// Tells the observers how it ended, and waits for them.
+pub(super) fn announce(
+    stored: &Result<Stored, StoreError>,
+    status: Status,
+    aside: Option<&Path>,
+    notices: Notices,
+) {
+    let status = if stored.is_ok() {
+        status
+    } else {
+        Status::Failed
+    };
+    let rows = stored.as_ref().map_or(0, |stored| stored.overview.rows);
+    for message in stored.iter().flat_map(|stored| &stored.warnings) {
+        notices.send(Event::Warning {
+            message: message.clone(),
+        });
+    }
+    if let (Some(old), false) = (aside, status == Status::Complete) {
+        let message = format!(
+            "the run that was there before is kept at `{}`",
+            old.display()
+        );
+        notices.send(Event::Warning { message });
+    }
+    notices.finish(|notices_dropped| Event::RunFinished {
+        status: status.label().to_owned(),
+        rows,
+        notices_dropped,
+    });
+}
+
+/// The store's error comes before the run's: it is why the sink's appends failed.
+pub(super) fn not_stored(error: StoreError, directory: &Path) -> Error {
+    let error = Error::from(anyhow::Error::from(error).context("storing the rows"));
+    error.left(directory).with_help(format!(
+        "what was committed is in `{}`; when the cause is mended, the run can be resumed",
+        directory.display()
+    ))
+}

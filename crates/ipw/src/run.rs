@@ -1,0 +1,34 @@
+//! Finished runs, and those that still go on.
+
+use std::path::Path;
+
+use ipw_core::rollup::Choice;
+use ipw_store::{Run, StoreError};
+
+use crate::error::{Error, Kind, no_basis};
+
+/// Opens the run in this directory, to read its rows, summary and readings.
+///
+/// ```no_run
+/// let run = ipw::run::open("runs/profile_EPYC9654_smollm2_starter".as_ref())?;
+/// let mut joules = 0.0;
+/// run.for_each_query(|row| joules += row.energy.joules.unwrap_or(0.0))?;
+/// println!("{joules} J");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open(directory: &Path) -> Result<Run, Error> {
+    Run::open(directory).map_err(|error| Error::new(Kind::NotARun, error))
+}
+
+/// The run with the energy of another basis in its figures.
+pub fn on(run: Run, basis: Choice) -> Result<Run, Error> {
+    run.on(basis).map_err(refusal)
+}
+
+/// Why a run cannot be looked at on a basis.
+pub fn refusal(error: StoreError) -> Error {
+    match &error {
+        StoreError::NoBasis { offered, .. } => no_basis(&error, offered),
+        _ => Error::new(Kind::Invalid, error),
+    }
+}

@@ -1,0 +1,282 @@
+//! Where readings come from: this machine, monitors on others, values over HTTP, a recorded run.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use ipw_core::energy::Reason;
+use ipw_core::params::Params;
+use ipw_core::plan::SourceSpec;
+use ipw_core::setting::Setting;
+use ipw_core::source::{Role, Source};
+use ipw_core::time::Clock;
+use ipw_monitor::http::{self, HttpSpec};
+use ipw_monitor::remote::{self, Address, RemoteError, RemoteSpec};
+use ipw_telemetry::collectors::replay::Replay;
+use ipw_telemetry::{Absent, Collector, Detected, Options, detect};
+
+use crate::error::{Error, Kind};
+
+/// This machine.
+pub const LOCAL: &str = "local";
+/// Nothing at all.
+pub const NONE: &str = "none";
+/// The readings of a run, once more.
+pub const REPLAY: &str = "replay:";
+
+/// What is polled, and what is known of it.
+pub struct Attached {
+    pub collectors: Vec<Box<dyn Collector>>,
+    /// Collectors that are not on this machine.
+    pub absent: Vec<Absent>,
+    /// What an estimate for this machine is based on.
+    pub estimate: Option<String>,
+    /// Why there is no energy of the service, when there is none.
+    pub reason: Option<Reason>,
+    /// Whose machine this is.
+    pub role: Role,
+    /// Whether the service's machine is looked at from here: then it is this one.
+    pub is_here: bool,
+    /// What a person should know of what is elsewhere.
+    pub notes: Vec<String>,
+}
+
+/// The monitor at this address, as the original writes it.
+pub fn monitor(target: &str) -> Result<SourceSpec, Error> {
+    let address = Address::parse(target).map_err(|error| failed(error, Kind::Invalid))?;
+    Ok(SourceSpec {
+        place: address.to_string(),
+        params: Params::default(),
+    })
+}
+
+/// What is wrong with a source that can be said before anything is started.
+pub fn check(spec: &SourceSpec) -> Result<(), Error> {
+    match place_of(spec) {
+        Place::Local | Place::None | Place::Replay(_) => {
+            let reader = spec.params.reader(&spec.place);
+            reader
+                .finish()
+                .map_err(|error| Error::new(Kind::Invalid, error))
+        }
+        Place::Monitor => RemoteSpec::parse(&spec.place, &spec.params)
+            .map(|_| ())
+            .map_err(|error| failed(error, Kind::Invalid)),
+        Place::Value => value(spec).map(|_| ()),
+    }
+}
+
+/// A value over HTTP: whoever names one means the service's, unless told.
+fn value(spec: &SourceSpec) -> Result<HttpSpec, Error> {
+    let mut params = spec.params.clone();
+    if !params.contains("role") {
+        params.insert("role", Role::Service.label());
+    }
+    HttpSpec::parse(&spec.place, &params).map_err(|error| {
+        Error::new(Kind::Invalid, error)
+            .with_help("`preset=NAME`, `field=PATH` or `metric=NAME` says what to read there; `ipw list collectors` shows the presets")
+    })
+}
+
+enum Place<'a> {
+    Local,
+    None,
+    Monitor,
+    Value,
+    Replay(&'a str),
+}
+
+fn place_of(spec: &SourceSpec) -> Place<'_> {
+    match &*spec.place {
+        LOCAL => Place::Local,
+        NONE => Place::None,
+        place => match place.strip_prefix(REPLAY) {
+            Some(run) => Place::Replay(run),
+            None if place.starts_with("http:") || place.starts_with("https:") => Place::Value,
+            None => Place::Monitor,
+        },
+    }
+}
+
+/// Finds and opens everything that is asked for; without a word, what is on this machine. `role` is
+/// whose machine this is.
+pub fn attach(
+    specs: &[SourceSpec],
+    options: &Options,
+    role: Role,
+    clock: &Arc<dyn Clock>,
+) -> Result<Attached, Error> {
+    let mut attached = Attached {
+        collectors: Vec::new(),
+        absent: Vec::new(),
+        estimate: None,
+        reason: Some(Reason::NoSource),
+        role,
+        is_here: false,
+        notes: Vec::new(),
+    };
+    let mut is_twice = false;
+    for spec in specs {
+        match place_of(spec) {
+            Place::Monitor => is_twice |= attached.add_monitor(spec, clock)?,
+            Place::Value => attached.add_value(spec, &**clock)?,
+            Place::Replay(run) => attached.add_replay(run)?,
+            Place::Local | Place::None => {}
+        }
+    }
+    if specs.is_empty() || specs.iter().any(|spec| spec.place == LOCAL) {
+        if is_twice && role == Role::Service {
+            attached.role = Role::Client;
+            attached.notes.push(
+                "a monitor of this very machine is read as well: its joules count, and not those that are read here"
+                    .to_owned(),
+            );
+        }
+        attached.add_local(options);
+    }
+    if attached.has_energy() {
+        attached.reason = None;
+    }
+    Ok(attached)
+}
+
+impl Attached {
+    /// The collectors of a caller, all of them of the machine that serves.
+    pub fn own(collectors: Vec<Box<dyn Collector>>) -> Self {
+        let mut own = Self {
+            collectors,
+            absent: Vec::new(),
+            estimate: None,
+            reason: Some(Reason::NoSource),
+            role: Role::Service,
+            is_here: true,
+            notes: Vec::new(),
+        };
+        own.reason = own.reason.filter(|_| !own.has_energy());
+        own
+    }
+
+    fn add_local(&mut self, options: &Options) {
+        let Detected {
+            collectors,
+            absent,
+            estimate,
+            reason,
+        } = detect(options);
+        self.collectors.extend(collectors);
+        self.absent = absent;
+        self.estimate = estimate;
+        if self.role == Role::Service {
+            self.is_here = true;
+            self.reason = reason;
+        }
+    }
+
+    /// Whether it runs on this machine.
+    fn add_monitor(&mut self, spec: &SourceSpec, clock: &Arc<dyn Clock>) -> Result<bool, Error> {
+        let spec = RemoteSpec::parse(&spec.place, &spec.params)
+            .map_err(|error| failed(error, Kind::Invalid))?;
+        let remote =
+            remote::connect(&spec, clock).map_err(|error| failed(error, Kind::NoEnergy))?;
+        self.refuse_twins(&remote)?;
+        self.notes.extend_from_slice(remote.notes());
+        let is_here = boot_id().is_some_and(|own| remote.is_on(&own));
+        let counts = remote
+            .sources()
+            .iter()
+            .any(|source| source.domain().is_some());
+        let is_billed = is_here && counts && spec.role == Role::Service;
+        self.collectors.push(Box::new(remote));
+        Ok(is_billed)
+    }
+
+    fn add_value(&mut self, spec: &SourceSpec, clock: &dyn Clock) -> Result<(), Error> {
+        let collector = http::connect(&value(spec)?, clock).map_err(|error| {
+            Error::new(Kind::NoEnergy, error).with_help(
+                "ask it with `curl` first; the options of the source say what to read there",
+            )
+        })?;
+        let names: Vec<&str> = self.names().collect();
+        let twin = collector
+            .sources()
+            .iter()
+            .find(|source| names.contains(&&*source.name));
+        if let Some(twin) = twin {
+            return Err(
+                Error::invalid(format!("two sources are called `{}`", twin.name)).with_help(
+                    format!(
+                        "give each a name: `{}`",
+                        Setting::Telemetry.to("http://…,name=NAME")
+                    ),
+                ),
+            );
+        }
+        self.collectors.push(collector);
+        Ok(())
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let sources = self.collectors.iter().flat_map(|known| known.sources());
+        sources.map(|source| &*source.name)
+    }
+
+    fn add_replay(&mut self, run: &str) -> Result<(), Error> {
+        let (sources, readings) = ipw_store::readings::read(run.as_ref())
+            .with_context(|| format!("cannot play the readings of `{run}`"))
+            .map_err(|error| Error::new(Kind::Invalid, error))?;
+        self.notes.push(format!(
+            "readings are played from `{run}`: they tell nothing of this service"
+        ));
+        self.collectors
+            .push(Box::new(Replay::new(sources, readings)));
+        Ok(())
+    }
+
+    /// Two machines of one name would be one.
+    fn refuse_twins(&self, new: &remote::Remote) -> Result<(), Error> {
+        let mut known = self.collectors.iter().flat_map(|known| known.sources());
+        if known.any(|source| source.host.as_deref() == Some(new.host())) {
+            return Err(Error::invalid(format!(
+                "two of the monitors call their machine `{}`",
+                new.host()
+            ))
+            .with_help(format!(
+                "give each a name: `{}`",
+                Setting::Telemetry.to("grpc://HOST:PORT,name=NAME")
+            )));
+        }
+        Ok(())
+    }
+
+    /// Sources whose joules are the service's.
+    pub fn billed(&self) -> impl Iterator<Item = &Source> {
+        self.collectors
+            .iter()
+            .filter(|collector| collector.role().unwrap_or(self.role) == Role::Service)
+            .flat_map(|collector| collector.sources())
+    }
+
+    fn has_energy(&self) -> bool {
+        self.billed().any(|source| source.domain().is_some())
+    }
+}
+
+fn failed(error: RemoteError, kind: Kind) -> Error {
+    let help = error.help();
+    let kind = match error {
+        RemoteError::Address { .. } | RemoteError::Params(_) | RemoteError::Token(_) => {
+            Kind::Invalid
+        }
+        _ => kind,
+    };
+    let error = Error::new(kind, error);
+    match help {
+        Some(help) => error.with_help(help),
+        None => error,
+    }
+}
+
+/// Which machine this is, for as long as it runs.
+fn boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}

@@ -1,0 +1,88 @@
+//! A page that stands alone: one file, no request to anywhere, nothing in it that runs but what is
+//! written here. A policy in its head says so to the browser.
+
+use std::fmt::Write as _;
+
+use ipw_analysis::metric::Metric;
+use ipw_core::text::printable;
+
+use crate::markup;
+
+const STYLE: &str = include_str!("../assets/document.css");
+
+/// The whole file. `body` is markup: texts from outside have gone through [`escape`].
+pub fn document(title: &str, body: &str, script: Option<&str>) -> String {
+    let style = format!("{}\n{STYLE}", ipw_plot::page_variables());
+    let may_run = script.map_or_else(|| "'none'".to_owned(), markup::policy_hash);
+    let mut out = String::with_capacity(body.len() + style.len() + 2048);
+    let _ = write!(
+        out,
+        "<!doctype html>\n\
+         <html lang=\"en\">\n\
+         <head>\n\
+         <meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {}; script-src {may_run}; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"ipw {}\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <title>{}</title>\n\
+         <style>{style}</style>\n\
+         </head>\n\
+         <body>\n\
+         <main>\n{body}</main>\n\
+         <footer><p>Made by ipw {}. Nothing on this page comes from elsewhere.</p></footer>\n",
+        markup::policy_hash(&style),
+        env!("CARGO_PKG_VERSION"),
+        escape(title),
+        env!("CARGO_PKG_VERSION"),
+    );
+    if let Some(script) = script {
+        let _ = writeln!(out, "<script>{script}</script>");
+    }
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+/// What the metrics on the page are.
+pub fn definitions(out: &mut String, metrics: &[Metric]) {
+    out.push_str("<section>\n<h2>What the metrics mean</h2>\n<dl class=\"definitions\">\n");
+    for metric in metrics {
+        let definition = metric.definition();
+        let _ = writeln!(
+            out,
+            "<dt>{} <code>{}</code></dt><dd>{}</dd>",
+            escape(definition.label),
+            definition.id,
+            prose(definition.formula)
+        );
+    }
+    out.push_str("</dl>\n</section>\n");
+}
+
+/// A text from outside, as text and in attributes.
+pub fn escape(text: &str) -> String {
+    markup::text(&printable(text))
+}
+
+/// A sentence, with what stands in backticks as code.
+pub fn prose(text: &str) -> String {
+    markup::prose(&printable(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_stays_a_text() {
+        assert_eq!(
+            escape("</title><script>alert('1')</script>\u{202e}\"&"),
+            "&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;"
+        );
+        let page = document("<b>", "<p>x</p>", None);
+        assert!(page.contains("<title>&lt;b&gt;</title>"));
+        assert!(page.contains("script-src 'none'") && !page.contains("<script"));
+    }
+}

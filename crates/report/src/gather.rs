@@ -16,6 +16,7 @@ mod tables;
 use std::collections::BTreeMap;
 
 use ipw_analysis::metric::Values;
+use ipw_core::setting::Setting;
 use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
 
@@ -90,7 +91,11 @@ impl Page {
             manifest: manifest::of(&known),
             calibration: calibration::of(&known),
             plan: read_plan(run),
-            command: "ipw profile --plan plan.toml --output-dir again".to_owned(),
+            command: format!(
+                "ipw profile {} {}",
+                Setting::Plan.to("plan.toml"),
+                Setting::OutputDir.to("again")
+            ),
             is_redacted: false,
         };
         Ok(if options.redact {

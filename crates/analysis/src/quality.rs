@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ipw_core::setting::Setting;
 use serde::{Deserialize, Serialize};
 
 mod rows;
@@ -280,7 +281,10 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
                 "{} too short for the source to tell them from idle",
                 counted(facts.rows_too_short, "query is", "queries are")
             ),
-            "they have no joules; let idle be measured (`--idle 3s`), or ask for longer replies",
+            &format!(
+                "they have no joules; let idle be measured (`{}`), or ask for longer replies",
+                Setting::Idle.to("3s")
+            ),
         ));
     }
     notes.extend(rows::mixed(&facts.bases));
@@ -316,7 +320,10 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
                 "{} answered queries say nothing of the 99th percentile",
                 facts.answered
             ),
-            &format!("it takes {needs} (`--repeat`, or a larger dataset)"),
+            &format!(
+                "it takes {needs} (`{}`, or a larger dataset)",
+                Setting::Repeat
+            ),
         ));
     }
     notes

@@ -272,7 +272,7 @@ mod tests {
         let command = Cli::command();
         let flags: Vec<String> = command
             .get_subcommands()
-            .flat_map(|command| command.get_arguments())
+            .flat_map(clap::Command::get_arguments)
             .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
             .collect();
         for setting in Setting::ALL {

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use ipw_core::reply::{Failure, Outcome};
+use ipw_core::setting::Setting;
 use serde_json::Value;
 
 use crate::service::{error_text, said};
@@ -77,8 +78,9 @@ pub(crate) fn of_status(
     }
     let hint = match code {
         400 | 404 | 422 if lacks_model(&words) => Some(format!(
-            "the service has no model `{}`, which `--model` names",
-            asked.model
+            "the service has no model `{}`, which `{}` names",
+            asked.model,
+            Setting::Model
         )),
         400 | 404 | 405 | 415 | 422 => another_api(body, asked),
         _ => None,
@@ -121,7 +123,8 @@ fn another_api(body: &[u8], asked: Asked<'_>) -> Option<String> {
         return is_go.then(|| no_such("a Go server, as Ollama is one,"));
     };
     let hand = |who: &str, client: &str| {
-        format!("so answers {who}; `--client {client}` speaks its own API")
+        let client = Setting::Client.to(client);
+        format!("so answers {who}; `{client}` speaks its own API")
     };
     let is = |clients: &[&str]| clients.contains(&asked.client);
     if let Some("Not Found" | "Method Not Allowed") = body.get("detail").and_then(Value::as_str) {
@@ -248,25 +251,25 @@ mod tests {
                 "openai",
                 400,
                 r#"{"error":"missing request body"}"#,
-                "`--client ollama`",
+                "`client=ollama`",
             ),
             (
                 "openai",
                 422,
                 r#"{"error":"Input validation error","error_type":"validation"}"#,
-                "`--client tgi`",
+                "`client=tgi`",
             ),
             (
                 "openai",
                 404,
                 r#"{"type":"error","error":{"type":"not_found_error","message":"Not found"}}"#,
-                "`--client anthropic`",
+                "`client=anthropic`",
             ),
             (
                 "ollama",
                 404,
                 r#"{"error":{"code":404,"message":"File Not Found","type":"not_found_error"}}"#,
-                "`--client openai`",
+                "`client=openai`",
             ),
             (
                 "lmstudio",

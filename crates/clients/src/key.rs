@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ipw_core::client::KeySource;
 use ipw_core::secret;
+use ipw_core::setting::Setting;
 
 use crate::http::BaseUrl;
 
@@ -46,7 +47,8 @@ pub enum KeyError {
     },
     /// It would travel unencrypted.
     #[error(
-        "a key would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `--insecure-key` if you accept that anybody on the way can read it"
+        "a key would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `{}` if you accept that anybody on the way can read it",
+        Setting::InsecureKey
     )]
     Unencrypted {
         /// Where to.

@@ -41,6 +41,7 @@ use std::sync::Arc;
 
 use ipw_core::nearest::nearest;
 use ipw_core::params::ParamError;
+use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
 use serde_json::{Map, Value};
 
@@ -125,7 +126,8 @@ pub enum ClientError {
     },
     /// Its API takes no request without a generation parameter.
     #[error(
-        "`{client}` needs the generation parameter `{name}`: {meaning}\nhelp: add `--param {name}=…`"
+        "`{client}` needs the generation parameter `{name}`: {meaning}\nhelp: add `{}`",
+        Setting::Param.to(format_args!("{name}=…"))
     )]
     Required {
         /// The client's id.
@@ -137,7 +139,9 @@ pub enum ClientError {
     },
     /// Its API has no place for a system text.
     #[error(
-        "the completions API has no system role, and the prompt is sent as it is\nhelp: leave `--system` out, or use `--client-param api=chat`"
+        "the completions API has no system role, and the prompt is sent as it is\nhelp: leave `{}` out, or use `{}`",
+        Setting::System,
+        Setting::ClientParam.to("api=chat")
     )]
     NoSystem,
     /// The key cannot be used.

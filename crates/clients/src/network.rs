@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use ipw_core::setting::Setting;
+
 use crate::http::{BaseUrl, Proxy};
 
 /// A way that cannot be used. No text of a header and no user of a proxy is in the message.
@@ -20,8 +22,9 @@ pub enum NetworkError {
     },
     /// The file of authorities has none.
     #[error(
-        "the CA file `{}` {problem}\nhelp: `--ca-file` takes certificates in PEM form (`-----BEGIN CERTIFICATE-----`)",
-        path.display()
+        "the CA file `{}` {problem}\nhelp: `{}` takes certificates in PEM form (`-----BEGIN CERTIFICATE-----`)",
+        path.display(),
+        Setting::CaFile
     )]
     Authority {
         /// Which file.
@@ -39,7 +42,8 @@ pub enum NetworkError {
     },
     /// Headers would travel unencrypted.
     #[error(
-        "headers that may hold secrets would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `--insecure-key` if you accept that anybody on the way can read them"
+        "headers that may hold secrets would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `{}` if you accept that anybody on the way can read them",
+        Setting::InsecureKey
     )]
     Unencrypted {
         /// Where to.
@@ -47,7 +51,8 @@ pub enum NetworkError {
     },
     /// HTTP/2 would have to go through a proxy that forwards HTTP/1.1.
     #[error(
-        "{proxy} asks `http://` services in our place, and that in HTTP/1.1 only\nhelp: leave `--http2` out, use https, or exempt the service with `NO_PROXY`"
+        "{proxy} asks `http://` services in our place, and that in HTTP/1.1 only\nhelp: leave `{}` out, use https, or exempt the service with `NO_PROXY`",
+        Setting::Http2
     )]
     Forwarded {
         /// The proxy, and the variable that names it.

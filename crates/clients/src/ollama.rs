@@ -12,6 +12,7 @@ use std::sync::Arc;
 use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use ipw_core::nearest::nearest_few;
 use ipw_core::reply::Reply;
+use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
 use serde_json::{Value, json};
 
@@ -62,7 +63,10 @@ impl Ollama {
         if status.code == 404 {
             return Err(NotReady {
                 cause: format!("what answers does not speak Ollama's API ({status})"),
-                help: Some("`--client openai` speaks to OpenAI-compatible services".to_owned()),
+                help: Some(format!(
+                    "`{}` speaks to OpenAI-compatible services",
+                    Setting::Client.to("openai")
+                )),
             });
         }
         Ok(())

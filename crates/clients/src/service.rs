@@ -6,6 +6,7 @@ use std::time::Duration;
 use ipw_core::client::KeySource;
 use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Failure, Timing};
+use ipw_core::setting::Setting;
 use ipw_core::text::excerpt;
 use ipw_core::time::Clock;
 use serde_json::Value;
@@ -194,10 +195,13 @@ impl Service {
 
     fn unreachable(&self, error: HttpError) -> NotReady {
         let help = if error.failure == Failure::Protocol {
-            "leave `--http2` out".to_owned()
+            format!("leave `{}` out", Setting::Http2)
         } else {
             let url = self.url.as_str();
-            format!("start the service, or name another with `--client-base-url` (now {url})")
+            format!(
+                "start the service, or name another with `{}` (now {url})",
+                Setting::ClientBaseUrl
+            )
         };
         NotReady {
             cause: error.text,
@@ -218,17 +222,21 @@ impl Service {
         let (cause, help) = if self.key.is_some() {
             (
                 "refuses our key",
-                "check the key, and that it belongs to this service",
+                "check the key, and that it belongs to this service".to_owned(),
             )
         } else {
             (
                 "asks for a key",
-                "give it by `--api-key-env NAME` or `--api-key-file PATH`",
+                format!(
+                    "give it by `{}` or `{}`",
+                    Setting::ApiKeyEnv.to("NAME"),
+                    Setting::ApiKeyFile.to("PATH")
+                ),
             )
         };
         NotReady {
             cause: format!("the service {cause} ({status}){}", self.way()),
-            help: Some(help.to_owned()),
+            help: Some(help),
         }
     }
 

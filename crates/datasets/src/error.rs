@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ipw_core::cache::NoCache;
 use ipw_core::dataset::ReadError;
 use ipw_core::params::ParamError;
+use ipw_core::setting::Setting;
 use ipw_core::text::{printable, with_causes};
 use ipw_hub::CacheError;
 use ipw_store::StoreError;
@@ -105,8 +106,8 @@ pub enum DatasetError {
         "cannot tell what `{}` is: looked for a name that ends in .jsonl, .ndjson, .csv or .tsv \
          (also with .gz or .zst), .parquet or .arrow, for the first bytes of Parquet, Arrow, gzip \
          and zstd, for a first line that begins with `{{`, and for one that names a column with \
-         the prompt; say which it is, as in `--dataset csv --dataset-param path=…`",
-        shown(path)
+         the prompt; say which it is, as in `{} {}`",
+        shown(path), Setting::Dataset.to("csv"), Setting::DatasetParam.to("path=…")
     )]
     Unrecognised {
         /// The path as given.
@@ -128,7 +129,7 @@ pub enum DatasetError {
     },
     /// Which of several splits is not said, or there is no such.
     #[error(
-        "`{}` {}; choose with `--dataset-param split=…` (there are: {})",
+        "`{}` {}; choose with `{}` (there are: {})",
         shown(path),
         wanted.as_deref().map_or_else(
             || "has more than one split".to_owned(),
@@ -136,6 +137,7 @@ pub enum DatasetError {
                 "has no single split `{}`{}", printable(wanted), did_you_mean(nearest.as_deref())
             ),
         ),
+        Setting::DatasetParam.to("split=…"),
         printable(&known.join(", "))
     )]
     Split {
@@ -150,8 +152,9 @@ pub enum DatasetError {
     },
     /// The hub has no such configuration or split of a benchmark.
     #[error(
-        "`{repository}` has no {what} `{}`{}; choose with `--dataset-param {what}=…` (there are: {})",
-        printable(wanted), did_you_mean(nearest.as_deref()), printable(&known.join(", "))
+        "`{repository}` has no {what} `{}`{}; choose with `{}` (there are: {})",
+        printable(wanted), did_you_mean(nearest.as_deref()),
+        Setting::DatasetParam.to(format_args!("{what}=…")), printable(&known.join(", "))
     )]
     NoPart {
         /// Where it is published.
@@ -204,8 +207,8 @@ pub enum DatasetError {
     /// A benchmark could not be fetched.
     #[error(
         "cannot get `{id}` from {host} (`{repository}`): {}\nhelp: go online, or give a copy that you \
-         have: `--dataset-param path=…`",
-        printable(reason)
+         have: `{}`",
+        printable(reason), Setting::DatasetParam.to("path=…")
     )]
     Unfetched {
         /// Which benchmark.

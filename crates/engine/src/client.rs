@@ -10,6 +10,7 @@ use ipw_clients::{
 use ipw_core::reply::{
     Exchange, Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource,
 };
+use ipw_core::setting::Setting;
 use ipw_core::text::with_causes;
 use ipw_core::time::Clock;
 use serde_json::{Value, json};
@@ -63,9 +64,11 @@ impl Embedded {
         if let Some(url) = &spec.base_url {
             return Err(ClientError::Url {
                 url: url.clone(),
-                problem: "is of no use: the embedded engine runs in this process \
-                          (`--client openai` talks to a service)"
-                    .to_owned(),
+                problem: format!(
+                    "is of no use: the embedded engine runs in this process \
+                     (`{}` talks to a service)",
+                    Setting::Client.to("openai")
+                ),
             });
         }
         Ok(Self {
@@ -83,11 +86,10 @@ impl Embedded {
         }
         let not_ready = |cause: String| NotReady {
             cause,
-            help: Some(
-                "any GGUF file of the llama family will do: `--model PATH.gguf`, \
-                 or `ipw models list`"
-                    .to_owned(),
-            ),
+            help: Some(format!(
+                "any GGUF file of the llama family will do: `{}`, or `ipw models list`",
+                Setting::Model.to("PATH.gguf")
+            )),
         };
         let (sender, loaded) = oneshot::channel();
         let (path, options, clock) = (self.path.clone(), self.options, Arc::clone(&self.clock));

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ipw_core::setting::Setting;
 use ipw_core::text::printable;
 use ipw_hub::CacheError;
 
@@ -88,10 +89,10 @@ pub enum ModelError {
     },
     /// No source delivered.
     #[error(
-        "cannot get the model `{}`\n{}help: go online, or give a file that you have: \
-         `--model /path/to/file.gguf`",
+        "cannot get the model `{}`\n{}help: go online, or give a file that you have: `{}`",
         printable(model),
-        in_lines(attempts)
+        in_lines(attempts),
+        Setting::Model.to("/path/to/file.gguf")
     )]
     Failed {
         /// The model.
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "cannot get the model `m`\n  tried hub: re[31mfused really\n  tried pip: no python\n\
-             help: go online, or give a file that you have: `--model /path/to/file.gguf`"
+             help: go online, or give a file that you have: `model=/path/to/file.gguf`"
         );
         assert!(!error.is_usage());
     }

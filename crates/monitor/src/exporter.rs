@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
 use ipw_telemetry::Session;
 
@@ -32,8 +33,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub enum ExporterError {
     /// Everybody who reaches the address could read.
     #[error(
-        "`{0}` can be reached from other machines, and there is no token (help: `--token-file \
-         PATH`, or a loopback address and `ssh -L`)"
+        "`{0}` can be reached from other machines, and there is no token (help: `{token_file}`, \
+         or a loopback address and `ssh -L`)",
+        token_file = Setting::TokenFile.to("PATH")
     )]
     Open(SocketAddr),
     /// The address cannot be had.

@@ -19,6 +19,7 @@ use std::time::Duration;
 use ipw_core::alignment::Aligned;
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::params::{ParamError, Params};
+use ipw_core::setting::Setting;
 use ipw_core::source::{Role, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_telemetry::{Collector, PollError};
@@ -107,20 +108,23 @@ impl RemoteError {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Address { .. } | Self::Params(_) => {
-                "`--telemetry grpc://HOST:PORT[,role=service|client][,name=NAME][,token-file=PATH]` \
-                 or `--telemetry unix:PATH`"
-                    .to_owned()
-            }
+            Self::Address { .. } | Self::Params(_) => format!(
+                "`{}` or `{}`",
+                Setting::Telemetry
+                    .to("grpc://HOST:PORT[,role=service|client][,name=NAME][,token-file=PATH]"),
+                Setting::Telemetry.to("unix:PATH")
+            ),
             Self::Token(_) => {
                 "its first line is the token that the monitor was started with".to_owned()
             }
             Self::Unreachable { .. } => format!(
-                "start `ipw monitor` on that machine; it listens on loopback, so reach it by `ssh -N -L {DEFAULT_PORT}:127.0.0.1:{DEFAULT_PORT} HOST` and `--telemetry grpc://127.0.0.1:{DEFAULT_PORT}`"
+                "start `ipw monitor` on that machine; it listens on loopback, so reach it by `ssh -N -L {DEFAULT_PORT}:127.0.0.1:{DEFAULT_PORT} HOST` and `{}`",
+                Setting::Telemetry.to(format_args!("grpc://127.0.0.1:{DEFAULT_PORT}"))
             ),
-            Self::Denied { .. } => {
-                "add `,token-file=PATH` with the token of its `--token-file`".to_owned()
-            }
+            Self::Denied { .. } => format!(
+                "add `,token-file=PATH` with the token of its `{}`",
+                Setting::TokenFile
+            ),
             Self::Nonsense { .. } | Self::Thread { .. } => return None,
         })
     }

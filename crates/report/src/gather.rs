@@ -13,6 +13,7 @@ mod pass;
 mod tables;
 
 use ipw_analysis::metric::Values;
+use ipw_core::setting::Setting;
 use ipw_findings::timeline::Timeline;
 use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
@@ -88,7 +89,11 @@ impl Page {
             manifest: manifest::of(&known),
             calibration: calibration::of(&known),
             plan: read_plan(run),
-            command: "ipw profile --plan plan.toml --output-dir again".to_owned(),
+            command: format!(
+                "ipw profile {} {}",
+                Setting::Plan.to("plan.toml"),
+                Setting::OutputDir.to("again")
+            ),
             is_redacted: false,
         };
         Ok(if options.redact {

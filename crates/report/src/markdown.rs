@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ipw_core::setting::Setting;
 use ipw_core::text::printable;
 
 use crate::page::{Cell, Page, Table};
@@ -151,8 +152,9 @@ fn again(text: &mut String, page: &Page) {
     let shown = page.queries.lines.len() as u64;
     let _ = writeln!(
         text,
-        "{} queries in all; `ipw report --format csv` lists {} of them.",
+        "{} queries in all; `ipw report {}` lists {} of them.",
         grouped(page.queries.in_all),
+        Setting::Format.to("csv"),
         grouped(shown)
     );
 }

@@ -3,6 +3,7 @@
 //! Asking it is the caller's: nothing here reaches a service. The prompt has a version; another
 //! wording is another version, since verdicts by different prompts are different measurements.
 
+use ipw_core::setting::Setting;
 use ipw_core::verdict::{Grade, Judged, Verdict};
 use serde_json::Value;
 
@@ -26,7 +27,10 @@ impl Scorer for Judge {
     fn grade(&self, _question: &Question<'_>) -> Grade {
         Grade::unscored(
             Some(ID),
-            "a judge has to be asked: `ipw score RUN --judge-model NAME`",
+            format!(
+                "a judge has to be asked: `ipw score RUN {}`",
+                Setting::JudgeModel.to("NAME")
+            ),
         )
     }
 }

@@ -124,7 +124,7 @@ pub fn known() -> &'static [Known] {
         },
         Known {
             id: judge::ID,
-            summary: "a model compares it with the reference (`ipw score RUN --judge-model NAME`)",
+            summary: "a model compares it with the reference",
         },
     ]
 }

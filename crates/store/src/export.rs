@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use ipw_core::setting::Setting;
 use serde_json::Value;
 
 pub use choice::{Choice, Texts};
@@ -96,7 +97,11 @@ pub enum ExportError {
         nearest: Vec<String>,
     },
     /// What was asked for leaves nothing over.
-    #[error("no column is left to export: `--no-text` takes out all that `--columns` names")]
+    #[error(
+        "no column is left to export: `{}` takes out all that `{}` names",
+        Setting::NoText,
+        Setting::Columns
+    )]
     NothingLeft,
     /// The output cannot be written.
     #[error("cannot write `{}`", path.display())]

@@ -114,7 +114,7 @@ impl Default for Options {
 /// Which GPUs are meant: what the user says, else what the environment shows to programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gpus {
-    /// `--gpu`: indices, UUIDs or places on the bus; empty for all.
+    /// The GPUs that the user means: indices, UUIDs or places on the bus; empty for all.
     pub named: Vec<String>,
     /// `CUDA_VISIBLE_DEVICES`, where it is set.
     pub cuda_visible: Option<String>,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ipw_core::cache::NoCache;
+use ipw_core::setting::Setting;
 use ipw_core::text::printable;
 use ipw_hub::CacheError;
 
@@ -81,9 +82,10 @@ pub enum TokensError {
     /// It could not be fetched.
     #[error(
         "cannot get the tokenizer of `{repository}` from {}: {}\nhelp: go online, look at the name, \
-         or give a file that you have: `--tokenizer /path/to/tokenizer.json`",
+         or give a file that you have: `{}`",
         printable(host),
-        printable(reason)
+        printable(reason),
+        Setting::Tokenizer.to("/path/to/tokenizer.json")
     )]
     Unfetched {
         /// Which repository.

@@ -1,5 +1,7 @@
 //! Doubts about rows.
 
+use ipw_core::setting::Setting;
+
 use super::{Doubt, Facts, Note, Part, Pause, counted};
 
 /// Reasons that another note explains.
@@ -70,8 +72,10 @@ pub(super) fn claims(rows: u64) -> Option<Note> {
             "the service claims more tokens than there can be in {}",
             counted(rows, "row", "rows")
         ),
-        advice: "these counts are in no figure; see `token_details`, or count with `--tokenizer`"
-            .to_owned(),
+        advice: format!(
+            "these counts are in no figure; see `token_details`, or count with `{}`",
+            Setting::Tokenizer
+        ),
     })
 }
 

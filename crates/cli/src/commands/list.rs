@@ -120,7 +120,11 @@ fn collectors() -> String {
 fn scorers() -> String {
     let mut text = "Scorers (`scorer` in a dataset's row)\n".to_owned();
     for known in ipw_scoring::known() {
-        let _ = writeln!(text, "  {:<13} {}", known.id, known.summary);
+        let how = match known.id {
+            ipw_scoring::judge::ID => " (`ipw score RUN --judge-model NAME`)",
+            _ => "",
+        };
+        let _ = writeln!(text, "  {:<13} {}{how}", known.id, known.summary);
     }
     text
 }

@@ -59,5 +59,6 @@ mod surroundings;
 mod tls;
 mod tokenizer;
 mod verdict_sets;
+mod voice;
 mod watch;
 mod wire;

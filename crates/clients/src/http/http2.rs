@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Timing};
+use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
 use ipw_core::witness::{Sight, Witness};
 use tokio::task::yield_now;
@@ -198,9 +199,10 @@ impl Sharing {
                     cause: format!(
                         "the service closes its HTTP/2 connections as soon as they are open ({in_vain} one after the other)"
                     ),
-                    help: Some(
-                        "leave `--http2` out, or look into the service's own log".to_owned(),
-                    ),
+                    help: Some(format!(
+                        "leave `{}` out, or look into the service's own log",
+                        Setting::Http2
+                    )),
                 });
             }
             sleep(FIRST_PAUSE * (1 << in_vain)).await;

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ipw_core::secret::masked_url;
+use ipw_core::setting::Setting;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 use url::{Host, Url};
@@ -59,7 +60,11 @@ impl BaseUrl {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong(
                 "…@…",
-                "holds a user name or password\nhelp: give the key by `--api-key-env NAME` or `--api-key-file PATH`",
+                &format!(
+                    "holds a user name or password\nhelp: give the key by `{}` or `{}`",
+                    Setting::ApiKeyEnv.to("NAME"),
+                    Setting::ApiKeyFile.to("PATH")
+                ),
             ));
         }
         if !matches!(url.scheme(), "http" | "https") {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use ipw_core::client::Request;
+use ipw_core::setting::Setting;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -135,11 +136,12 @@ fn one_text<'a>(request: &Request<'a>) -> Result<&'a str, String> {
     }
     match request.query.messages.as_slice() {
         [] => Ok(&request.query.problem),
-        _ => Err(
-            "the completions API takes one text, and the row has messages\nhelp: use `--api chat`, \
-             or name a column of texts with `--dataset-param problem=…`"
-                .to_owned(),
-        ),
+        _ => Err(format!(
+            "the completions API takes one text, and the row has messages\nhelp: use `{}`, \
+             or name a column of texts with `{}`",
+            Setting::Api.to("chat"),
+            Setting::DatasetParam.to("problem=…")
+        )),
     }
 }
 

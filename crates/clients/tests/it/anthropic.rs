@@ -95,7 +95,7 @@ fn without_a_limit_nothing_is_sent_and_the_error_says_which() {
             ..
         }
     ));
-    assert!(error.to_string().contains("--param max_tokens="), "{error}");
+    assert!(error.to_string().contains("param=max_tokens="), "{error}");
     let reply = ask(made(&asked).as_ref(), None, json!({}));
     assert_eq!(reply.outcome, Outcome::Failed(Failure::Parameter));
     assert!(reply.error.unwrap().contains("`max_tokens`"));

@@ -143,7 +143,7 @@ fn a_service_that_is_not_there_says_so() {
         let client = connect(&spec(id, &url), clock).unwrap();
         let error = runtime().block_on(client.health()).unwrap_err();
         assert!(error.cause.contains("cannot connect"), "{error:?}");
-        assert!(error.help.unwrap().contains("--client-base-url"));
+        assert!(error.help.unwrap().contains("`client_base_url`"));
     }
 }
 

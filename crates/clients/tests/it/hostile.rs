@@ -297,5 +297,5 @@ fn connections_that_end_as_soon_as_they_are_there_end_the_warm_up() {
     });
     let error = warmed.unwrap_err();
     assert!(error.cause.contains("as soon as they are open"), "{error}");
-    assert!(error.help.unwrap().contains("--http2"));
+    assert!(error.help.unwrap().contains("`http2`"));
 }

@@ -186,5 +186,5 @@ fn what_is_not_ollama_is_told_apart() {
     let client = connect(&spec("ollama", &url), clock).unwrap();
     let error = runtime().block_on(client.health()).unwrap_err();
     assert!(error.cause.contains("Ollama"), "{error:?}");
-    assert!(error.help.unwrap().contains("--client openai"));
+    assert!(error.help.unwrap().contains("client=openai"));
 }

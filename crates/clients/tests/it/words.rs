@@ -54,7 +54,7 @@ fn as_status(status: u16) -> Outcome {
 
 #[test]
 fn a_model_that_is_unknown_is_named_with_the_flag_that_names_it() {
-    let named = "has no model `reference`, which `--model` names";
+    let named = "has no model `reference`, which `model` names";
     let lines: &[Line] = &[
         (
             "openai",
@@ -346,35 +346,35 @@ fn a_service_of_another_api_is_named_with_the_client_that_speaks_it() {
             400,
             JSON,
             r#"{"error":"missing request body"}"#,
-            "`--client ollama`",
+            "`client=ollama`",
         ),
         (
             "openai",
             422,
             JSON,
             r#"{"error":"Input validation error: `temperature` must be strictly positive","error_type":"validation"}"#,
-            "`--client tgi`",
+            "`client=tgi`",
         ),
         (
             "openai",
             404,
             JSON,
             r#"{"type":"error","error":{"type":"not_found_error","message":"Not found"}}"#,
-            "`--client anthropic`",
+            "`client=anthropic`",
         ),
         (
             "ollama",
             404,
             JSON,
             r#"{"error":{"message":"File Not Found","type":"not_found_error","code":404}}"#,
-            "`--client openai`",
+            "`client=openai`",
         ),
         (
             "anthropic",
             404,
             JSON,
             r#"{"error":{"message":"File Not Found","type":"not_found_error","code":404}}"#,
-            "`--client openai`",
+            "`client=openai`",
         ),
     ] {
         let reply = reply(id, (status, kind, body));

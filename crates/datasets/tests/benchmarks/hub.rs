@@ -61,7 +61,7 @@ fn what_was_fetched_is_found_without_a_question() {
     assert_eq!(
         place.message("arc", &[("config", "ARC-Easy")]),
         "cannot get `arc` from 127.0.0.1 (`allenai/ai2_arc`): `HF_HUB_OFFLINE` is set, and it is not \
-         in the cache\nhelp: go online, or give a copy that you have: `--dataset-param path=…`"
+         in the cache\nhelp: go online, or give a copy that you have: `dataset_param=path=…`"
     );
 }
 
@@ -102,11 +102,11 @@ fn another_configuration_and_split_are_another_set() {
         (
             [("config", "ARC-Chalenge")],
             "`allenai/ai2_arc` has no config `ARC-Chalenge`; did you mean `ARC-Challenge`?; choose \
-             with `--dataset-param config=…` (there are: ARC-Challenge, ARC-Easy)",
+             with `dataset_param=config=…` (there are: ARC-Challenge, ARC-Easy)",
         ),
         (
             [("split", "dev")],
-            "`allenai/ai2_arc` has no split `dev`; choose with `--dataset-param split=…` (there are: \
+            "`allenai/ai2_arc` has no split `dev`; choose with `dataset_param=split=…` (there are: \
              test, train)",
         ),
     ] {
@@ -430,7 +430,7 @@ fn another_revision_is_the_repositorys_own_files() {
     assert_eq!(
         place.message("arc", &[("revision", "v1"), ("split", "train")]),
         "`allenai/ai2_arc` has no split `ARC-Challenge/train`; did you mean `ARC-Challenge/test`?; \
-         choose with `--dataset-param split=…` (there are: ARC-Challenge/test, ARC-Easy/test)"
+         choose with `dataset_param=split=…` (there are: ARC-Challenge/test, ARC-Easy/test)"
     );
     let message = place.message("arc", &[("revision", "v9")]);
     assert!(message.contains("it has no revision `v9`"), "{message}");

@@ -94,24 +94,24 @@ fn a_split_is_chosen_or_asked_for() {
     );
     assert_eq!(
         message(&fixtures.join("dict"), &[]),
-        "`…/dict` has more than one split; choose with `--dataset-param split=…` \
+        "`…/dict` has more than one split; choose with `dataset_param=split=…` \
          (there are: train, test)"
     );
     assert_eq!(
         message(&hub, &[("split", "tset")]),
         "`…/datasets--org--my_set` has no single split `tset`; choose with \
-         `--dataset-param split=…` (there are: main/test, main/train)"
+         `dataset_param=split=…` (there are: main/test, main/train)"
     );
     assert_eq!(
         message(&fixtures.join("dict"), &[("split", "tran")]),
         "`…/dict` has no single split `tran`; did you mean `train`?; choose with \
-         `--dataset-param split=…` (there are: train, test)"
+         `dataset_param=split=…` (there are: train, test)"
     );
     let cached = fixtures.join("cached");
     assert_eq!(problems(&cached, &[("split", "train")]), "p0 p1");
     assert_eq!(
         message(&cached, &[]),
-        "`…/cached` has more than one split; choose with `--dataset-param split=…` \
+        "`…/cached` has more than one split; choose with `dataset_param=split=…` \
          (there are: default/0.0.0/abc/test, default/0.0.0/abc/train)"
     );
     let name = |path, split| {

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{StatusCode, Uri};
+use ipw_core::setting::Setting;
 use ipw_core::text::{excerpt, printable};
 
 use super::problem::Problem;
@@ -130,7 +131,8 @@ impl Guard {
 fn foreign(authority: &str) -> Problem {
     let shown = excerpt(&printable(authority), SHOWN);
     let message = format!(
-        "this server does not answer for the host `{shown}`; `ipw serve --allow-host NAME` lets it"
+        "this server does not answer for the host `{shown}`; `ipw serve {}` lets it",
+        Setting::AllowHost.to("NAME")
     );
     Problem::new(StatusCode::FORBIDDEN, message).code("forbidden_host")
 }

@@ -48,7 +48,7 @@ fn a_wrong_body_is_removed_and_the_error_says_what_came() {
         text.contains(&format!("found {}", sha256(&wrong))),
         "{text}"
     );
-    assert!(text.contains("--model /path/to/file.gguf"), "{text}");
+    assert!(text.contains("model=/path/to/file.gguf"), "{text}");
     assert_eq!(place.files(), [""; 0]);
 }
 

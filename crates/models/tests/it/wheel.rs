@@ -178,7 +178,7 @@ fn no_source_at_all_is_one_error_with_every_reason() {
     );
     assert!(pip.contains("there is no `/nonexistent/python3`"), "{pip}");
     assert!(
-        help.starts_with("help: ") && help.contains("--model /path"),
+        help.starts_with("help: ") && help.contains("model=/path"),
         "{help}"
     );
     assert_eq!(place.files(), [""; 0]);

@@ -49,7 +49,7 @@ fn beyond_loopback_there_is_a_token_or_nothing() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let error = start(address, None).err().unwrap().to_string();
         assert!(
-            error.contains("--token-file") && error.contains(address),
+            error.contains("token_file=PATH") && error.contains(address),
             "{error}"
         );
     }

@@ -8,6 +8,7 @@ use super::lines::MOST;
 use crate::page::{Level, Note};
 use crate::words::counted;
 use ipw_core::quantity::grouped;
+use ipw_core::setting::Setting;
 
 /// Rows below which intervals are wide.
 const FEW: u64 = 30;
@@ -32,7 +33,10 @@ fn status(known: &Known<'_>) -> Option<Note> {
     let reason = known
         .text("/reason")
         .map_or(String::new(), |reason| format!(": {reason}"));
-    let resume = "`ipw profile --resume RUN` goes on with it";
+    let resume = format!(
+        "`ipw profile {}` goes on with it",
+        Setting::Resume.to("RUN")
+    );
     match status.as_deref() {
         Some("complete") => None,
         Some("running") => Some(
@@ -107,7 +111,11 @@ fn few(known: &Known<'_>) -> Option<Note> {
                 counted(rows, "query", "queries")
             ),
         )
-        .advise("more queries (`--max-queries`, `--repeat`) make it narrower")
+        .advise(format!(
+            "more queries (`{}`, `{}`) make it narrower",
+            Setting::MaxQueries,
+            Setting::Repeat
+        ))
     })
 }
 
@@ -123,7 +131,10 @@ fn cut(known: &Known<'_>) -> Option<Note> {
                 grouped(known.overview.rows)
             ),
         )
-        .advise("`--param max_tokens=N` moves the limit")
+        .advise(format!(
+            "`{}` moves the limit",
+            Setting::Param.to("max_tokens=N")
+        ))
     })
 }
 
@@ -146,7 +157,11 @@ fn queue(known: &Known<'_>) -> Option<Note> {
             Level::Problem,
             "The queue grew: the service does not keep up with this rate, so latencies depend on how long the run was",
         )
-        .advise("lower `--rate`, or look for the knee with `--find-saturation`")
+        .advise(format!(
+            "lower `{}`, or look for the knee with `{}`",
+            Setting::Rate,
+            Setting::FindSaturation
+        ))
     })
 }
 

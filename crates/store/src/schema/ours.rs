@@ -373,7 +373,7 @@ fn headline() -> Column<Row> {
             .unit("J")
             .says(
                 "what of it is above what the machine draws with nobody asking",
-                "idle was not measured (`--idle`)",
+                "idle was not measured",
             ),
             Column::float("energy_delay_joule_seconds", |row: &Row| {
                 row.record.energy_delay()
@@ -429,7 +429,7 @@ fn slo() -> Column<Row> {
         "slo",
         vec![
             Column::boolean("is_met", |row: &Row| row.record.kept.as_ref()?.is_met).says(
-                "whether the reply kept all limits of `--slo`",
+                "whether the reply kept all limits of the SLO",
                 "there are none, or a latency that they need was not measured",
             ),
             Column::made_text("missed", |row: &Row| {
@@ -497,10 +497,7 @@ fn http() -> Column<Row> {
                 let attempts = row.record.reply.exchange.attempts;
                 attempts.and_then(|n| i32::try_from(n).ok())
             })
-            .says(
-                "how often the query was sent; 1 unless `--retries`",
-                "never",
-            ),
+            .says("how often the query was sent; 1 without retries", "never"),
             Column::float("retry_after_seconds", |row: &Row| {
                 let wait = row.record.reply.exchange.retry_after;
                 wait.map(|wait| wait.as_secs_f64())

@@ -19,6 +19,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use ipw_core::setting::Setting;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use self::board::{Board, Meters, boards, first_die};
@@ -163,13 +164,14 @@ fn hidden(boards: &[Board], gpus: &Gpus) -> Absent {
             "ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES (`{visible}`) shows none of the boards \
              {known} to programs"
         );
-        (reason, "--gpu 0")
+        (reason, Setting::Gpu.to("0").to_string())
     } else {
-        let named = gpus.named.join(",");
-        let reason = format!("`--gpu {named}` names none of the boards {known}");
-        (reason, "--gpu with a number, place or serial identity")
+        let named = Setting::Gpu.to(gpus.named.join(","));
+        let reason = format!("`{named}` names none of the boards {known}");
+        let fix = format!("{} with a number, place or serial identity", Setting::Gpu);
+        (reason, fix)
     };
-    absent(true, reason, Some(fix.to_owned()))
+    absent(true, reason, Some(fix))
 }
 
 /// Boards that tell nothing of their energy.

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipw_core::counter::Rollover;
+use ipw_core::setting::Setting;
 use ipw_core::source::{Domain, Method, Quantity, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Watts;
@@ -55,12 +56,18 @@ struct Beginning {
 /// Finds out whether this machine's CPU can be modelled.
 pub fn detect(options: &Options) -> Result<Estimate, Absent> {
     if !options.estimate {
-        return Err(absent("turned off by `--no-estimate`", None));
+        return Err(absent(
+            format!("turned off by `{}`", Setting::NoEstimate),
+            None,
+        ));
     }
     refuse_accelerators(options)?;
     let tdp = options.cpu_tdp.map(Watts::watts);
     if tdp.is_some_and(|watts| !watts.is_finite() || watts <= 0.0) {
-        return Err(absent("`--cpu-tdp` is not a power", None));
+        return Err(absent(
+            format!("`{}` is not a power", Setting::CpuTdp),
+            None,
+        ));
     }
     let stat = options.proc.join("stat");
     let mut reader = Reader::default();
@@ -184,7 +191,7 @@ fn unknown(cpu: &CpuInfo) -> Absent {
         number(cpu.family),
         number(cpu.model),
     );
-    absent(reason, Some("--cpu-tdp WATTS".to_owned()))
+    absent(reason, Some(Setting::CpuTdp.to("WATTS").to_string()))
 }
 
 fn absent(reason: impl Into<String>, fix: Option<String>) -> Absent {

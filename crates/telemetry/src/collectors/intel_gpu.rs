@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ipw_core::counter::Rollover;
 use ipw_core::hardware::Device;
+use ipw_core::setting::Setting;
 use ipw_core::source::{Domain, Gauge, Method, Quantity, Source};
 
 use crate::collectors::host::files::{Reader, numbered};
@@ -73,7 +74,7 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
         .filter(|(index, board)| is_meant(&options.gpus, *index, board.pci().as_deref()))
         .collect();
     if meant.is_empty() {
-        let reason = "`--gpu` names none of the Intel GPUs".to_owned();
+        let reason = format!("`{}` names none of the Intel GPUs", Setting::Gpu);
         return Err(absent(true, reason));
     }
     let collectors = meant

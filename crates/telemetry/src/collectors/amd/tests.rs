@@ -503,7 +503,7 @@ fn boards_are_chosen_by_number_place_or_identity_and_else_by_the_environment() {
                 Vec::new()
             }
         };
-        assert_eq!(buses, expected, "--gpu {named:?} with {visible:?}");
+        assert_eq!(buses, expected, "gpu {named:?} with {visible:?}");
     }
 }
 

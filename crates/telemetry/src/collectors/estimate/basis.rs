@@ -1,6 +1,7 @@
 //! What an estimate rests on: the power at full load, how far it may be off, and the sentence that
 //! says so.
 
+use ipw_core::setting::Setting;
 use ipw_core::units::Watts;
 
 use super::tdp;
@@ -30,7 +31,7 @@ pub(super) struct Basis {
 /// The user's word, else the name, else the generation; `None` when all fail.
 pub(super) fn find(options: &Options, cpu: &CpuInfo) -> Option<Basis> {
     if let Some(watts) = options.cpu_tdp {
-        return Some(basis("`--cpu-tdp`:", watts, 0.0));
+        return Some(basis(&format!("`{}`:", Setting::CpuTdp), watts, 0.0));
     }
     by_name(cpu).or_else(|| by_model(cpu))
 }

@@ -159,7 +159,7 @@ fn the_users_word_counts_for_the_whole_machine() {
     let estimate = detect(&machine.options).unwrap();
     assert_eq!(
         estimate.explanation(),
-        "`--cpu-tdp`: 65.0 W at full load, 13.0 W idle, in proportion to CPU use; ± 40 %"
+        "`cpu_tdp`: 65.0 W at full load, 13.0 W idle, in proportion to CPU use; ± 40 %"
     );
     for nonsense in [0.0, -5.0, f64::NAN] {
         let machine = Machine::new(2, HIDDEN, "").with_tdp(nonsense);
@@ -172,7 +172,7 @@ fn an_unknown_cpu_is_absent_and_says_what_would_help() {
     let machine = Machine::new(2, ("GenuineIntel", 6, 6, "QEMU Virtual CPU"), "hypervisor");
     let absent = detect(&machine.options).err().unwrap();
     assert!(absent.reason.contains("family 6 model 6"), "{absent:?}");
-    assert_eq!(absent.fix.as_deref(), Some("--cpu-tdp WATTS"));
+    assert_eq!(absent.fix.as_deref(), Some("cpu_tdp=WATTS"));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn it_can_be_turned_off() {
     let mut machine = Machine::new(2, XEON, "");
     machine.options.estimate = false;
     let absent = detect(&machine.options).err().unwrap();
-    assert_eq!(absent.reason, "turned off by `--no-estimate`");
+    assert_eq!(absent.reason, "turned off by `no_estimate`");
 }
 
 #[test]

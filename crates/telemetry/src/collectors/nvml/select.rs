@@ -1,5 +1,7 @@
 //! Which boards are meant: those that the user names, else those that CUDA shows to programs.
 
+use ipw_core::setting::Setting;
+
 use super::library::absent;
 use super::pci;
 use crate::{Absent, Gpus};
@@ -46,7 +48,7 @@ pub(super) struct Selection {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Nothing {
     reason: String,
-    fix: &'static str,
+    fix: String,
 }
 
 impl Nothing {
@@ -58,7 +60,7 @@ impl Nothing {
             reason.push_str("; ");
             reason.push_str(note);
         }
-        absent(true, reason, Some(self.fix))
+        absent(true, reason, Some(&self.fix))
     }
 }
 
@@ -92,22 +94,25 @@ pub(super) fn select(
     }
 }
 
-/// Several vendors share `--gpu`: a name that fits no board of ours may be another's.
+/// Several vendors share the setting: a name that fits no board of ours may be another's.
 fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, Nothing> {
     let mut places = Vec::new();
     let mut notes = Vec::new();
     for name in names {
+        let given = Setting::Gpu.to(name);
         match find(name.trim()) {
             Match::One(place) => places.push(place),
-            Match::Several => notes.push(format!("`--gpu {name}` fits several NVIDIA boards")),
-            Match::None => notes.push(format!("`--gpu {name}` names no NVIDIA board")),
-            Match::Unresolved => notes.push(format!("the board of `--gpu {name}` is not known")),
+            Match::Several => notes.push(format!("`{given}` fits several NVIDIA boards")),
+            Match::None => notes.push(format!("`{given}` names no NVIDIA board")),
+            Match::Unresolved => notes.push(format!("the board of `{given}` is not known")),
         }
     }
     if places.is_empty() {
         return Err(Nothing {
             reason: notes.join("; "),
-            fix: "--gpu INDEX, UUID or PCI ID of one of them",
+            fix: Setting::Gpu
+                .to("INDEX, UUID or PCI ID of one of them")
+                .to_string(),
         });
     }
     Ok(Selection { places, notes })
@@ -139,7 +144,10 @@ fn shown(
         );
         return Err(Nothing {
             reason: notes.join("; "),
-            fix: "unset CUDA_VISIBLE_DEVICES, or `--gpu INDEX`",
+            fix: format!(
+                "unset CUDA_VISIBLE_DEVICES, or `{}`",
+                Setting::Gpu.to("INDEX")
+            ),
         });
     }
     if has_index && boards.iter().any(|board| board.name != boards[0].name) {
@@ -282,7 +290,7 @@ mod tests {
         let nothing = select(&gpus, &boards(), parent_of).unwrap_err();
         let absent = nothing.into_absent(&boards(), &["`0000:01:00.0` is suspended".to_owned()]);
         assert!(absent.is_here);
-        for part in ["--gpu 7", "GPU-aabb2222", "0001:3b:00.0", "suspended"] {
+        for part in ["gpu=7", "GPU-aabb2222", "0001:3b:00.0", "suspended"] {
             assert!(absent.reason.contains(part), "{}", absent.reason);
         }
         let gpus = Gpus {

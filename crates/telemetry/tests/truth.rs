@@ -45,8 +45,18 @@ struct Bench {
 
 impl Bench {
     fn new(trace: PowerTrace, defects: Defects) -> Self {
+        Self::limited(trace, defects, &[])
+    }
+
+    /// The same with a package that may draw these watts.
+    fn limited(trace: PowerTrace, defects: Defects, limits: &[u64]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let sensor = SimulatedRapl::create(root.path(), 0, trace.clone(), defects).unwrap();
+        let zone = root.path().join("class/powercap/intel-rapl:0");
+        for (number, watts) in limits.iter().enumerate() {
+            let file = zone.join(format!("constraint_{number}_power_limit_uw"));
+            std::fs::write(file, format!("{}\n", watts * 1_000_000)).unwrap();
+        }
         let options = Options {
             sysfs: root.path().to_owned(),
             proc: PathBuf::from("/proc"),
@@ -282,6 +292,28 @@ fn a_counter_that_jumps_is_not_believed_and_live_and_later_agree() {
         for (live, later) in [said, after.shares[0].energy].iter().zip(later) {
             assert_eq!((live.energy, live.reason, live.coverage), later);
         }
+    }
+}
+
+/// 220 J were believed once, as stamps could be 100 ms late. A package that says its limits is held
+/// to them: four times as much.
+#[test]
+fn small_jumps_are_not_believed_either() {
+    for (limits, jump) in [(&[][..], 40.0), (&[65, 120], 10.0)] {
+        let defects = Defects {
+            jumps: vec![(4.7, jump), (5.1, jump)],
+            ..Defects::default()
+        };
+        let mut bench = Bench::limited(square(), defects, limits);
+        let hit = bench.query(4.5, 5.5);
+        let truth = bench.truth(4.5, 5.5);
+        assert!(
+            (joules(&hit) / truth - 1.0).abs() < 0.05,
+            "{jump}: {hit:?} for {truth}"
+        );
+        assert_eq!(hit.shares[0].energy.reason, Some(Reason::Implausible));
+        let (_, account) = &bench.session.accounts()[0];
+        assert_eq!(account.implausible, 2, "{jump}");
     }
 }
 
@@ -549,6 +581,7 @@ fn the_run_s_books_balance_and_live_is_what_one_pass_over_the_readings_gives() {
         longest_silence: Duration::from_millis(500),
         clock_bound: Duration::ZERO,
         largest: Domain::CpuPackage.largest_power(),
+        dated_within: None,
     };
     let mut ledger = Ledger::new(&meter, None, equal);
     let mut later = Vec::new();

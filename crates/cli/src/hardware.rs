@@ -19,8 +19,8 @@ use ipw_runner::plan::{ServiceHost, Telemetry};
 use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
 use ipw_store::{Overview, Run};
 use ipw_telemetry::collectors::host::system_info;
+use ipw_telemetry::surroundings::{Listening, Seen, Service, Surroundings};
 use ipw_telemetry::{Absent, Gpus, Options, Role, SelfTest, Session, Setup};
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::commands::no_basis;
@@ -43,15 +43,11 @@ pub(crate) struct Hardware {
     estimate: Option<String>,
     /// What is to be said of other machines.
     elsewhere: Vec<String>,
-    begun: Begun,
-}
-
-/// Where the session began, to tell our own CPU time from the machine's.
-struct Begun {
-    at: Timestamp,
-    own: Duration,
-    /// Whether the model runs in this process.
-    is_service: bool,
+    begun: Timestamp,
+    /// What else goes on at this machine.
+    around: Surroundings,
+    /// Whether the energy of this machine counts.
+    is_billed: bool,
 }
 
 /// Where to look: the system's own places, unless the environment names others.
@@ -76,6 +72,7 @@ pub(crate) fn options(estimate: bool, cpu_tdp: Option<f64>, gpus: &[String]) -> 
             rocm_visible: visible("ROCR_VISIBLE_DEVICES")
                 .or_else(|| visible("HIP_VISIBLE_DEVICES")),
         },
+        machine: visible("IPW_MACHINE_ID"),
         ..standard
     }
 }
@@ -106,6 +103,7 @@ impl Hardware {
     pub(crate) fn start(
         plan: &Telemetry,
         client: &dyn Client,
+        is_launched: bool,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, CliError> {
         let options = options(plan.estimate, plan.cpu_tdp_watts, &plan.gpus);
@@ -133,11 +131,15 @@ impl Hardware {
             role,
             absent: reason,
         };
-        let begun = Begun {
-            at: clock.now(),
-            own: own_cpu_time(),
-            is_service: client.in_process(),
-        };
+        let begun = clock.now();
+        let is_billed = is_here && role == Role::Service;
+        let service = processes(plan, client, is_launched, is_billed);
+        let around =
+            Surroundings::start(&options, service, Arc::clone(clock)).map_err(|missing| {
+                CliError::usage(format!("`--service-pid`: {missing}")).help(
+                    "name a process of the service, or leave the flag out: it is found by its port",
+                )
+            })?;
         let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
         if plan.basis != Choice::All {
             let offered = session.bases();
@@ -164,6 +166,17 @@ impl Hardware {
             estimate,
             elsewhere: notes,
             begun,
+            around,
+            is_billed,
+        })
+    }
+
+    /// What speaks against these joules before the first query.
+    pub(crate) fn warnings(&self) -> Option<String> {
+        let others = self.around.runs_at_start();
+        (self.is_billed && others > 0).then(|| {
+            let runs = if others == 1 { "run" } else { "runs" };
+            format!("{others} other {runs} of `ipw` on this machine: each counts the joules of the others; measure one after the other")
         })
     }
 
@@ -201,21 +214,28 @@ impl Hardware {
         notes
     }
 
-    /// CPU time of the process that computes, and of the whole machine.
-    fn cpu(&self, elapsed: Duration) -> Value {
+    /// CPU time of the service, of this process and of the whole machine.
+    fn cpu(&self, seen: Option<&Seen>, elapsed: Duration) -> Value {
         let accounts = self.session.accounts();
         let gauge = |source: &Source| source.quantity == CPU_USE;
         let found = accounts.iter().find(|(source, _)| gauge(source));
         let busy = found.and_then(|(_, account)| Some(account.values?.mean / 100.0));
-        let since = elapsed.saturating_sub(self.begun.at.since(Timestamp::ZERO));
+        let since = elapsed.saturating_sub(self.begun.since(Timestamp::ZERO));
         let cpus = self.system.cpu_count.map(f64::from);
         let machine = busy
             .zip(cpus)
             .map(|(busy, cpus)| busy * cpus * since.as_secs_f64());
-        let own = own_cpu_time().saturating_sub(self.begun.own);
+        let here = seen.filter(|_| self.is_billed);
+        let own = here.filter(|seen| seen.processes.is_some());
         json!({
-            "service_seconds": self.begun.is_service.then_some(own.as_secs_f64()),
-            "machine_seconds": machine,
+            "service_seconds": here.and_then(|seen| Some(seen.service.as_ref().ok()?.as_secs_f64())),
+            "service_processes": here.and_then(|seen| seen.processes),
+            "service_unknown": seen.and_then(|seen| seen.service.as_ref().err()),
+            "own_seconds": own.map(|seen| seen.own.as_secs_f64()),
+            "machine_seconds": here
+                .and_then(|seen| Some(seen.machine?.as_secs_f64()))
+                .or(machine),
+            "capacity_seconds": here.and_then(|seen| Some(seen.capacity?.as_secs_f64())),
         })
     }
 
@@ -291,13 +311,15 @@ impl Hardware {
             })
             .collect();
         let own = self.session.own_cpu_time();
+        let seen = self.around.finish();
         json!({
             "devices": self.session.devices(),
             "sources": sources,
             "absent": self.absent,
             "estimate": self.estimate,
             "faults": self.session.faults(),
-            "cpu": self.cpu(elapsed),
+            "cpu": self.cpu(seen.as_ref(), elapsed),
+            "other_runs": seen.as_ref().filter(|_| self.is_billed).and_then(other_runs),
             "sampler_cpu_seconds": own.as_secs_f64(),
             "sampler_cpu_share": share(own, elapsed),
         })
@@ -308,10 +330,37 @@ const CPU_USE: Quantity = Quantity::Gauge {
     gauge: Gauge::CpuUse,
 };
 
-fn own_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
+/// Other runs that measured this machine at the same time.
+fn other_runs(seen: &Seen) -> Option<Value> {
+    let runs = seen.runs?;
+    Some(json!({ "most": runs.most, "seconds": runs.time.as_secs_f64() }))
+}
+
+/// How the processes of the service are found.
+fn processes(plan: &Telemetry, client: &dyn Client, is_launched: bool, is_billed: bool) -> Service {
+    if client.in_process() {
+        return Service::Own;
+    }
+    if !is_billed {
+        return Service::Unknown("the energy of this machine is not the service's");
+    }
+    if !plan.service_pids.is_empty() {
+        return Service::Pids(plan.service_pids.clone());
+    }
+    if is_launched {
+        return Service::Launched;
+    }
+    let Ok(url) = BaseUrl::parse(client.base_url()) else {
+        return Service::Unknown("the address of the service is not understood");
+    };
+    Service::Listening(match url.socket() {
+        Some(path) => Listening::Socket(path.to_owned()),
+        None => {
+            let addresses = (url.host(), url.port()).to_socket_addrs();
+            let addresses = addresses.into_iter().flatten().map(|address| address.ip());
+            Listening::Port(url.port(), addresses.collect())
+        }
+    })
 }
 
 /// What a source drew with nobody in flight.

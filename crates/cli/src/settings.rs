@@ -254,6 +254,9 @@ impl ProfileArgs {
         if self.telemetry.is_empty() {
             self.telemetry = weaker.telemetry;
         }
+        if self.service_pid.is_empty() {
+            self.service_pid = weaker.service_pid;
+        }
         self.insecure_key |= weaker.insecure_key;
         self.unique_prefix |= weaker.unique_prefix;
         self.require_energy |= weaker.require_energy;
@@ -291,6 +294,7 @@ fn energy(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         idle: args.idle.map_or(IDLE, |Pause(idle)| idle),
         basis: args.basis.map(Choice::from).unwrap_or_default(),
         service_host,
+        service_pids: args.service_pid.iter().map(|pid| pid.get()).collect(),
         sources: sources(args)?,
     })
 }

@@ -191,6 +191,9 @@ pub struct Telemetry {
     pub basis: Choice,
     /// Where the service runs.
     pub service_host: ServiceHost,
+    /// The processes of the service, if the user names them; else they are found by its address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service_pids: Vec<u32>,
     /// Where readings come from; empty for this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceSpec>,

@@ -9,10 +9,11 @@ mod times;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ipw_core::time::{Clock, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
 use self::beacon::Beacon;
@@ -117,9 +118,13 @@ impl Surroundings {
     ///
     /// # Errors
     /// If a process that was named is not there.
-    pub fn start(options: &Options, service: Service) -> Result<Self, NoProcess> {
+    pub fn start(
+        options: &Options,
+        service: Service,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NoProcess> {
         let own = std::process::id();
-        let mut look = Look::new(options, service, own);
+        let mut look = Look::new(options, service, own, clock);
         if let Service::Pids(pids) = &look.service {
             let is_there = |pid: &&u32| Process::read(&look.proc, **pid).is_some();
             if let Some(missing) = pids.iter().find(|pid| !is_there(pid)) {
@@ -191,6 +196,7 @@ impl Seen {
 struct Look {
     proc: PathBuf,
     own: u32,
+    clock: Arc<dyn Clock>,
     service: Service,
     beacon: Option<Beacon>,
     reader: Reader,
@@ -201,21 +207,22 @@ struct Look {
     own_before: Duration,
     runs: Option<Runs>,
     /// When it was last looked.
-    last: Duration,
+    last: Timestamp,
     /// When new processes are searched for again.
-    search_at: Duration,
+    search_at: Timestamp,
 }
 
 impl Look {
-    fn new(options: &Options, service: Service, own: u32) -> Self {
+    fn new(options: &Options, service: Service, own: u32, clock: Arc<dyn Clock>) -> Self {
         let mut reader = Reader::default();
         let machine = CpuTimes::read(&mut reader, &options.proc.join("stat"));
-        let begun = Process::read(&options.proc, own).map_or(0, |_| uptime(&options.proc));
+        let begun = uptime(&options.proc);
         let beacon = Beacon::raise(options, own);
-        let now = now();
+        let now = clock.now();
         Self {
             proc: options.proc.clone(),
             own,
+            clock,
             service,
             runs: beacon.as_ref().map(|_| Runs::default()),
             beacon,
@@ -231,8 +238,8 @@ impl Look {
 
     /// One more look.
     fn again(&mut self) {
-        let now = now();
-        self.count_runs(now.saturating_sub(self.last));
+        let now = self.clock.now();
+        self.count_runs(now.since(self.last));
         self.last = now;
         if now >= self.search_at {
             self.search();
@@ -246,7 +253,7 @@ impl Look {
 
     /// Finds the processes of the service as they are now.
     fn search(&mut self) {
-        let begun = now();
+        let begun = self.clock.now();
         match self.members() {
             Ok(members) => {
                 self.unknown = None;
@@ -256,9 +263,9 @@ impl Look {
             Err(_) if self.times.count() > 0 => self.times.take(&[]),
             Err(reason) => self.unknown = Some(reason),
         }
-        let end = now();
-        let took = end.saturating_sub(begun);
-        self.search_at = end + (took * SEARCH_SHARE).max(LOOK * SEARCH);
+        let end = self.clock.now();
+        let took = end.since(begun);
+        self.search_at = end.after((took * SEARCH_SHARE).max(LOOK * SEARCH));
     }
 
     fn members(&self) -> Result<Vec<Process>, String> {
@@ -367,15 +374,7 @@ fn duration(ticks: u64) -> Option<Duration> {
 }
 
 fn own_cpu_time() -> Duration {
-    span(ClockId::ProcessCPUTime)
-}
-
-fn now() -> Duration {
-    span(ClockId::Monotonic)
-}
-
-fn span(clock: ClockId) -> Duration {
-    let time = clock_gettime(clock);
+    let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
     seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }

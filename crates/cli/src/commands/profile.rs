@@ -127,7 +127,12 @@ impl Profile {
             }
             () = interrupt.draining() => return Ok(Exit::Interrupted),
         };
-        let hardware = Hardware::start(&self.plan.telemetry, client, &self.clock)?;
+        let hardware = Hardware::start(
+            &self.plan.telemetry,
+            client,
+            self.plan.launch.is_some(),
+            &self.clock,
+        )?;
         let directory = self.directory(&hardware);
         let (left, recall) = earlier::look(&self.args)?;
         // Before a resumed run's summary is a new one.
@@ -144,6 +149,7 @@ impl Profile {
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, done.count()));
         let before = warnings.into_iter().chain(of_tokens);
+        let before = before.chain(hardware.warnings());
         for message in before.chain(self.dataset.notes()) {
             notices.send(Event::Warning { message });
         }

@@ -56,9 +56,8 @@ impl Beacon {
         let table = std::fs::read(proc.join("net/unix")).ok()?;
         let table = String::from_utf8_lossy(&table);
         let names = table.lines().filter_map(|line| line.split_once(" @"));
-        let others = names.filter(|(_, name)| {
-            name.starts_with(&*self.machine) && name.trim_end() != self.name
-        });
+        let others = names
+            .filter(|(_, name)| name.starts_with(&*self.machine) && name.trim_end() != self.name);
         Some(others.take(MOST).count())
     }
 }
@@ -99,7 +98,10 @@ mod tests {
         assert_eq!(first.others(proc), Some(0));
         let elsewhere = Beacon::raise(&options(other.path()), own).unwrap();
         let second = Beacon::raise(&options(place.path()), own).unwrap();
-        assert_eq!((first.others(proc), second.others(proc)), (Some(1), Some(1)));
+        assert_eq!(
+            (first.others(proc), second.others(proc)),
+            (Some(1), Some(1))
+        );
         assert_eq!(elsewhere.others(proc), Some(0));
         drop(second);
         assert_eq!(first.others(proc), Some(0));

@@ -55,7 +55,9 @@ fn tcp(line: &str, port: u16, addresses: &[IpAddr]) -> Option<u64> {
     let address = address_of(address)?.to_canonical();
     let is_there = address.is_unspecified()
         || addresses.is_empty()
-        || addresses.iter().any(|known| known.to_canonical() == address);
+        || addresses
+            .iter()
+            .any(|known| known.to_canonical() == address);
     let is_it = is_there && u16::from_str_radix(own_port, 16) == Ok(port);
     fields.get(9)?.parse().ok().filter(|_| is_it)
 }

@@ -54,9 +54,7 @@ pub(super) fn numbers(proc: &Path) -> Vec<u32> {
 /// All processes that can be seen.
 pub(super) fn read(proc: &Path) -> Vec<Process> {
     let numbers = numbers(proc).into_iter();
-    numbers
-        .filter_map(|pid| Process::read(proc, pid))
-        .collect()
+    numbers.filter_map(|pid| Process::read(proc, pid)).collect()
 }
 
 /// The name of a process, which its user may choose.
@@ -125,7 +123,12 @@ mod tests {
             children: 35,
         };
         assert_eq!(Process::parse(stat), Some(expected));
-        for nonsense in ["", "42", "42 (x) S 1", "x (y) S 1 1 1 0 0 0 0 0 0 0 1 1 1 1 0 0 0 0 1"] {
+        for nonsense in [
+            "",
+            "42",
+            "42 (x) S 1",
+            "x (y) S 1 1 1 0 0 0 0 0 0 0 1 1 1 1 0 0 0 0 1",
+        ] {
             assert_eq!(Process::parse(nonsense), None, "{nonsense}");
         }
     }
@@ -158,7 +161,10 @@ mod tests {
             process(9, 7, 5),
             process(16, 6, 5),
         ];
-        assert_eq!(family(&all, &BTreeSet::from([6]), 7), BTreeSet::from([6, 16]));
+        assert_eq!(
+            family(&all, &BTreeSet::from([6]), 7),
+            BTreeSet::from([6, 16])
+        );
         // The service is our parent.
         assert_eq!(
             family(&all, &BTreeSet::from([5]), 7),

@@ -1,12 +1,18 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use ipw_testkit::ManualClock;
+
 use super::*;
 
 /// A `/proc` of our own, with this very process in it.
 struct Proc(tempfile::TempDir);
 
 const OWN: u32 = 900;
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(ManualClock::default())
+}
 
 impl Proc {
     fn new() -> Self {
@@ -70,7 +76,7 @@ impl Proc {
             sysfs: self.path().to_owned(),
             ..Options::default()
         };
-        Look::new(&options, service, OWN)
+        Look::new(&options, service, OWN, clock())
     }
 }
 
@@ -143,13 +149,10 @@ fn what_cannot_be_seen_is_unknown_with_its_reason() {
         proc: empty.path().to_owned(),
         ..Options::default()
     };
-    let mut look = Look::new(&options, port(), OWN);
+    let mut look = Look::new(&options, port(), OWN, clock());
     look.search();
     let seen = look.seen();
-    assert_eq!(
-        seen.service.unwrap_err(),
-        "processes cannot be listed here"
-    );
+    assert_eq!(seen.service.unwrap_err(), "processes cannot be listed here");
     assert_eq!((seen.machine, seen.capacity), (None, None));
 }
 
@@ -161,7 +164,7 @@ fn a_process_that_is_named_must_be_there() {
         sysfs: proc.path().to_owned(),
         ..Options::default()
     };
-    let missing = Surroundings::start(&options, Service::Pids(vec![OWN, 5]));
+    let missing = Surroundings::start(&options, Service::Pids(vec![OWN, 5]), clock());
     assert_eq!(missing.unwrap_err(), NoProcess(5));
 }
 
@@ -177,7 +180,7 @@ fn a_real_process_is_followed_until_it_ends() {
         .args(["-c", "while :; do :; done"])
         .spawn()
         .unwrap();
-    let around = Surroundings::start(&options, Service::Pids(vec![child.id()])).unwrap();
+    let around = Surroundings::start(&options, Service::Pids(vec![child.id()]), clock()).unwrap();
     let used = || Process::read(Path::new("/proc"), child.id()).map_or(0, |child| child.own);
     let before = used();
     for _ in 0..3000 {
@@ -189,7 +192,10 @@ fn a_real_process_is_followed_until_it_ends() {
     let seen = around.finish().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(seen.service.clone().unwrap() >= Duration::from_millis(90), "{seen:?}");
+    assert!(
+        seen.service.clone().unwrap() >= Duration::from_millis(90),
+        "{seen:?}"
+    );
     assert_eq!(seen.runs, Some(Runs::default()));
     assert!(seen.machine.unwrap() <= seen.capacity.unwrap(), "{seen:?}");
     assert_eq!(around.finish(), Some(seen));

@@ -112,7 +112,11 @@ mod tests {
         times.take(&[process(1, 5, 1030, 400), process(2, 120, 7, 0)]);
         assert_eq!(times.ticks(), 37);
         // One that is older than the watch and came to it late.
-        times.take(&[process(1, 5, 1030, 400), process(2, 120, 7, 0), process(3, 50, 90, 0)]);
+        times.take(&[
+            process(1, 5, 1030, 400),
+            process(2, 120, 7, 0),
+            process(3, 50, 90, 0),
+        ]);
         assert_eq!(times.ticks(), 37);
     }
 
@@ -120,7 +124,11 @@ mod tests {
     fn children_that_end_are_counted_once_and_to_their_end() {
         let mut times = Times::new(100);
         times.take(&[process(1, 5, 10, 0), process(2, 50, 200, 0)]);
-        times.take(&[process(1, 5, 10, 0), process(2, 50, 230, 0), process(3, 110, 4, 0)]);
+        times.take(&[
+            process(1, 5, 10, 0),
+            process(2, 50, 230, 0),
+            process(3, 110, 4, 0),
+        ]);
         assert_eq!(times.ticks(), 34);
         // 2 ends at 240, 3 at 9, and one that was never seen at 6: their parent has waited.
         times.take(&[process(1, 5, 10, 255)]);

@@ -232,6 +232,7 @@ fn plan(scenario: &Scenario, service: &Service, directory: &Path) -> Plan {
             sources: Vec::new(),
             basis: Choice::All,
             service_host: ServiceHost::Local,
+            service_pids: Vec::new(),
         },
         output: Output {
             directory: directory.to_owned(),

@@ -10,9 +10,9 @@ use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::{Joules, Watts};
 
 use super::ID;
+use super::limits::{largest, limits};
 #[cfg(target_os = "linux")]
 use super::perf::Event;
-use super::limits::{largest, limits};
 use super::powercap::Zone;
 use crate::collector::{Collector, PollError};
 

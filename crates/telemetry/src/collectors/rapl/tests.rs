@@ -261,11 +261,19 @@ fn a_value_whose_date_is_in_doubt_is_read_again() {
 #[test]
 fn a_package_is_held_to_its_own_limits_with_a_margin() {
     let tree = Tree::new();
-    for (zone, name) in [("0", "package-0"), ("0:0", "core"), ("0:1", "dram"), ("1", "package-1")] {
+    for (zone, name) in [
+        ("0", "package-0"),
+        ("0:0", "core"),
+        ("0:1", "dram"),
+        ("1", "package-1"),
+    ] {
         tree.zone(&format!("intel-rapl:{zone}"), name, "7000000");
     }
     let limit = |zone: &str, file: &str, text: &str| {
-        tree.write(&format!("class/powercap/intel-rapl:{zone}/constraint_{file}"), text);
+        tree.write(
+            &format!("class/powercap/intel-rapl:{zone}/constraint_{file}"),
+            text,
+        );
     };
     limit("0", "0_power_limit_uw", "125000000\n");
     limit("0", "1_power_limit_uw", "253000000\n");

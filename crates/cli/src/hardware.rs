@@ -9,11 +9,13 @@ use anyhow::Context;
 use ipw_clients::{BaseUrl, Client};
 use ipw_core::attribution::Balance;
 use ipw_core::energy::Reason;
+use ipw_core::event::Event;
 use ipw_core::hardware::{Device, SystemInfo, label};
 use ipw_core::rollup::Choice;
 use ipw_core::source::{Gauge, Quantity, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::{Joules, Watts};
+use ipw_runner::Plan;
 use ipw_runner::idle::{Drawn, Idled};
 use ipw_runner::plan::{ServiceHost, Telemetry};
 use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
@@ -48,6 +50,8 @@ pub(crate) struct Hardware {
     around: Surroundings,
     /// Whether the energy of this machine counts.
     is_billed: bool,
+    /// Whether the model runs in this process.
+    is_service: bool,
 }
 
 /// Where to look: the system's own places, unless the environment names others.
@@ -101,11 +105,11 @@ fn is_privileged() -> bool {
 impl Hardware {
     /// Finds the sources and starts the session.
     pub(crate) fn start(
-        plan: &Telemetry,
+        plan: &Plan,
         client: &dyn Client,
-        is_launched: bool,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, CliError> {
+        let (plan, is_launched) = (&plan.telemetry, plan.launch.is_some());
         let options = options(plan.estimate, plan.cpu_tdp_watts, &plan.gpus);
         let role = if client.in_process() {
             Role::Service
@@ -168,16 +172,23 @@ impl Hardware {
             begun,
             around,
             is_billed,
+            is_service: client.in_process(),
         })
     }
 
-    /// What speaks against these joules before the first query.
-    pub(crate) fn warnings(&self) -> Option<String> {
+    /// Says what a person should know before trusting the joules.
+    pub(crate) fn tell(&self, send: impl Fn(Event)) {
         let others = self.around.runs_at_start();
-        (self.is_billed && others > 0).then(|| {
+        if self.is_billed && others > 0 {
             let runs = if others == 1 { "run" } else { "runs" };
-            format!("{others} other {runs} of `ipw` on this machine: each counts the joules of the others; measure one after the other")
-        })
+            let message = format!(
+                "{others} other {runs} of `ipw` on this machine: each counts the joules of the others; measure one after the other"
+            );
+            send(Event::Warning { message });
+        }
+        for message in self.notes() {
+            send(Event::Note { message });
+        }
     }
 
     /// The original's description of the GPU: the first one.
@@ -193,7 +204,7 @@ impl Hardware {
     }
 
     /// What a person should know before trusting the joules.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         let mut notes = self.elsewhere.clone();
         if self.session.role() == Role::Client {
             notes.push(
@@ -225,7 +236,7 @@ impl Hardware {
         let machine = busy
             .zip(cpus)
             .map(|(busy, cpus)| busy * cpus * since.as_secs_f64());
-        let here = seen.filter(|_| self.is_billed);
+        let here = seen.filter(|_| self.is_billed || self.is_service);
         let own = here.filter(|seen| seen.processes.is_some());
         json!({
             "service_seconds": here.and_then(|seen| Some(seen.service.as_ref().ok()?.as_secs_f64())),
@@ -353,14 +364,12 @@ fn processes(plan: &Telemetry, client: &dyn Client, is_launched: bool, is_billed
     let Ok(url) = BaseUrl::parse(client.base_url()) else {
         return Service::Unknown("the address of the service is not understood");
     };
-    Service::Listening(match url.socket() {
-        Some(path) => Listening::Socket(path.to_owned()),
-        None => {
-            let addresses = (url.host(), url.port()).to_socket_addrs();
-            let addresses = addresses.into_iter().flatten().map(|address| address.ip());
-            Listening::Port(url.port(), addresses.collect())
-        }
-    })
+    if let Some(path) = url.socket() {
+        return Service::Listening(Listening::Socket(path.to_owned()));
+    }
+    let addresses = (url.host(), url.port()).to_socket_addrs();
+    let addresses = addresses.into_iter().flatten().map(|address| address.ip());
+    Service::Listening(Listening::Port(url.port(), addresses.collect()))
 }
 
 /// What a source drew with nobody in flight.

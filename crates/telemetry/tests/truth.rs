@@ -13,12 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipw_core::attribution::{Ledger, equal, steps};
-use ipw_core::counter::Rollover;
-use ipw_core::energy::{Kind, Meter, QueryEnergy, Reason};
+use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::Domain;
 use ipw_core::time::{Clock, Timestamp};
-use ipw_core::units::Joules;
 use ipw_telemetry::collectors::rapl;
 use ipw_telemetry::{Options, Poller, Role, Session, Setup};
 use ipw_testkit::ManualClock;
@@ -573,16 +571,8 @@ fn the_run_s_books_balance_and_live_is_what_one_pass_over_the_readings_gives() {
             energy.shares[0].energy.reason,
         ));
     }
-    let (source, account) = &bench.session.accounts()[0];
-    let meter = Meter {
-        kind: Kind::Counter(Rollover::Wraps(Joules::from_joules(262_143.328_851))),
-        period: source.period,
-        relative_sigma: source.relative_sigma,
-        longest_silence: Duration::from_millis(500),
-        clock_bound: Duration::ZERO,
-        largest: Domain::CpuPackage.largest_power(),
-        dated_within: None,
-    };
+    let (_, account) = &bench.session.accounts()[0];
+    let meter = *bench.session.meters().next().unwrap().meter;
     let mut ledger = Ledger::new(&meter, None, equal);
     let mut later = Vec::new();
     let windows = queries

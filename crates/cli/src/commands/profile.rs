@@ -127,12 +127,7 @@ impl Profile {
             }
             () = interrupt.draining() => return Ok(Exit::Interrupted),
         };
-        let hardware = Hardware::start(
-            &self.plan.telemetry,
-            client,
-            self.plan.launch.is_some(),
-            &self.clock,
-        )?;
+        let hardware = Hardware::start(&self.plan, client, &self.clock)?;
         let directory = self.directory(&hardware);
         let (left, recall) = earlier::look(&self.args)?;
         // Before a resumed run's summary is a new one.
@@ -149,13 +144,10 @@ impl Profile {
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, done.count()));
         let before = warnings.into_iter().chain(of_tokens);
-        let before = before.chain(hardware.warnings());
         for message in before.chain(self.dataset.notes()) {
             notices.send(Event::Warning { message });
         }
-        for message in hardware.notes() {
-            notices.send(Event::Note { message });
-        }
+        hardware.tell(|event| notices.send(event));
         let recorder = self.record(&directory, part, &hardware)?;
         let durable = self.plan.output.durable;
         let watched = page

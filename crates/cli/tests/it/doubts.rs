@@ -294,6 +294,7 @@ impl Drop for Ended {
 #[test]
 #[cfg(target_os = "linux")]
 fn load_by_others_is_told_when_the_service_is_reached_over_http() {
+    let _cores = crate::common::all_cores();
     let place = paced(200);
     let sh = |script: &str| {
         let mut command = std::process::Command::new("sh");

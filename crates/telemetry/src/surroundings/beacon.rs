@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::Options;
 
 /// What all names begin with.
+#[cfg(target_os = "linux")]
 const PREFIX: &str = "ipw-run";
 
 /// More runs than this at once are told as this many.
@@ -63,6 +64,7 @@ impl Beacon {
 }
 
 /// What is measured: runs that read other sensors do not bill each other's joules (FNV-1a).
+#[cfg(target_os = "linux")]
 fn identity(options: &Options) -> u64 {
     let path = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let library = |library: &Option<std::path::PathBuf>| library.as_deref().map(path);

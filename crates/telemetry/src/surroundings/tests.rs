@@ -21,7 +21,7 @@ impl Proc {
         fs::write(proc.path().join("net/unix"), "Num\n").unwrap();
         fs::write(proc.path().join("uptime"), "100.00 50.00\n").unwrap();
         proc.machine(1000, 3000);
-        proc.process(OWN, 1, 900, 50, (0, 0), "ipw");
+        proc.process(OWN, 1, 50, (0, 0), "ipw");
         proc
     }
 
@@ -35,11 +35,11 @@ impl Proc {
         fs::write(self.path().join("stat"), text).unwrap();
     }
 
+    /// A process in a group of its own.
     fn process(
         &self,
         pid: u32,
         parent: u32,
-        group: u32,
         started: u64,
         (own, children): (u64, u64),
         name: &str,
@@ -47,7 +47,7 @@ impl Proc {
         let directory = self.path().join(pid.to_string());
         fs::create_dir_all(directory.join("fd")).unwrap();
         let stat = format!(
-            "{pid} ({name}) S {parent} {group} {group} 0 -1 0 0 0 0 0 {own} 0 {children} 0 20 0 1 0 {started} 0 0\n"
+            "{pid} ({name}) S {parent} {pid} {pid} 0 -1 0 0 0 0 0 {own} 0 {children} 0 20 0 1 0 {started} 0 0\n"
         );
         fs::write(directory.join("stat"), stat).unwrap();
         fs::write(directory.join("comm"), format!("{name}\n")).unwrap();
@@ -88,17 +88,17 @@ fn port() -> Service {
 fn the_service_is_found_by_its_port_with_its_workers_and_others_are_not_it() {
     let proc = Proc::new();
     proc.listens(77);
-    proc.process(10, 1, 10, 500, (100, 0), "vllm");
-    proc.process(11, 10, 11, 510, (300, 0), "VLLM::EngineCor");
-    proc.process(20, 1, 20, 600, (40, 0), "compiler");
+    proc.process(10, 1, 500, (100, 0), "vllm");
+    proc.process(11, 10, 510, (300, 0), "VLLM::EngineCor");
+    proc.process(20, 1, 600, (40, 0), "compiler");
     proc.holds(10, 77);
     let mut look = proc.look(port());
     look.search();
     assert_eq!(look.seen().service, Ok(Duration::ZERO));
     // A second later: the engine worked, a worker of it came and went, the compiler worked too.
-    proc.process(10, 1, 10, 500, (105, 0), "vllm");
-    proc.process(11, 10, 11, 510, (360, 25), "VLLM::EngineCor");
-    proc.process(20, 1, 20, 600, (100, 0), "compiler");
+    proc.process(10, 1, 500, (105, 0), "vllm");
+    proc.process(11, 10, 510, (360, 25), "VLLM::EngineCor");
+    proc.process(20, 1, 600, (100, 0), "compiler");
     proc.machine(1155, 3045);
     look.search();
     let seen = look.seen();
@@ -112,16 +112,16 @@ fn the_service_is_found_by_its_port_with_its_workers_and_others_are_not_it() {
 fn a_service_that_starts_again_is_found_again_and_what_ended_stays_counted() {
     let proc = Proc::new();
     proc.listens(77);
-    proc.process(10, 1, 10, 500, (100, 0), "llama-server");
+    proc.process(10, 1, 500, (100, 0), "llama-server");
     proc.holds(10, 77);
     let mut look = proc.look(port());
     look.search();
-    proc.process(10, 1, 10, 500, (150, 0), "llama-server");
+    proc.process(10, 1, 500, (150, 0), "llama-server");
     look.again();
     proc.end(10);
     look.search();
     assert_eq!(look.seen().service, Ok(Duration::from_millis(500)));
-    proc.process(12, 1, 12, 20_000, (30, 0), "llama-server");
+    proc.process(12, 1, 20_000, (30, 0), "llama-server");
     proc.holds(12, 77);
     look.search();
     assert_eq!(look.seen().service, Ok(Duration::from_millis(800)));
@@ -137,9 +137,9 @@ fn what_cannot_be_seen_is_unknown_with_its_reason() {
     };
     assert!(said(port()).contains("no socket listens on port 8000"));
     proc.listens(77);
-    proc.process(10, 1, 10, 500, (100, 0), "vllm");
+    proc.process(10, 1, 500, (100, 0), "vllm");
     assert!(said(port()).contains("another user"));
-    proc.process(30, 1, 30, 500, (100, 0), "docker-proxy");
+    proc.process(30, 1, 500, (100, 0), "docker-proxy");
     proc.holds(30, 77);
     assert!(said(port()).contains("`docker-proxy` listens on port 8000"));
     assert_eq!(said(Service::Unknown("elsewhere")), "elsewhere");

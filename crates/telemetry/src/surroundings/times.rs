@@ -96,7 +96,7 @@ mod tests {
     fn process(pid: u32, started: u64, own: u64, children: u64) -> Process {
         Process {
             pid,
-            parent: if pid == 1 { 0 } else { 1 },
+            parent: u32::from(pid != 1),
             group: 1,
             started,
             own,

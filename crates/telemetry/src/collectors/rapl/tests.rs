@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ipw_core::time::{Anchor, Clock, Timestamp};
+use ipw_core::units::Watts;
 
 use super::*;
 use crate::collector::PollError;
@@ -284,7 +285,7 @@ fn a_package_is_held_to_its_own_limits_with_a_margin() {
         let names = names(collector.as_ref()).into_iter().enumerate();
         names
             .map(|(place, name)| {
-                let largest = collector.largest(place).map(|watts| watts.watts());
+                let largest = collector.largest(place).map(Watts::watts);
                 (name.to_owned(), largest)
             })
             .collect()

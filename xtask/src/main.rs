@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod demo;
 mod endurance;
+mod memcheck;
 mod method;
 
 /// What people run by hand.
@@ -28,6 +29,8 @@ enum Command {
     Fuzz(endurance::FuzzArgs),
     /// A night of queries with faults and kills, as fast as it goes
     Night(endurance::NightArgs),
+    /// Run the tests of the `unsafe` parts under valgrind
+    Memcheck(memcheck::MemcheckArgs),
     /// Compare attribution with simulated truth, and write the table into docs/method.md
     Method(method::MethodArgs),
 }
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => endurance::fuzz(&args),
         Command::Night(args) => endurance::night(&args),
+        Command::Memcheck(args) => memcheck::run(&args),
         Command::Method(args) => method::run(&args),
     };
     done.unwrap_or_else(|error| {

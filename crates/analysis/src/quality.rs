@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use ipw_core::setting::Setting;
 use serde::{Deserialize, Serialize};
 
+mod others;
 mod rows;
+
+pub use others::{Cpu, OtherRuns};
 
 /// Share of its time for which a row should have readings.
 pub const WELL_COVERED: f64 = 0.95;
@@ -14,8 +17,6 @@ const WARMING: f64 = 15.0;
 /// Share by which two figures of the same thing may differ: a counter and the power beside it, idle
 /// before and after.
 const DISAGREEMENT: f64 = 0.1;
-/// Share of the machine's CPU time that others may use.
-const OTHERS: f64 = 0.1;
 /// Share of a usual query by which another machine's clock may be off before it is worth a word.
 const WIDE_CLOCK: f64 = 0.05;
 /// Seconds for which a counter may stand still at the end of a run, and how many of its usual
@@ -74,6 +75,8 @@ pub enum Doubt {
     PowerLimit,
     /// Others used the device.
     OtherLoad,
+    /// Another run of `ipw` measured the same machine at the same time.
+    OtherRuns,
     /// A counter and its own power that say different things.
     CounterAgainstPower,
     /// Another machine's clock, which is not known well enough for queries so short.
@@ -152,6 +155,8 @@ pub struct Telemetry {
     pub cpu: Option<Cpu>,
     /// When this process did not run.
     pub pauses: Vec<Pause>,
+    /// Other runs on the machine at the same time; `None` where they could not be seen.
+    pub other_runs: Option<OtherRuns>,
 }
 
 /// A time in which this process did not run.
@@ -161,15 +166,6 @@ pub struct Pause {
     pub seconds: f64,
     /// Queries that were in flight.
     pub queries: u64,
-}
-
-/// CPU time over a run.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub struct Cpu {
-    /// Of the process that computes; `None` when the service is another one.
-    pub service_seconds: Option<f64>,
-    /// Of the whole machine.
-    pub machine_seconds: Option<f64>,
 }
 
 /// What one source said.
@@ -305,7 +301,8 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
         notes.extend(told.notes());
     }
     notes.extend(clocks(facts));
-    notes.extend(facts.telemetry.cpu.and_then(others));
+    notes.extend(facts.telemetry.cpu.and_then(Cpu::note));
+    notes.extend(facts.telemetry.other_runs.and_then(OtherRuns::note));
     for fault in &facts.telemetry.faults {
         notes.push(run(
             Doubt::Fault,
@@ -370,20 +367,6 @@ fn clocks(facts: &Facts) -> Vec<Note> {
         }
     }
     notes
-}
-
-fn others(cpu: Cpu) -> Option<Note> {
-    let (own, all) = (cpu.service_seconds?, cpu.machine_seconds?);
-    let share = (all - own) / all;
-    (share > OTHERS).then(|| Note {
-        id: Doubt::OtherLoad,
-        source: None,
-        finding: format!(
-            "{:.0} % of the machine's CPU time was other programs'",
-            share * 100.0
-        ),
-        advice: "their joules are in these, and they made replies slower: stop them".to_owned(),
-    })
 }
 
 impl Told {

@@ -221,16 +221,11 @@ impl ProfileArgs {
                 self.tag.push(tag);
             }
         }
-        if self.header_env.is_empty() {
-            self.header_env = weaker.header_env;
-        }
+        fill(&mut self.header_env, weaker.header_env);
         self.http2 |= weaker.http2;
-        if self.gpu.is_empty() {
-            self.gpu = weaker.gpu;
-        }
-        if self.telemetry.is_empty() {
-            self.telemetry = weaker.telemetry;
-        }
+        fill(&mut self.gpu, weaker.gpu);
+        fill(&mut self.telemetry, weaker.telemetry);
+        fill(&mut self.service_pid, weaker.service_pid);
         self.insecure_key |= weaker.insecure_key;
         self.unique_prefix |= weaker.unique_prefix;
         self.require_energy |= weaker.require_energy;
@@ -241,6 +236,13 @@ impl ProfileArgs {
         self.json |= weaker.json;
         self.quiet |= weaker.quiet;
         self.no_report |= weaker.no_report;
+    }
+}
+
+/// A list that is given replaces the weaker one.
+fn fill<T>(own: &mut Vec<T>, weaker: Vec<T>) {
+    if own.is_empty() {
+        *own = weaker;
     }
 }
 
@@ -269,6 +271,7 @@ fn energy(args: &ProfileArgs) -> Result<Telemetry, CliError> {
         idle: args.idle.map_or(usual.idle, |Pause(idle)| idle),
         basis: args.basis.map(Choice::from).unwrap_or_default(),
         service_host,
+        service_pids: args.service_pid.iter().map(|pid| pid.get()).collect(),
         sources: sources(args)?,
     })
 }

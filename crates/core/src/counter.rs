@@ -45,16 +45,22 @@ pub struct Plausible {
 /// Slack of a counter whose period is unknown.
 const UNKNOWN_PERIOD: Duration = Duration::from_secs(1);
 
-/// Slack for a value that was taken late after its stamp, on a busy machine.
+/// Slack for a value whose stamp says nothing of when it was taken: late, on a busy machine.
 const LEAST_SLACK: Duration = Duration::from_millis(100);
 
 impl Plausible {
     /// Of a counter that its device updates once in `period`, as far as is known. Real periods are
-    /// up to twice as long as declared ones.
-    pub fn new(largest: Watts, period: Option<Duration>) -> Self {
+    /// up to twice as long as declared ones. `dated_within` is how far the stamp of a value can be
+    /// from the moment at which it was taken, where its reader looks at the clock before and after.
+    pub fn new(largest: Watts, period: Option<Duration>, dated_within: Option<Duration>) -> Self {
+        let slack = |period: Duration| match dated_within {
+            // Both readings of a step may be off, in opposite directions.
+            Some(within) => period * 2 + within * 2,
+            None => (period * 2).max(LEAST_SLACK),
+        };
         Self {
             largest,
-            slack: period.map_or(UNKNOWN_PERIOD, |period| (period * 2).max(LEAST_SLACK)),
+            slack: period.map_or(UNKNOWN_PERIOD, slack),
         }
     }
 
@@ -130,7 +136,11 @@ mod tests {
     const TICK: Duration = Duration::from_millis(10);
 
     fn plausible() -> Plausible {
-        Plausible::new(Watts::from_watts(2000.0), Some(Duration::from_millis(1)))
+        Plausible::new(
+            Watts::from_watts(2000.0),
+            Some(Duration::from_millis(1)),
+            None,
+        )
     }
 
     fn joules(value: f64) -> Joules {
@@ -210,7 +220,7 @@ mod tests {
             largest in 1.0..20_000.0_f64,
         ) {
             let period = Duration::from_millis(period.into());
-            let plausible = Plausible::new(Watts::from_watts(largest), Some(period));
+            let plausible = Plausible::new(Watts::from_watts(largest), Some(period), None);
             let mut counter = Counter::new(Rollover::Resets, plausible);
             // Energy that was used at all moments, and how much of it the counter shows.
             let mut used = vec![(0.0, 0.0)];
@@ -232,6 +242,45 @@ mod tests {
                     step => prop_assert!(false, "{step:?}"),
                 }
                 prop_assert!((counted - (shown - start)).abs() < 1e-6 * (1.0 + shown));
+            }
+        }
+
+        /// The same with stamps that are off by as much as they may, bursts of a single poll, polls
+        /// that come after a stall of up to half a minute, and a counter that stood still
+        /// meanwhile: honest traces lose nothing.
+        #[test]
+        fn dated_values_of_an_honest_device_lose_no_joule(
+            polls in prop::collection::vec(
+                (
+                    prop_oneof![9 => 0.1..20.0_f64, 1 => 20.0..30_000.0],
+                    prop_oneof![3 => 0.0..=0.02_f64, 1 => Just(1.0)],
+                    0.0..=2.0_f64,
+                    -1.0..=1.0_f64,
+                ),
+                1..200,
+            ),
+            largest in 100.0..2_000.0_f64,
+        ) {
+            let (period, within) = (Duration::from_millis(1), Duration::from_millis(2));
+            let plausible =
+                Plausible::new(Watts::from_watts(largest), Some(period), Some(within));
+            let mut counter = Counter::new(Rollover::Resets, plausible);
+            let (mut now, mut used, mut shown) = (1.0, 0.0, 0.0);
+            let mut stamped = None;
+            for (wait, load, age, off) in polls {
+                let seconds = wait / 1e3;
+                let power = largest * load;
+                now += seconds;
+                used += power * seconds;
+                // What was used within its age is not in it yet.
+                shown = f64::max(shown, used - power * seconds.min(age * period.as_secs_f64()));
+                let stamp = now + off * within.as_secs_f64();
+                // Stamps never go back: the same thread takes them.
+                let stamp = stamped.map_or(stamp, |last| f64::max(last, stamp));
+                let since = Duration::from_secs_f64(stamp - stamped.unwrap_or(stamp));
+                stamped = Some(stamp);
+                let step = counter.update(joules(shown), since);
+                prop_assert!(matches!(step, Step::First | Step::Advanced(_)), "{step:?}");
             }
         }
 

@@ -157,6 +157,8 @@ pub struct Meter {
     pub clock_bound: Duration,
     /// The most that its device draws: a counter that advances by more is not believed.
     pub largest: Watts,
+    /// How far a stamp can be from the moment at which its value was taken, where that is known.
+    pub dated_within: Option<Duration>,
 }
 
 /// A source, how its readings are to be taken, and whose machine it is on.
@@ -217,6 +219,7 @@ impl Meter {
             longest_silence: (usual * 10).max(LEAST_SILENCE),
             clock_bound: Duration::ZERO,
             largest: source.domain().map_or(LARGEST_POWER, Domain::largest_power),
+            dated_within: None,
         }
     }
 
@@ -235,9 +238,17 @@ impl Meter {
         }
     }
 
+    /// The same for a device whose reader knows that it draws no more than this.
+    #[must_use]
+    pub fn at_most(self, largest: Option<Watts>) -> Self {
+        let is_less = |watts: &Watts| *watts > Watts::ZERO && *watts < self.largest;
+        let largest = largest.filter(is_less).unwrap_or(self.largest);
+        Self { largest, ..self }
+    }
+
     /// What its counter can have advanced by.
     pub fn plausible(&self) -> Plausible {
-        Plausible::new(self.largest, self.period)
+        Plausible::new(self.largest, self.period, self.dated_within)
     }
 
     /// How far behind the time of a reading lies what it tells of: half the time over which a

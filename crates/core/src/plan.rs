@@ -198,6 +198,9 @@ pub struct Telemetry {
     pub basis: Choice,
     /// Where the service runs.
     pub service_host: ServiceHost,
+    /// The processes of the service, if the user names them; else they are found by its address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service_pids: Vec<u32>,
     /// Where readings come from; empty for this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceSpec>,
@@ -288,6 +291,7 @@ impl Default for Telemetry {
             idle: Duration::from_secs(3),
             basis: Choice::All,
             service_host: ServiceHost::Auto,
+            service_pids: Vec::new(),
             sources: Vec::new(),
         }
     }

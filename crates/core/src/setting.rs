@@ -80,6 +80,7 @@ settings! {
     Retries = "retries",
     ServerMetrics = "server_metrics",
     ServiceHost = "service_host",
+    ServicePid = "service_pid",
     Slo = "slo",
     System = "system",
     Tag = "tag",

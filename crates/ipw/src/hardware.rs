@@ -9,8 +9,9 @@ use anyhow::Context;
 use ipw_clients::{BaseUrl, Client};
 use ipw_core::attribution::Balance;
 use ipw_core::energy::Reason;
+use ipw_core::event::Event;
 use ipw_core::hardware::{Device, SystemInfo, label};
-use ipw_core::plan::{ServiceHost, Telemetry};
+use ipw_core::plan::{Plan, ServiceHost, Telemetry};
 use ipw_core::rollup::Choice;
 use ipw_core::setting::Setting;
 use ipw_core::source::{Gauge, Quantity, Source};
@@ -21,8 +22,8 @@ use ipw_runner::idle::{Drawn, Idled};
 use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
 use ipw_store::{Overview, Run};
 use ipw_telemetry::collectors::host::system_info;
+use ipw_telemetry::surroundings::{Listening, Seen, Service, Surroundings};
 use ipw_telemetry::{Absent, Collector, Gpus, Options, Role, SelfTest, Session, Setup};
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::error::no_basis;
@@ -44,13 +45,11 @@ pub struct Hardware {
     estimate: Option<String>,
     /// What is to be said of other machines.
     elsewhere: Vec<String>,
-    begun: Begun,
-}
-
-/// Where the session began, to tell our own CPU time from the machine's.
-struct Begun {
-    at: Timestamp,
-    own: Duration,
+    begun: Timestamp,
+    /// What else goes on at this machine.
+    around: Surroundings,
+    /// Whether the energy of this machine counts.
+    is_billed: bool,
     /// Whether the model runs in this process.
     is_service: bool,
 }
@@ -77,6 +76,7 @@ pub fn options(estimate: bool, cpu_tdp: Option<f64>, gpus: &[String]) -> Options
             rocm_visible: visible("ROCR_VISIBLE_DEVICES")
                 .or_else(|| visible("HIP_VISIBLE_DEVICES")),
         },
+        machine: visible("IPW_MACHINE_ID"),
         ..standard
     }
 }
@@ -106,11 +106,12 @@ impl Hardware {
     /// Finds the sources and starts the session. With collectors of the caller's `own`, these are read
     /// and no others.
     pub fn start(
-        plan: &Telemetry,
+        plan: &Plan,
         client: &dyn Client,
         own: Option<Vec<Box<dyn Collector>>>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Error> {
+        let (plan, is_launched) = (&plan.telemetry, plan.launch.is_some());
         let options = options(plan.estimate, plan.cpu_tdp_watts, &plan.gpus);
         let role = if client.in_process() {
             Role::Service
@@ -139,11 +140,16 @@ impl Hardware {
             role,
             absent: reason,
         };
-        let begun = Begun {
-            at: clock.now(),
-            own: own_cpu_time(),
-            is_service: client.in_process(),
-        };
+        let begun = clock.now();
+        let is_billed = is_here && role == Role::Service;
+        let service = processes(plan, client, is_launched, is_billed);
+        let around =
+            Surroundings::start(&options, service, Arc::clone(clock)).map_err(|missing| {
+                let pid = Setting::ServicePid;
+                Error::invalid(format!("`{pid}`: {missing}")).with_help(
+                    "name a process of the service, or leave the flag out: it is found by its port",
+                )
+            })?;
         let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
         if plan.basis != Choice::All {
             let offered = session.bases();
@@ -170,7 +176,25 @@ impl Hardware {
             estimate,
             elsewhere: notes,
             begun,
+            around,
+            is_billed,
+            is_service: client.in_process(),
         })
+    }
+
+    /// Says what a person should know before trusting the joules.
+    pub fn tell(&self, send: impl Fn(Event)) {
+        let others = self.around.runs_at_start();
+        if self.is_billed && others > 0 {
+            let runs = if others == 1 { "run" } else { "runs" };
+            let message = format!(
+                "{others} other {runs} of `ipw` on this machine: each counts the joules of the others; measure one after the other"
+            );
+            send(Event::Warning { message });
+        }
+        for message in self.notes() {
+            send(Event::Note { message });
+        }
     }
 
     /// The original's description of the GPU: the first one.
@@ -186,7 +210,7 @@ impl Hardware {
     }
 
     /// What a person should know before trusting the joules.
-    pub fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         let mut notes = self.elsewhere.clone();
         if self.session.role() == Role::Client {
             notes.push(
@@ -210,21 +234,28 @@ impl Hardware {
         notes
     }
 
-    /// CPU time of the process that computes, and of the whole machine.
-    fn cpu(&self, elapsed: Duration) -> Value {
+    /// CPU time of the service, of this process and of the whole machine.
+    fn cpu(&self, seen: Option<&Seen>, elapsed: Duration) -> Value {
         let accounts = self.session.accounts();
         let gauge = |source: &Source| source.quantity == CPU_USE;
         let found = accounts.iter().find(|(source, _)| gauge(source));
         let busy = found.and_then(|(_, account)| Some(account.values?.mean / 100.0));
-        let since = elapsed.saturating_sub(self.begun.at.since(Timestamp::ZERO));
+        let since = elapsed.saturating_sub(self.begun.since(Timestamp::ZERO));
         let cpus = self.system.cpu_count.map(f64::from);
         let machine = busy
             .zip(cpus)
             .map(|(busy, cpus)| busy * cpus * since.as_secs_f64());
-        let own = own_cpu_time().saturating_sub(self.begun.own);
+        let here = seen.filter(|_| self.is_billed || self.is_service);
+        let own = here.filter(|seen| seen.processes.is_some());
         json!({
-            "service_seconds": self.begun.is_service.then_some(own.as_secs_f64()),
-            "machine_seconds": machine,
+            "service_seconds": here.and_then(|seen| Some(seen.service.as_ref().ok()?.as_secs_f64())),
+            "service_processes": here.and_then(|seen| seen.processes),
+            "service_unknown": seen.and_then(|seen| seen.service.as_ref().err()),
+            "own_seconds": own.map(|seen| seen.own.as_secs_f64()),
+            "machine_seconds": here
+                .and_then(|seen| Some(seen.machine?.as_secs_f64()))
+                .or(machine),
+            "capacity_seconds": here.and_then(|seen| Some(seen.capacity?.as_secs_f64())),
         })
     }
 
@@ -300,13 +331,15 @@ impl Hardware {
             })
             .collect();
         let own = self.session.own_cpu_time();
+        let seen = self.around.finish();
         json!({
             "devices": self.session.devices(),
             "sources": sources,
             "absent": self.absent,
             "estimate": self.estimate,
             "faults": self.session.faults(),
-            "cpu": self.cpu(elapsed),
+            "cpu": self.cpu(seen.as_ref(), elapsed),
+            "other_runs": seen.as_ref().filter(|_| self.is_billed).and_then(other_runs),
             "sampler_cpu_seconds": own.as_secs_f64(),
             "sampler_cpu_share": share(own, elapsed),
         })
@@ -317,10 +350,35 @@ const CPU_USE: Quantity = Quantity::Gauge {
     gauge: Gauge::CpuUse,
 };
 
-fn own_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
+/// Other runs that measured this machine at the same time.
+fn other_runs(seen: &Seen) -> Option<Value> {
+    let runs = seen.runs?;
+    Some(json!({ "most": runs.most, "seconds": runs.time.as_secs_f64() }))
+}
+
+/// How the processes of the service are found.
+fn processes(plan: &Telemetry, client: &dyn Client, is_launched: bool, is_billed: bool) -> Service {
+    if client.in_process() {
+        return Service::Own;
+    }
+    if !is_billed {
+        return Service::Unknown("the energy of this machine is not the service's");
+    }
+    if !plan.service_pids.is_empty() {
+        return Service::Pids(plan.service_pids.clone());
+    }
+    if is_launched {
+        return Service::Launched;
+    }
+    let Ok(url) = BaseUrl::parse(client.base_url()) else {
+        return Service::Unknown("the address of the service is not understood");
+    };
+    if let Some(path) = url.socket() {
+        return Service::Listening(Listening::Socket(path.to_owned()));
+    }
+    let addresses = (url.host(), url.port()).to_socket_addrs();
+    let addresses = addresses.into_iter().flatten().map(|address| address.ip());
+    Service::Listening(Listening::Port(url.port(), addresses.collect()))
 }
 
 /// What a source drew with nobody in flight.

@@ -115,7 +115,7 @@ impl Profile {
             () = interrupt.draining() => return Err(interrupted()),
         };
         let own = self.collectors.take();
-        let hardware = Hardware::start(&self.plan.telemetry, client, own, &self.clock)?;
+        let hardware = Hardware::start(&self.plan, client, own, &self.clock)?;
         let directory = self.directory(&hardware, dataset);
         let (left, recall) = self.earlier()?;
         // Before a resumed run's summary is a new one.
@@ -135,9 +135,7 @@ impl Profile {
         for message in warnings.into_iter().chain(of_tokens).chain(dataset.notes()) {
             notices.send(Event::Warning { message });
         }
-        for message in hardware.notes() {
-            notices.send(Event::Note { message });
-        }
+        hardware.tell(|event| notices.send(event));
         let recorder = self.record(&directory, part, &hardware)?;
         let watched = page
             .map(|page| {

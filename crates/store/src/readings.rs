@@ -123,6 +123,13 @@ struct DescribedMeter {
     /// The most that the device draws; what its kind draws where the run does not say.
     #[serde(default)]
     largest_watts: Option<f64>,
+    /// How far stamps can be from their values; unknown where the run does not say.
+    #[serde(
+        rename = "dated_within_seconds",
+        with = "ipw_core::seconds::optional",
+        default
+    )]
+    dated_within: Option<Duration>,
 }
 
 /// What a source drew with nobody in flight.
@@ -142,7 +149,9 @@ impl From<Described> for Recorded {
             .meter
             .as_ref()
             .map_or(usual.longest_silence, |meter| meter.longest_silence);
-        let largest = described.meter.and_then(|meter| meter.largest_watts);
+        let meter = described.meter.as_ref();
+        let largest = meter.and_then(|meter| meter.largest_watts);
+        let dated_within = meter.and_then(|meter| meter.dated_within);
         let idle = described.idle.map(|idle| Idle {
             power: Watts::from_watts(idle.watts),
             sigma: Watts::from_watts(idle.sigma_watts),
@@ -153,6 +162,7 @@ impl From<Described> for Recorded {
             meter: Meter {
                 longest_silence,
                 largest: largest.map_or(usual.largest, Watts::from_watts),
+                dated_within,
                 clock_bound: described.clock.map_or(Duration::ZERO, |clock| clock.bound),
                 ..usual
             },
@@ -253,6 +263,7 @@ impl ReadingWriter {
             let meter = DescribedMeter {
                 longest_silence: source.meter.longest_silence,
                 largest_watts: Some(source.meter.largest.watts()),
+                dated_within: source.meter.dated_within,
             };
             json!({
                 "source": index, "part": part, "unit": source.about.unit(),

@@ -43,6 +43,17 @@ pub trait Collector: Send {
         Duration::ZERO
     }
 
+    /// How far the stamp of a value can be from the moment at which it was taken; `None` where that
+    /// is not known.
+    fn dated_within(&self) -> Option<Duration> {
+        None
+    }
+
+    /// More than the device of the source at `place` draws, where the device says so.
+    fn largest(&self, _place: usize) -> Option<Watts> {
+        None
+    }
+
     /// How often it wants to be polled when the user asked for `wanted`: never faster than makes
     /// sense for the device.
     fn interval(&self, wanted: Duration) -> Duration;
@@ -93,6 +104,8 @@ pub struct Options {
     pub amdsmi: Option<PathBuf>,
     /// Which GPUs are meant.
     pub gpus: Gpus,
+    /// What this machine is called where runs look for each other (`IPW_MACHINE_ID`).
+    pub machine: Option<String>,
 }
 
 /// The system's own places, and an estimate where nothing measures.
@@ -107,6 +120,7 @@ impl Default for Options {
             nvml: None,
             amdsmi: None,
             gpus: Gpus::default(),
+            machine: None,
         }
     }
 }

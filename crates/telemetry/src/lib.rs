@@ -11,6 +11,7 @@ mod sampler;
 mod self_test;
 mod series;
 mod session;
+pub mod surroundings;
 
 pub use collector::{Absent, Collector, Gpus, Options, PollError};
 pub use detect::{Detected, Known, detect, known};

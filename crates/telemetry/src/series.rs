@@ -323,6 +323,7 @@ mod tests {
             longest_silence: Duration::from_millis(500),
             clock_bound: Duration::ZERO,
             largest: Domain::CpuPackage.largest_power(),
+            dated_within: None,
         };
         Series::new(SourceIndex(0), &about, meter)
     }

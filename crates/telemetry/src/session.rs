@@ -123,14 +123,17 @@ impl Session {
             }
             let interval = collector.interval(setup.interval);
             let first = kept.len();
-            for about in collector.sources() {
+            for (place, about) in collector.sources().iter().enumerate() {
                 let index = SourceIndex(u16::try_from(kept.len()).unwrap_or(u16::MAX));
                 let limit = power_limit(about, collector.devices());
                 let meter = Meter {
                     clock_bound: collector
                         .aligned()
                         .map_or(Duration::ZERO, |aligned| aligned.bound),
-                    ..Meter::of(about, interval).limited(limit)
+                    dated_within: collector.dated_within(),
+                    ..Meter::of(about, interval)
+                        .limited(limit)
+                        .at_most(collector.largest(place))
                 };
                 series.push(Series::new(index, about, meter));
                 if about.domain().is_some() {

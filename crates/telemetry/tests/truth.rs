@@ -13,12 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipw_core::attribution::{Ledger, equal, steps};
-use ipw_core::counter::Rollover;
-use ipw_core::energy::{Kind, Meter, QueryEnergy, Reason};
+use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::source::Domain;
 use ipw_core::time::{Clock, Timestamp};
-use ipw_core::units::Joules;
 use ipw_telemetry::collectors::rapl;
 use ipw_telemetry::{Options, Poller, Role, Session, Setup};
 use ipw_testkit::ManualClock;
@@ -45,8 +43,18 @@ struct Bench {
 
 impl Bench {
     fn new(trace: PowerTrace, defects: Defects) -> Self {
+        Self::limited(trace, defects, &[])
+    }
+
+    /// The same with a package that may draw these watts.
+    fn limited(trace: PowerTrace, defects: Defects, limits: &[u64]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let sensor = SimulatedRapl::create(root.path(), 0, trace.clone(), defects).unwrap();
+        let zone = root.path().join("class/powercap/intel-rapl:0");
+        for (number, watts) in limits.iter().enumerate() {
+            let file = zone.join(format!("constraint_{number}_power_limit_uw"));
+            std::fs::write(file, format!("{}\n", watts * 1_000_000)).unwrap();
+        }
         let options = Options {
             sysfs: root.path().to_owned(),
             proc: PathBuf::from("/proc"),
@@ -282,6 +290,28 @@ fn a_counter_that_jumps_is_not_believed_and_live_and_later_agree() {
         for (live, later) in [said, after.shares[0].energy].iter().zip(later) {
             assert_eq!((live.energy, live.reason, live.coverage), later);
         }
+    }
+}
+
+/// 220 J were believed once, as stamps could be 100 ms late. A package that says its limits is held
+/// to them: four times as much.
+#[test]
+fn small_jumps_are_not_believed_either() {
+    for (limits, jump) in [(&[][..], 40.0), (&[65, 120], 10.0)] {
+        let defects = Defects {
+            jumps: vec![(4.7, jump), (5.1, jump)],
+            ..Defects::default()
+        };
+        let mut bench = Bench::limited(square(), defects, limits);
+        let hit = bench.query(4.5, 5.5);
+        let truth = bench.truth(4.5, 5.5);
+        assert!(
+            (joules(&hit) / truth - 1.0).abs() < 0.05,
+            "{jump}: {hit:?} for {truth}"
+        );
+        assert_eq!(hit.shares[0].energy.reason, Some(Reason::Implausible));
+        let (_, account) = &bench.session.accounts()[0];
+        assert_eq!(account.implausible, 2, "{jump}");
     }
 }
 
@@ -541,15 +571,8 @@ fn the_run_s_books_balance_and_live_is_what_one_pass_over_the_readings_gives() {
             energy.shares[0].energy.reason,
         ));
     }
-    let (source, account) = &bench.session.accounts()[0];
-    let meter = Meter {
-        kind: Kind::Counter(Rollover::Wraps(Joules::from_joules(262_143.328_851))),
-        period: source.period,
-        relative_sigma: source.relative_sigma,
-        longest_silence: Duration::from_millis(500),
-        clock_bound: Duration::ZERO,
-        largest: Domain::CpuPackage.largest_power(),
-    };
+    let (_, account) = &bench.session.accounts()[0];
+    let meter = *bench.session.meters().next().unwrap().meter;
     let mut ledger = Ledger::new(&meter, None, equal);
     let mut later = Vec::new();
     let windows = queries

@@ -100,7 +100,27 @@ fn each_doubt_has_its_note() {
     );
     let busy = json!({"cpu": {"service_seconds": 5.0, "machine_seconds": 10.0}});
     assert_eq!(of(busy), [Doubt::OtherLoad]);
+    let runs = json!({"other_runs": {"most": 1, "seconds": 2.5}});
+    assert_eq!(of(runs), [Doubt::OtherRuns]);
     assert_eq!(of(json!({"faults": ["rapl: gone"]})), [Doubt::Fault]);
+}
+
+#[test]
+fn load_of_others_is_what_neither_the_service_nor_we_used() {
+    let cpu = |service: f64, own: f64, machine: f64, capacity: f64| {
+        of(json!({"cpu": {
+            "service_seconds": service, "own_seconds": own,
+            "machine_seconds": machine, "capacity_seconds": capacity,
+        }}))
+    };
+    assert_eq!(cpu(8.0, 1.5, 10.0, 40.0), []);
+    assert_eq!(cpu(5.0, 1.0, 10.0, 40.0), [Doubt::OtherLoad]);
+    // A machine that waits for its GPU: the system's chores are no load.
+    assert_eq!(cpu(0.5, 0.5, 2.0, 400.0), []);
+    // A run too short for ticks.
+    assert_eq!(cpu(0.1, 0.1, 0.5, 2.0), []);
+    assert_eq!(of(json!({"other_runs": {"most": 0, "seconds": 0.0}})), []);
+    assert_eq!(of(json!({"other_runs": null})), []);
 }
 
 #[test]

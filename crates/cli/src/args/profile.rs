@@ -1,6 +1,6 @@
 //! `ipw profile`.
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -344,6 +344,17 @@ pub(crate) struct ProfileArgs {
         help_heading = "Energy"
     )]
     pub(crate) service_host: Option<HostChoice>,
+    /// A process of the service, whose CPU time is its own; repeat for more [default: found by its
+    /// port]
+    #[arg(
+        long,
+        value_name = "PID",
+        env = "IPW_SERVICE_PID",
+        value_delimiter = ',',
+        help_heading = "Energy"
+    )]
+    #[serde(default)]
+    pub(crate) service_pid: Vec<NonZeroU32>,
 
     /// Where run directories are made [default: ./runs]
     #[arg(

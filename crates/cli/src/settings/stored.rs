@@ -160,6 +160,9 @@ fn energy_over(own: &mut Telemetry, args: &ProfileArgs) -> Result<(), CliError> 
     if args.service_host.is_some() {
         own.service_host = given.service_host;
     }
+    if !args.service_pid.is_empty() {
+        own.service_pids = given.service_pids;
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ use serde_json::{Value, json};
 /// Tests that take all cores, and one that promises something within a second, keep out of each
 /// other's way.
 static CORES: RwLock<()> = RwLock::new(());
+
+/// Commands so far.
+static COMMANDS: AtomicU64 = AtomicU64::new(0);
 
 /// Held by a test that computes on all cores.
 pub(crate) fn all_cores() -> RwLockReadGuard<'static, ()> {
@@ -134,6 +138,9 @@ pub(crate) fn ipw() -> Command {
     }
     // What idle does is a test of its own; the others need not wait for it.
     command.env_remove("XDG_CONFIG_HOME").env("IPW_IDLE", "0");
+    // Runs of other tests are not on this one's machine.
+    let number = COMMANDS.fetch_add(1, Ordering::Relaxed);
+    command.env("IPW_MACHINE_ID", format!("{}.{number}", std::process::id()));
     command
 }
 

@@ -7,7 +7,7 @@ use ipw_reference::Script;
 use ipw_testkit::sensor::{Defects, PowerTrace};
 use serde_json::{Value, json};
 
-use crate::common::{Place, ipw, metrics, rows, said, spawn, summary, wait_until};
+use crate::common::{Place, events, ipw, metrics, rows, said, spawn, summary, wait_until};
 use crate::energy::{Living, paced};
 
 /// What `quality` of a run doubts, by id.
@@ -218,4 +218,141 @@ fn token_counts_that_cannot_be_are_claims_and_in_no_figure() {
         3
     );
     assert!(doubts(&run).contains(&"token_claims".to_owned()));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn two_runs_at_once_count_each_other_s_joules_and_say_so() {
+    let place = paced(200);
+    let trace = PowerTrace::new(&[(0.07, 25.0), (0.05, 80.0)]);
+    let _sensor = Living::start(&place, &trace, Defects::default());
+    let profile = |name: &str, queries: &str| {
+        let mut command = place.profile(&["--max-queries", queries, "--name", name]);
+        command
+            .env("IPW_SYSFS_ROOT", place.sysfs())
+            .env_remove("IPW_MACHINE_ID");
+        command
+    };
+    let named = |name: &str| {
+        let made = std::fs::read_dir(place.runs()).into_iter();
+        let mut made = made.flatten().flatten().map(|entry| entry.path());
+        made.find(|path| path.to_string_lossy().ends_with(&format!("_{name}")))
+    };
+    let mut first = spawn(&mut profile("first", "20"));
+    wait_until("rows are there", || {
+        let run = named("first").filter(|run| run.join("state.json").exists());
+        run.is_some_and(|run| !rows(&run).is_empty())
+    });
+    let second = said(&mut profile("second", "3"));
+    assert_eq!(second.code, Some(0), "{}", second.err);
+    assert!(first.wait().unwrap().success());
+    assert!(
+        second.out.contains("1 other run of `ipw` measured"),
+        "{}",
+        second.out
+    );
+    for name in ["first", "second"] {
+        let run = named(name).unwrap();
+        let told = &summary(&run)["telemetry"]["other_runs"];
+        assert_eq!(told["most"], 1, "{name}: {told}");
+        assert!(told["seconds"].as_f64().unwrap() > 0.0, "{name}: {told}");
+        assert!(doubts(&run).contains(&"other_runs".to_owned()), "{name}");
+        let warned = events(&run).iter().any(|event| {
+            event["event"] == "warning" && event.to_string().contains("1 other run of `ipw` on")
+        });
+        assert_eq!(
+            warned,
+            name == "second",
+            "the first one was alone at its start"
+        );
+    }
+    // A beacon ends with its process.
+    let third = said(&mut profile("third", "2"));
+    assert_eq!(third.code, Some(0), "{}", third.err);
+    let run = named("third").unwrap();
+    assert_eq!(
+        summary(&run)["telemetry"]["other_runs"],
+        json!({"most": 0, "seconds": 0.0})
+    );
+    assert!(!doubts(&run).contains(&"other_runs".to_owned()));
+}
+
+/// Processes that are ended with the test.
+#[cfg(target_os = "linux")]
+struct Ended(Vec<std::process::Child>);
+
+#[cfg(target_os = "linux")]
+impl Drop for Ended {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn load_by_others_is_told_when_the_service_is_reached_over_http() {
+    let _cores = crate::common::all_cores();
+    let place = paced(200);
+    let sh = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]).spawn().unwrap()
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let busy: Vec<_> = (0..=cores / 16)
+        .map(|_| sh("while :; do :; done"))
+        .collect();
+    let busy = Ended(busy);
+    // It stands for a service whose work is done elsewhere.
+    let idle = Ended(vec![sh("exec sleep 600")]);
+    let profiled = |name: &str, pids: &[&Ended]| {
+        let pids = pids.iter().flat_map(|ended| &ended.0);
+        let pids: Vec<String> = pids.map(|child| child.id().to_string()).collect();
+        let mut command = place.profile(&["--max-queries", "10", "--name", name]);
+        if !pids.is_empty() {
+            command.args(["--service-pid", &pids.join(",")]);
+        }
+        let told = said(&mut command);
+        assert_eq!(told.code, Some(0), "{}", told.err);
+        let made = std::fs::read_dir(place.runs()).unwrap().flatten();
+        let mut made = made.map(|entry| entry.path());
+        made.find(|path| path.to_string_lossy().ends_with(&format!("_{name}")))
+            .unwrap()
+    };
+    let seconds = |run: &Path, name: &str| {
+        let cpu = &summary(run)["telemetry"]["cpu"];
+        let seconds = cpu[name].as_f64();
+        seconds.unwrap_or_else(|| panic!("{name}: {cpu}"))
+    };
+    let other = profiled("other", &[&idle]);
+    assert!(doubts(&other).contains(&"other_load".to_owned()));
+    let plan = std::fs::read_to_string(other.join("plan.toml")).unwrap();
+    assert!(
+        plan.contains(&format!("service_pids = [{}]", idle.0[0].id())),
+        "{plan}"
+    );
+    let own = profiled("own", &[&busy, &idle]);
+    assert!(
+        seconds(&own, "service_seconds") > 10.0 * seconds(&other, "service_seconds"),
+        "the work is the service's where it is named"
+    );
+    for name in ["own_seconds", "machine_seconds", "capacity_seconds"] {
+        assert!(seconds(&own, name) > 0.0, "{name}");
+    }
+    // By its port: the reference service is this very process.
+    let found = profiled("found", &[]);
+    let cpu = summary(&found)["telemetry"]["cpu"].clone();
+    assert!(seconds(&found, "service_seconds") > 0.0, "{cpu}");
+    assert!(cpu["service_processes"].as_u64().unwrap() >= 1, "{cpu}");
+    assert_eq!(cpu["service_unknown"], Value::Null);
+    let mut missing = place.profile(&["--service-pid", "4194999"]);
+    let told = said(&mut missing);
+    assert_eq!(told.code, Some(2), "{}", told.err);
+    assert!(
+        told.err.contains("process 4194999 is not running"),
+        "{}",
+        told.err
+    );
 }

@@ -109,6 +109,13 @@ fn a_service_is_started_measured_and_stopped() {
         "{info:#}"
     );
     assert_eq!(info["launch"]["command"][1], "serve");
+    #[cfg(target_os = "linux")]
+    {
+        let cpu = &summary(&place.run())["telemetry"]["cpu"];
+        assert!(cpu["service_processes"].as_u64().unwrap() >= 1, "{cpu}");
+        // Three short replies may take less than a tick.
+        assert!(cpu["service_seconds"].is_f64(), "{cpu}");
+    }
     assert_eq!(place.processes(), Vec::<String>::new());
     // The plan says what was started, and starts it again only when told.
     let plan = place.run().join("plan.toml");

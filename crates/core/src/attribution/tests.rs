@@ -30,6 +30,7 @@ fn meter(kind: Kind) -> Meter {
         longest_silence: Duration::from_secs(1),
         clock_bound: Duration::ZERO,
         largest: LARGEST_POWER,
+        dated_within: None,
     }
 }
 

@@ -46,6 +46,7 @@ fn meter(rollover: Rollover) -> Meter {
         longest_silence: Duration::from_millis(500),
         clock_bound: Duration::ZERO,
         largest: LARGEST_POWER,
+        dated_within: None,
     }
 }
 

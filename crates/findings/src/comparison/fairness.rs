@@ -97,7 +97,7 @@ pub struct Named<'a> {
 }
 
 /// Notes of a run that matter to a comparison; others are said elsewhere.
-const GRAVE: [&str; 13] = [
+const GRAVE: [&str; 14] = [
     "coverage",
     "gaps",
     "resets",
@@ -110,6 +110,7 @@ const GRAVE: [&str; 13] = [
     "throttled",
     "power_limit",
     "other_load",
+    "other_runs",
     "counter_against_power",
 ];
 

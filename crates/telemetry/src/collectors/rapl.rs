@@ -8,6 +8,7 @@
 //! twice within its period: a source that never moves is for the session to find.
 
 mod counters;
+mod limits;
 #[cfg(target_os = "linux")]
 mod perf;
 mod powercap;

@@ -95,6 +95,7 @@ impl Sensor {
             longest_silence: Duration::from_secs_f64(period.max(poll) * 10.0),
             clock_bound: Duration::ZERO,
             largest: LARGEST_POWER,
+            dated_within: None,
         }
     }
 

@@ -1,14 +1,16 @@
 //! RAPL counters as a collector, whichever way they are read.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Method, Quantity, Source};
 use ipw_core::time::{Clock, Timestamp};
-use ipw_core::units::Joules;
+use ipw_core::units::{Joules, Watts};
 
 use super::ID;
+use super::limits::{largest, limits};
 #[cfg(target_os = "linux")]
 use super::perf::Event;
 use super::powercap::Zone;
@@ -17,6 +19,12 @@ use crate::collector::{Collector, PollError};
 /// How often the hardware updates a counter: about 1 ms, say Intel's manual and the kernel's
 /// documentation of the AMD counters; 0.976 ms with jitter where it was measured.
 const PERIOD: Duration = Duration::from_millis(1);
+
+/// A value that took longer to read is read again: its stamp would say too little.
+const DATED: Duration = Duration::from_millis(2);
+
+/// How often a value is read in one poll at the most.
+const TRIES: usize = 3;
 
 /// What one counter is read through.
 pub(super) enum Port {
@@ -28,6 +36,19 @@ pub(super) enum Port {
 }
 
 impl Port {
+    /// A value whose stamp is within [`DATED`] of it. A thread that loses its CPU in the middle of
+    /// every try is as good as never seen; a port that is that slow is better heard than not.
+    fn read_dated(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
+        for _ in 1..TRIES {
+            let before = clock.now();
+            let (at, energy) = self.read(clock)?;
+            if at.since(before) <= DATED {
+                return Ok((at, energy));
+            }
+        }
+        self.read(clock)
+    }
+
     fn read(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
         match self {
             Self::Zone(zone) => zone.read(clock),
@@ -86,13 +107,21 @@ impl From<io::Error> for Fault {
 pub(super) struct Counters {
     sources: Vec<Source>,
     ports: Vec<Port>,
+    /// More than each draws, where its package says.
+    largest: Vec<Option<Watts>>,
 }
 
 impl Counters {
-    /// A collector of these.
-    pub(super) fn new(counters: Vec<(Source, Port)>) -> Self {
-        let (sources, ports) = counters.into_iter().unzip();
-        Self { sources, ports }
+    /// A collector of these, on the machine that has this `sysfs`.
+    pub(super) fn new(counters: Vec<(Source, Port)>, sysfs: &Path) -> Self {
+        let (sources, ports): (Vec<Source>, _) = counters.into_iter().unzip();
+        let limits = limits(sysfs);
+        let largest = sources.iter().map(|source| largest(source, &limits));
+        Self {
+            largest: largest.collect(),
+            sources,
+            ports,
+        }
     }
 }
 
@@ -103,6 +132,14 @@ impl Collector for Counters {
 
     fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    fn dated_within(&self) -> Option<Duration> {
+        Some(DATED)
+    }
+
+    fn largest(&self, place: usize) -> Option<Watts> {
+        self.largest.get(place).copied().flatten()
     }
 
     fn interval(&self, wanted: Duration) -> Duration {
@@ -117,7 +154,7 @@ impl Collector for Counters {
         let mut is_heard = false;
         let mut failed: Option<(usize, Fault)> = None;
         for (index, port) in self.ports.iter_mut().enumerate() {
-            match port.read(clock) {
+            match port.read_dated(clock) {
                 Ok((at, energy)) => {
                     take(index, at, energy.joules());
                     is_heard = true;

@@ -54,7 +54,7 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
         .iter()
         .any(|(known, _)| has_package(known.domain()))
     {
-        Ok(Box::new(Counters::new(counters)))
+        Ok(Box::new(Counters::new(counters, sysfs)))
     } else {
         let words = format!("`{}` has no event that counts a package", device.display());
         Err(Closed::Unusable(words))

@@ -56,10 +56,20 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
         counters.push((source, Port::Zone(zone)));
     }
     if is_readable {
-        Ok(Box::new(Counters::new(counters)))
+        Ok(Box::new(Counters::new(counters, sysfs)))
     } else {
         Err(refused.unwrap_or(Closed::Missing))
     }
+}
+
+/// Source name, domain and directory of every zone that we know.
+pub(super) fn named_zones(sysfs: &Path) -> Vec<(String, Domain, PathBuf)> {
+    let zones = zones(&sysfs.join("class/powercap"));
+    let named = zones.iter().filter_map(|(id, (directory, _))| {
+        let (name, domain) = identity(id, &zones)?;
+        Some((name, domain, directory.clone()))
+    });
+    named.collect()
 }
 
 /// Place of a zone in the tree: those behind MSRs sort before their duplicates.

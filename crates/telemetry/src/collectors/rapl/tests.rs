@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ipw_core::time::{Anchor, Clock, Timestamp};
+use ipw_core::units::Watts;
 
 use super::*;
 use crate::collector::PollError;
@@ -64,13 +65,13 @@ impl Tree {
     }
 }
 
-/// A clock that moves on by 100 ms whenever somebody looks at it.
+/// A clock that moves on by 1 ms whenever it is read.
 #[derive(Default)]
 pub(super) struct Ticks(AtomicU64);
 
 impl Clock for Ticks {
     fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.fetch_add(100_000_000, Ordering::Relaxed))
+        Timestamp::from_nanos(self.0.fetch_add(1_000_000, Ordering::Relaxed))
     }
 
     fn anchor(&self) -> Anchor {
@@ -228,4 +229,80 @@ fn a_pmu_that_is_no_use_falls_back_to_the_files() {
         poll(collector.as_mut()).unwrap(),
         said([("rapl/package-0", 7.0)])
     );
+}
+
+/// A clock that leaps by 60 ms between the first look and the second: the thread lost its CPU.
+struct Preempted(AtomicU64);
+
+impl Clock for Preempted {
+    fn now(&self) -> Timestamp {
+        let looks = self.0.fetch_add(1, Ordering::Relaxed);
+        let late = if looks > 0 { 60_000_000 } else { 0 };
+        Timestamp::from_nanos(looks * 1000 + late)
+    }
+
+    fn anchor(&self) -> Anchor {
+        Ticks::default().anchor()
+    }
+}
+
+#[test]
+fn a_value_whose_date_is_in_doubt_is_read_again() {
+    let tree = Tree::new();
+    tree.zone("intel-rapl:0", "package-0", "7000000");
+    let mut collector = tree.detect().unwrap();
+    let mut stamps = Vec::new();
+    let clock = Preempted(AtomicU64::new(0));
+    let mut take = |_, at: Timestamp, _| stamps.push(at);
+    collector.poll(&clock, &mut take).unwrap();
+    assert_eq!(stamps, [Timestamp::from_nanos(60_003_000)]);
+    assert!(collector.dated_within().unwrap() < Duration::from_millis(60));
+}
+
+#[test]
+fn a_package_is_held_to_its_own_limits_with_a_margin() {
+    let tree = Tree::new();
+    for (zone, name) in [
+        ("0", "package-0"),
+        ("0:0", "core"),
+        ("0:1", "dram"),
+        ("1", "package-1"),
+    ] {
+        tree.zone(&format!("intel-rapl:{zone}"), name, "7000000");
+    }
+    let limit = |zone: &str, file: &str, text: &str| {
+        tree.write(
+            &format!("class/powercap/intel-rapl:{zone}/constraint_{file}"),
+            text,
+        );
+    };
+    limit("0", "0_power_limit_uw", "125000000\n");
+    limit("0", "1_power_limit_uw", "253000000\n");
+    limit("0", "0_max_power_uw", "125000000\n");
+    limit("1", "0_power_limit_uw", "nonsense\n");
+    let watts = |tree: &Tree| -> Vec<(String, Option<f64>)> {
+        let collector = tree.detect().unwrap();
+        let names = names(collector.as_ref()).into_iter().enumerate();
+        names
+            .map(|(place, name)| {
+                let largest = collector.largest(place).map(Watts::watts);
+                (name.to_owned(), largest)
+            })
+            .collect()
+    };
+    let expected = |package: f64| {
+        [
+            ("rapl/package-0", Some(package)),
+            ("rapl/package-0/core", Some(package)),
+            ("rapl/package-0/dram", None),
+            ("rapl/package-1", None),
+        ]
+        .map(|(name, watts)| (name.to_owned(), watts))
+    };
+    assert_eq!(watts(&tree), expected(1012.0));
+    // A laptop that is held back today may be let go tomorrow.
+    limit("0", "1_power_limit_uw", "0\n");
+    limit("0", "0_power_limit_uw", "9000000\n");
+    limit("0", "0_max_power_uw", "15000000\n");
+    assert_eq!(watts(&tree), expected(400.0));
 }

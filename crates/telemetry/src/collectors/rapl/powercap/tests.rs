@@ -250,6 +250,7 @@ fn the_energy_is_right_across_a_wrap() {
         longest_silence: Duration::from_secs(1),
         clock_bound: Duration::ZERO,
         largest: ipw_core::counter::LARGEST_POWER,
+        dated_within: None,
     };
     let window = Window::new(readings[0].at, readings[5].at).unwrap();
     let said = meter.energy(&readings, window);

@@ -22,7 +22,9 @@ const FORMAT_VERSION: u32 = 1;
 
 /// Ids of the checks that a run quotes.
 pub const STAMPS: &str = "sequential.stamp_late_p99";
+/// The check of stamps with 64 streams.
 pub const STAMPS_OF_MANY: &str = "streams.stamp_late_p99";
+/// The checks of energy, by a fast and a slow counter.
 pub const JOULES: [&str; 2] = ["sequential.joules_fast", "sequential.joules_slow"];
 
 /// One calibration.
@@ -69,21 +71,28 @@ pub struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
+    /// Seconds.
     Seconds,
     /// Of one: 0.02 is two percent.
     Share,
+    /// A number of things.
     Count,
+    /// Things per second.
     PerSecond,
 }
 
 /// Who calibrated what, and when.
 pub struct Occasion {
+    /// When: seconds since the Unix epoch.
     pub calibrated_at: f64,
+    /// On what.
     pub hardware_label: String,
+    /// Whether it was the short one.
     pub quick: bool,
 }
 
 impl Calibration {
+    /// The calibration that these checks make.
     pub fn new(occasion: Occasion, checks: Vec<Check>) -> Self {
         Self {
             format_version: FORMAT_VERSION,

@@ -27,6 +27,7 @@ const FINGERPRINT: usize = 16;
 
 /// A run that was read.
 pub struct RunRows {
+    /// What it says of itself.
     pub facts: Facts,
     /// Fingerprint of the prompt and id: a query is the same only if both are.
     keys: Vec<String>,

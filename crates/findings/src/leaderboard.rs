@@ -43,8 +43,11 @@ pub struct Asked<'a> {
 /// A number with its interval of 95 %; `None` is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Figure {
+    /// The number.
     pub value: Option<f64>,
+    /// Lower end of the interval.
     pub low: Option<f64>,
+    /// Upper end of the interval.
     pub high: Option<f64>,
 }
 
@@ -75,15 +78,18 @@ impl Figure {
 pub struct Entry {
     /// Place in its section, from 1; `None` where the metric is not known. Equals share one.
     pub rank: Option<u64>,
+    /// What the run says of itself.
     #[serde(flatten)]
     pub facts: Facts,
     /// Where it lies below the directory that was looked into.
     #[serde(skip)]
     pub place: String,
+    /// Its metrics.
     #[serde(serialize_with = "by_name")]
     pub metrics: Vec<(Metric, Figure)>,
     /// What to bear in mind.
     pub marks: Vec<String>,
+    /// What the original's leaderboard takes of it.
     #[serde(skip)]
     pub submission: Value,
     /// Graded answers.
@@ -96,10 +102,13 @@ pub struct Entry {
 /// Runs that may stand beside each other.
 #[derive(Serialize)]
 pub struct Section {
+    /// The dataset that all of them used.
     pub dataset: String,
+    /// How their energy came about.
     pub energy: How,
     /// What the joules are made from; `None` without energy.
     pub basis: Option<String>,
+    /// Ranked runs, the best first.
     pub runs: Vec<Entry>,
     /// Runs with too few graded answers for a rank.
     pub too_few: Vec<Entry>,
@@ -108,15 +117,21 @@ pub struct Section {
 /// A run that is not ranked, and why.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct NotRanked {
+    /// Where it lies.
     pub directory: String,
+    /// Why it has no rank.
     pub reason: String,
 }
 
 /// All runs.
 pub struct Board {
+    /// The metric that runs are ranked by.
     pub sort: Metric,
+    /// Runs that may stand beside each other, section by section.
     pub sections: Vec<Section>,
+    /// Runs without a rank.
     pub not_ranked: Vec<NotRanked>,
+    /// Runs that the filter left out.
     pub filtered_out: u64,
 }
 
@@ -213,6 +228,7 @@ fn marks(facts: &Facts) -> Vec<String> {
 }
 
 impl Board {
+    /// Reads the runs that were found below `root`, and ranks them.
     pub fn of(root: &Path, found: Vec<Found>, asked: &Asked<'_>) -> Self {
         let Asked {
             sort,
@@ -361,6 +377,7 @@ impl Section {
         }
     }
 
+    /// Puts the runs in order and numbers them.
     pub fn rank(&mut self, sort: Metric) {
         let value = |entry: &Entry| entry.figure(sort).value;
         let accuracy = |entry: &Entry| entry.figure(Metric::Accuracy).value;

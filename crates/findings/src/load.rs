@@ -282,6 +282,7 @@ pub fn in_words(plan: &Planned) -> String {
     words
 }
 
+/// The instants of a row, as latencies are computed from them.
 pub fn row<'a>(instants: &Instants<'a>) -> Row<'a> {
     Row {
         part: instants.part,

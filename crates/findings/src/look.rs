@@ -18,18 +18,26 @@ use crate::measured;
 
 /// A run, looked at.
 pub struct Look<'a> {
+    /// The run.
     pub run: &'a Run,
+    /// Its rows, counted.
     pub overview: &'a Overview,
+    /// Its metrics.
     pub values: Values,
+    /// Its rows, or an even sample of them.
     pub lines: Vec<Line>,
+    /// Where its joules went.
     pub energy: Breakdown,
+    /// Answers by subject.
     pub subjects: BTreeMap<String, Answers>,
 }
 
 /// Answers to the questions on one subject.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Answers {
+    /// Right ones.
     pub correct: u64,
+    /// Graded ones.
     pub graded: u64,
 }
 
@@ -49,6 +57,7 @@ impl Maybe {
         value.map(|value| value as f64).into()
     }
 
+    /// The number, if it is known.
     pub fn get(self) -> Option<f64> {
         self.0.is_finite().then_some(self.0)
     }
@@ -57,18 +66,31 @@ impl Maybe {
 /// The numbers of one row.
 #[derive(Debug, Clone)]
 pub struct Line {
+    /// Id of the query.
     pub id: Box<str>,
+    /// Its part of the run.
     pub part: u32,
+    /// Whether it was answered.
     pub is_answered: bool,
+    /// Whether the reply was complete.
     pub is_complete: bool,
+    /// Whether the answer is right; `None` ungraded.
     pub is_correct: Option<bool>,
+    /// When it began, in seconds of the part.
     pub start: Maybe,
+    /// When it was over, in seconds of the part.
     pub end: Maybe,
+    /// Tokens of the prompt.
     pub input_tokens: Maybe,
+    /// Tokens generated.
     pub output_tokens: Maybe,
+    /// Seconds to the first token.
     pub first_token: Maybe,
+    /// Seconds of the whole query.
     pub total: Maybe,
+    /// Energy on the basis.
     pub joules: Maybe,
+    /// The query's share of power, in watts.
     pub share_watts: Maybe,
 }
 
@@ -91,10 +113,12 @@ impl Line {
         }
     }
 
+    /// Tokens of prompt and reply.
     pub fn all_tokens(&self) -> Option<f64> {
         Some(self.input_tokens.get()? + self.output_tokens.get()?)
     }
 
+    /// The row as regressions take it.
     pub fn regression(&self) -> regression::Row {
         regression::Row {
             input_tokens: self.input_tokens.get(),

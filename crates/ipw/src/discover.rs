@@ -17,7 +17,9 @@ const LIST: Duration = Duration::from_secs(2);
 /// A service that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
+    /// Where it answers.
     pub url: String,
+    /// The models that it lists.
     pub models: Vec<String>,
 }
 

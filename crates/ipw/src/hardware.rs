@@ -38,8 +38,11 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What is known of the machine before the first query.
 pub struct Hardware {
+    /// The live readings.
     pub session: Arc<Session>,
+    /// What the machine is.
     pub system: SystemInfo,
+    /// What runs on it are labelled with.
     pub label: String,
     absent: Vec<Absent>,
     estimate: Option<String>,

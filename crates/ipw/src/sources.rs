@@ -25,6 +25,7 @@ pub const REPLAY: &str = "replay:";
 
 /// What is polled, and what is known of it.
 pub struct Attached {
+    /// What is polled.
     pub collectors: Vec<Box<dyn Collector>>,
     /// Collectors that are not on this machine.
     pub absent: Vec<Absent>,

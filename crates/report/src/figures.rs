@@ -19,6 +19,7 @@ pub use sweep::figure as of_sweep;
 
 /// A figure that can be drawn in any style.
 pub struct Drawing {
+    /// The name that selects it.
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
@@ -26,6 +27,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
+    /// A figure, and what draws it.
     pub fn new<T: 'static>(
         id: &'static str,
         title: &'static str,
@@ -39,6 +41,7 @@ impl Drawing {
         }
     }
 
+    /// The figure in this style.
     pub fn svg(&self, style: &Style) -> String {
         (self.draw)(style)
     }

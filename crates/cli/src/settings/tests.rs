@@ -95,7 +95,11 @@ fn damaged_plans_and_configurations_are_errors_or_plans_and_never_a_panic() {
         plans += 1;
         let written = ipw_store::plan::text(&plan).expect("a plan that was read can be written");
         let again: Plan = toml::from_str(&written).expect("and read again");
-        assert_eq!(ipw_store::plan::text(&again).expect("as before"), written, "{text}");
+        assert_eq!(
+            ipw_store::plan::text(&again).expect("as before"),
+            written,
+            "{text}"
+        );
     }
     assert!(
         plans > 100,

@@ -71,6 +71,7 @@ pub struct Idle {
 pub struct Facts {
     /// Where it lies, as it was named.
     pub directory: String,
+    /// The model's label.
     pub model: String,
     /// What the user calls it; `name` is the letter of a comparison.
     #[serde(rename = "run_name")]
@@ -81,13 +82,17 @@ pub struct Facts {
     pub client: Option<String>,
     /// Id of the dataset.
     pub dataset: Option<String>,
+    /// What the dataset is called.
     pub dataset_name: Option<String>,
+    /// The label of the hardware.
     pub hardware: Option<String>,
     /// `complete`, or why its numbers are not all there.
     pub status: Option<String>,
+    /// Why it is not complete.
     pub reason: Option<String>,
     /// When it began: seconds since the Unix epoch.
     pub started_at: Option<f64>,
+    /// Rows on disk.
     pub rows: u64,
     /// Queries that differ: one asked twice counts once.
     pub queries: u64,
@@ -97,6 +102,7 @@ pub struct Facts {
     pub load: Option<String>,
     /// Generation parameters, and the system's text.
     pub generation: Option<Value>,
+    /// How its energy came about.
     pub energy: How,
     /// What the joules are made from; several where rows differ.
     pub basis: Vec<String>,
@@ -121,7 +127,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn of(run: &Run, seen: Seen) -> Result<Self, StoreError> {
+    pub(super) fn of(run: &Run, seen: Seen) -> Result<Self, StoreError> {
         Ok(Self {
             rows: seen.rows,
             queries: seen.queries,

@@ -80,8 +80,11 @@ pub enum Cause {
 /// Why a comparison may not be fair, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Doubt {
+    /// What kind it is.
     pub id: Cause,
+    /// How grave it is.
     pub level: Level,
+    /// Which metrics it concerns.
     pub about: Part,
     /// What was found.
     pub finding: String,
@@ -92,7 +95,9 @@ pub struct Doubt {
 /// A run with the name that it has in a comparison.
 #[derive(Clone, Copy)]
 pub struct Named<'a> {
+    /// Its letter.
     pub name: &'a str,
+    /// Its rows.
     pub run: &'a RunRows,
 }
 

@@ -10,15 +10,25 @@ use crate::written::UNKNOWN;
 /// A column of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
+    /// Place in the section.
     Rank,
+    /// The model.
     Model,
+    /// The run's name.
     Name,
+    /// Id of the client.
     Client,
+    /// How queries were sent.
     Load,
+    /// The hardware.
     Hardware,
+    /// Number of queries.
     Queries,
+    /// A metric.
     Of(Metric),
+    /// Where the run lies.
     Run,
+    /// The day of the run.
     Day,
 }
 
@@ -61,6 +71,7 @@ pub fn with(sort: Metric) -> Vec<Column> {
 }
 
 impl Column {
+    /// The head of the column.
     pub fn title(self) -> &'static str {
         match self {
             Self::Rank => "#",
@@ -76,6 +87,7 @@ impl Column {
         }
     }
 
+    /// Whether its cells are numbers.
     pub const fn is_number(self) -> bool {
         matches!(self, Self::Rank | Self::Queries | Self::Of(_))
     }

@@ -22,6 +22,7 @@ enum Key {
 pub struct Filter(Vec<(Key, String)>);
 
 impl Filter {
+    /// From parts like `model=llama`.
     pub fn parse(parts: &[String]) -> Result<Self, String> {
         let one = |part: &String| {
             let (key, wanted) = part.split_once('=').ok_or_else(|| {

@@ -14,7 +14,9 @@ use crate::{load, measured, quality};
 /// An analysis by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Analysis {
+    /// The name that selects it.
     pub id: &'static str,
+    /// What it says, in a line.
     pub about: &'static str,
     /// Options that it takes, with their defaults.
     pub options: &'static [(&'static str, u64)],
@@ -96,8 +98,11 @@ impl Options<'_> {
 
 /// What a file holds.
 pub struct Found {
+    /// What matters most.
     pub summary: Value,
+    /// What to bear in mind.
     pub warnings: Vec<String>,
+    /// All of it.
     pub data: Value,
 }
 

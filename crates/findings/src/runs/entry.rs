@@ -14,12 +14,15 @@ use crate::measured;
 
 /// A run with its headline numbers; `None` is not known.
 pub struct Entry {
+    /// What it says of itself.
     pub facts: Facts,
     /// Where it lies below the directory that was looked into.
     pub place: String,
     /// Rows on disk.
     pub queries: u64,
+    /// Share of right answers.
     pub accuracy: Option<f64>,
+    /// Energy of all queries.
     pub joules: Option<f64>,
     /// Accuracy per watt.
     pub ipw: Option<f64>,
@@ -60,6 +63,7 @@ impl Entry {
         })
     }
 
+    /// How it ended, or `running`.
     pub fn status(&self) -> &str {
         self.facts.status.as_deref().unwrap_or("unknown")
     }

@@ -81,11 +81,7 @@ impl Client for Noted {
     }
 }
 
-fn run(
-    healthy: bool,
-    ready: bool,
-    output: &Path,
-) -> (Result<Finished, Error>, Vec<&'static str>) {
+fn run(healthy: bool, ready: bool, output: &Path) -> (Result<Finished, Error>, Vec<&'static str>) {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let client = Noted {
         calls: Arc::clone(&calls),
@@ -114,7 +110,9 @@ fn a_run_goes_in_its_order_and_closes() {
     let done = done.unwrap();
     let sticks = done.close_warning.clone().unwrap();
     assert!(sticks.contains("it sticks"), "{sticks}");
-    done.checked().map(drop).expect("an error in closing hides nothing");
+    done.checked()
+        .map(drop)
+        .expect("an error in closing hides nothing");
     assert_eq!(
         calls,
         [

@@ -11,6 +11,7 @@ use ipw_plot::{Caption, CompareBars, Difference, Heading, Mode, Quantity, Style}
 
 use crate::document::{definitions, document, escape, prose};
 
+/// The comparison as a page of its own.
 pub fn page(findings: &SideBySide) -> String {
     let names: Vec<&str> = findings.runs.iter().map(|run| run.name.as_str()).collect();
     let mut body = String::new();

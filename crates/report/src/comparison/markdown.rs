@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use ipw_findings::comparison::{Against, Facts, SideBySide, outcome};
 use ipw_findings::written::{self, UNKNOWN, markdown};
 
+/// The comparison in Markdown.
 pub fn text(findings: &SideBySide) -> String {
     let mut out = "# Comparison\n\n".to_owned();
     out.push_str("| run | model | hardware | dataset | queries | load | energy | directory |\n");

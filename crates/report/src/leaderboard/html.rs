@@ -11,6 +11,7 @@ use crate::document::{definitions, document, escape, prose};
 use crate::figures;
 
 const SCRIPT: &str = include_str!("../../assets/leaderboard.js");
+/// The leaderboard as a page of its own.
 pub fn page(board: &Board) -> String {
     let mut body = String::new();
     let _ = writeln!(

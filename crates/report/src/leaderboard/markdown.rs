@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use ipw_findings::leaderboard::{Board, Section, columns};
 use ipw_findings::written::markdown;
 
+/// The leaderboard in Markdown.
 pub fn text(board: &Board) -> String {
     let mut out = format!(
         "# Leaderboard\n\n{}, ranked by `{}`. Intervals are of 95 %.\n",

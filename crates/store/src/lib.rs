@@ -7,6 +7,7 @@ pub mod attribute;
 pub mod basis;
 pub mod column;
 mod compact;
+pub mod disk;
 pub mod events;
 pub mod export;
 mod features;

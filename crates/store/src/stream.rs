@@ -5,8 +5,6 @@
 //! marker commits it. Killed before that write, the file still ends at the old marker and what lies
 //! behind it is never read; killed after it, the batch is there. There is no moment in between.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,14 +15,15 @@ use arrow::error::ArrowError;
 use arrow::ipc::MetadataVersion;
 use arrow::ipc::writer::{IpcWriteOptions, StreamEncoder};
 
-use crate::StoreError;
+use crate::disk::DiskFile;
+use crate::{StoreError, file};
 
 /// Continuation marker and a length of zero.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// A stream file that is open for appending.
 pub struct StreamFile {
-    file: File,
+    file: DiskFile,
     path: PathBuf,
     schema: SchemaRef,
     encoder: StreamEncoder,
@@ -38,11 +37,7 @@ impl StreamFile {
     pub fn create(path: &Path, schema: &SchemaRef, durable: bool) -> Result<Self, StoreError> {
         let encoded = StoreError::arrow("encode the schema of", path);
         let (encoder, head) = start(schema).map_err(encoded)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(StoreError::io("create", path))?;
+        let file = DiskFile::create_new(path).map_err(StoreError::io("create", path))?;
         let end = head.len() as u64;
         let stream = Self {
             file,
@@ -53,12 +48,28 @@ impl StreamFile {
             durable,
         };
         stream.write_at(&[head.as_slice(), &END_OF_STREAM].concat(), 0)?;
-        stream.sync()?;
+        if durable {
+            stream.secure()?;
+        }
         Ok(stream)
     }
 
-    /// Says under which name the file goes on, for messages.
+    /// Waits until its content and its name are on the disk.
+    pub(crate) fn secure(&self) -> Result<(), StoreError> {
+        self.file
+            .sync()
+            .map_err(StoreError::io("sync", &self.path))?;
+        file::sync_name(&self.path)
+    }
+
+    /// Whether it waits for the disk at every commit.
+    pub(crate) const fn is_durable(&self) -> bool {
+        self.durable
+    }
+
+    /// Says under which name the file goes on.
     pub(crate) fn moved_to(&mut self, path: PathBuf) {
+        self.file.moved_to(&path);
         self.path = path;
     }
 
@@ -79,8 +90,9 @@ impl StreamFile {
         // The rows must be on the disk before the marker that makes them count.
         self.sync()?;
         self.write_at(commit, self.end)?;
-        self.sync()?;
+        // From here on readers see the batch, whether the disk has it or not.
         self.end += added;
+        self.sync()?;
         Ok(added)
     }
 
@@ -104,9 +116,7 @@ impl StreamFile {
         if !self.durable {
             return Ok(());
         }
-        self.file
-            .sync_data()
-            .map_err(StoreError::io("sync", &self.path))
+        self.file.sync().map_err(StoreError::io("sync", &self.path))
     }
 }
 
@@ -128,7 +138,7 @@ fn start(schema: &SchemaRef) -> Result<(StreamEncoder, Vec<u8>), ArrowError> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File, OpenOptions};
     use std::io::Cursor;
 
     use arrow::array::{Array, Int64Array, StringArray};
@@ -216,10 +226,11 @@ mod tests {
         let path = directory.path().join("data.arrow");
         let mut stream = StreamFile::create(&path, &schema(), false).unwrap();
         stream.append(&batch(0, 1)).unwrap();
-        stream.file = File::open(&path).unwrap();
+        stream.file = DiskFile::over(File::open(&path).unwrap(), &path);
         assert!(stream.append(&batch(1, 1)).is_err());
         assert_eq!(rows(&fs::read(&path).unwrap()).unwrap(), [0]);
-        stream.file = OpenOptions::new().write(true).open(&path).unwrap();
+        let writable = OpenOptions::new().write(true).open(&path).unwrap();
+        stream.file = DiskFile::over(writable, &path);
         stream.append(&batch(2, 1)).unwrap();
         assert_eq!(rows(&fs::read(&path).unwrap()).unwrap(), [0, 2]);
     }

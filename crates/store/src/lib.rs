@@ -5,6 +5,7 @@
 
 pub mod attribute;
 pub mod basis;
+mod checksum;
 pub mod column;
 mod compact;
 pub mod disk;

@@ -16,7 +16,7 @@ use arrow::ipc::MetadataVersion;
 use arrow::ipc::writer::{IpcWriteOptions, StreamEncoder};
 
 use crate::disk::DiskFile;
-use crate::{StoreError, file};
+use crate::{StoreError, checksum, file};
 
 /// Continuation marker and a length of zero.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
@@ -83,6 +83,7 @@ impl StreamFile {
         for buffer in &buffers {
             message.extend_from_slice(buffer);
         }
+        checksum::seal(&mut message);
         let added = message.len() as u64;
         message.extend_from_slice(&END_OF_STREAM);
         let (commit, behind) = message.split_at(END_OF_STREAM.len());
@@ -129,7 +130,8 @@ fn start(schema: &SchemaRef) -> Result<(StreamEncoder, Vec<u8>), ArrowError> {
         .iter()
         .flat_map(|buffer| buffer.as_slice().to_vec())
         .collect();
-    let head = head[..head.len() - END_OF_STREAM.len()].to_vec();
+    let mut head = head[..head.len() - END_OF_STREAM.len()].to_vec();
+    checksum::seal(&mut head);
     let mut encoder = StreamEncoder::try_new_with_options(schema, options)?;
     // The first call emits the schema too, which is in the file already.
     encoder.encode(&RecordBatch::new_empty(schema.clone()))?;

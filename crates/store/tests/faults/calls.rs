@@ -1,6 +1,7 @@
 //! A fault at every call of a small run, and of everything that changes one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ipw_store::StoreError;
 use ipw_store::output::Existing;
@@ -10,9 +11,9 @@ use crate::scene::{
     Rewrite, Rows, committed, copy, create, orphans, outcome, readings_of, record, reopen, rows,
     verdict_sets, write,
 };
-use crate::shims::{Breaking, FAULTS, Fault};
+use crate::shims::{Breaking, Fault};
 
-const QUERIES: u64 = 7;
+const QUERIES: u64 = 5;
 
 fn whole_run(directory: &Path, durable: bool) -> Result<(), StoreError> {
     let run = create(directory, Existing::Replace, durable)?;
@@ -28,24 +29,27 @@ fn go_on(directory: &Path, again: Option<Again>) -> Result<(), StoreError> {
     write(run, part, rows, false)
 }
 
-/// Calls `scene` with a fault at call 0, 1, 2, … until there is no such call.
-fn at_every_call(mut scene: impl FnMut(&Path, usize, Fault) -> bool) -> usize {
-    let mut calls = 0;
-    for fault in FAULTS {
-        for number in 0.. {
-            let place = tempfile::tempdir().unwrap();
-            if !scene(place.path(), number, fault) {
-                calls = number;
-                break;
+/// Calls `scene` with every fault at call 0, 1, 2, … until there is no such call.
+fn at_every_call(scene: impl Fn(&Path, usize, Fault) -> Arc<Breaking>) -> usize {
+    for number in 0.. {
+        let mut faults = vec![Fault::Io];
+        while let Some(fault) = faults.pop() {
+            let place = crate::scene::place();
+            let shim = scene(place.path(), number, fault);
+            if !shim.is_hit() {
+                return number;
+            }
+            if fault == Fault::Io {
+                faults.extend(shim.other_faults());
             }
         }
     }
-    calls
+    unreachable!("a run makes a finite number of calls")
 }
 
 /// What a run without faults has.
 fn expected() -> Rows {
-    let place = tempfile::tempdir().unwrap();
+    let place = crate::scene::place();
     let directory = place.path().join("run");
     whole_run(&directory, false).unwrap();
     rows(&directory).unwrap()
@@ -62,7 +66,7 @@ fn a_run_with_a_fault_at_any_call_has_every_committed_row_and_is_resumed() {
         drop(mounted);
         if !shim.is_hit() {
             done.unwrap();
-            return false;
+            return shim;
         }
         let said = format!("{fault:?} at {number}, {done:?}\n{}", shim.trace());
         let owed = committed(shim.commits(), usize::try_from(QUERIES).unwrap());
@@ -70,7 +74,7 @@ fn a_run_with_a_fault_at_any_call_has_every_committed_row_and_is_resumed() {
             assert_eq!(owed, 0, "{said}");
             assert!(done.is_err(), "{said}");
             whole_run(&directory, false).unwrap();
-            return true;
+            return shim;
         }
         let found = rows(&directory).unwrap_or_else(|error| panic!("{error:?}: {said}"));
         let owed: Rows = expected.clone().into_iter().take(owed).collect();
@@ -84,13 +88,13 @@ fn a_run_with_a_fault_at_any_call_has_every_committed_row_and_is_resumed() {
         }
         assert!(readings_of(&directory) >= Some(100), "{said}");
         assert_eq!(orphans(&directory), Vec::<String>::new(), "{said}");
-        true
+        shim
     });
     assert!(calls > 50, "{calls}");
 }
 
 fn a_rewrite_with_a_fault(rewrite: Rewrite) {
-    let base = tempfile::tempdir().unwrap();
+    let base = crate::scene::place();
     let old = base.path().join("old");
     whole_run(&old, false).unwrap();
     if rewrite == Rewrite::UseSet {
@@ -116,7 +120,7 @@ fn a_rewrite_with_a_fault(rewrite: Rewrite) {
         drop(mounted);
         if !shim.is_hit() {
             done.unwrap();
-            return false;
+            return shim;
         }
         let said = format!(
             "{rewrite:?}, {fault:?} at {number}, {done:?}\n{}",
@@ -133,7 +137,7 @@ fn a_rewrite_with_a_fault(rewrite: Rewrite) {
         assert_eq!(rows(&directory).unwrap(), after, "{said}");
         assert_eq!(verdict_sets(&directory), sets, "{said}");
         assert_eq!(orphans(&directory), Vec::<String>::new(), "{said}");
-        true
+        shim
     });
 }
 
@@ -161,7 +165,7 @@ fn of_part(rows: &Rows, part: u32) -> Vec<u64> {
 
 #[test]
 fn queries_sent_again_with_a_fault_at_any_call_have_one_row_or_none() {
-    let base = tempfile::tempdir().unwrap();
+    let base = crate::scene::place();
     let old = base.path().join("old");
     whole_run(&old, false).unwrap();
     let before = rows(&old).unwrap();
@@ -176,7 +180,7 @@ fn queries_sent_again_with_a_fault_at_any_call_have_one_row_or_none() {
         drop(mounted);
         if !shim.is_hit() {
             done.unwrap();
-            return false;
+            return shim;
         }
         let said = format!("{fault:?} at {number}, {done:?}\n{}", shim.trace());
         let found = rows(&directory).unwrap_or_else(|error| panic!("{error:?}: {said}"));
@@ -193,6 +197,6 @@ fn queries_sent_again_with_a_fault_at_any_call_have_one_row_or_none() {
             "{said}"
         );
         assert_eq!(orphans(&directory), Vec::<String>::new(), "{said}");
-        true
+        shim
     });
 }

@@ -11,5 +11,15 @@
 )]
 
 mod calls;
+mod histories;
+mod power;
+mod recorder;
 mod scene;
 mod shims;
+
+/// The one seed to try, which a failed test printed: `IPW_SEED`.
+fn chosen_seed() -> Option<u64> {
+    std::env::var("IPW_SEED").ok()?.parse().ok()
+}
+
+use ipw_testkit::fuzz::rounds;

@@ -98,18 +98,18 @@ pub(crate) fn record(index: u64, part: u32, outcome: Outcome) -> Record {
             service_timing: ServiceTiming::default(),
             compute: None,
         },
-        energy: QueryEnergy::unknown(Reason::NoSource),
+        energy: QueryEnergy::unknown(Reason::NoReading),
         grade: Grade::unscored(None, "no scorer"),
         kept: None,
     }
 }
 
-/// Every third query goes wrong, each in another way.
+/// Every second query goes wrong, each in another way.
 pub(crate) fn outcome(index: u64) -> Outcome {
-    match index % 9 {
-        2 => Outcome::Failed(Failure::Reset),
-        5 => Outcome::TimedOut,
-        8 => Outcome::Cancelled,
+    match index % 6 {
+        1 => Outcome::Failed(Failure::Reset),
+        3 => Outcome::TimedOut,
+        5 => Outcome::Cancelled,
         _ => Outcome::Complete,
     }
 }
@@ -159,6 +159,17 @@ pub(crate) fn write(
     rows: impl IntoIterator<Item = Record>,
     durable: bool,
 ) -> Result<(), StoreError> {
+    write_at(Arc::default(), run, part, rows, durable)
+}
+
+/// The same, by a clock that the caller sets.
+pub(crate) fn write_at(
+    clock: Arc<ManualClock>,
+    run: NewRun,
+    part: u32,
+    rows: impl IntoIterator<Item = Record>,
+    durable: bool,
+) -> Result<(), StoreError> {
     let directory = run.directory().to_owned();
     let sources = [source()];
     let meter = Meter::of(&sources[0], Duration::from_millis(10));
@@ -181,7 +192,6 @@ pub(crate) fn write(
         readings.append(&polled(from)).map_err(lost)?;
     }
     let about = summary(&directory, part + 1);
-    let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
     let mut writer = RunWriter::start(run, about, POLICY, clock)?;
     for row in rows {
         if writer.append(row).is_err() {
@@ -224,21 +234,37 @@ fn polled(from: u64) -> Vec<Reading> {
 
 /// The rows of a run.
 pub(crate) fn rows(directory: &Path) -> Result<Rows, StoreError> {
-    let run = Run::open(directory)?;
+    match rows_before_damage(directory) {
+        (rows, None) => Ok(rows),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// The rows of a run up to the first error, and the error.
+pub(crate) fn rows_before_damage(directory: &Path) -> (Rows, Option<StoreError>) {
     let mut rows = Rows::new();
+    let run = match Run::open(directory) {
+        Ok(run) => run,
+        Err(error) => return (rows, Some(error)),
+    };
     for batch in run.batches() {
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => return (rows, Some(error)),
+        };
         let mut text = Vec::new();
         let mut writer = LineDelimitedWriter::new(&mut text);
-        writer.write(&batch?).unwrap();
+        writer.write(&batch).unwrap();
         writer.finish().unwrap();
         for line in String::from_utf8(text).unwrap().lines() {
             let row: Value = serde_json::from_str(line).unwrap();
-            let index = row["query_index"].as_u64().unwrap();
+            let index = row["query_index"].as_u64();
+            let index = index.unwrap_or_else(|| panic!("a row without a query: {line}"));
             let twice = rows.insert(index, line.to_owned());
             assert!(twice.is_none(), "query {index} has two rows");
         }
     }
-    Ok(rows)
+    (rows, None)
 }
 
 /// Readings of a run, which are all sound; `None` where it has none yet.
@@ -279,11 +305,10 @@ pub(crate) enum Rewrite {
 impl Rewrite {
     pub(crate) fn apply(self, directory: &Path) -> Result<(), StoreError> {
         match self {
-            Self::Attribute => attribute(directory, &Asking::default(), |about, done, _| {
-                eprintln!("{:?}", done);
-                touch(about)
-            })
-            .map(|_| ()),
+            Self::Attribute => {
+                let asking = Asking::default();
+                attribute(directory, &asking, |about, _, _| touch(about)).map(|_| ())
+            }
             Self::Score => {
                 let grade = |right: bool| Grade {
                     verdict: if right {
@@ -331,4 +356,11 @@ pub(crate) fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// A directory in memory where there is one: what is synced is counted, not waited for.
+pub(crate) fn place() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
 }

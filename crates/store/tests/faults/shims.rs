@@ -13,21 +13,29 @@ pub(crate) enum Fault {
     Io,
     /// The disk is full from this call on.
     Full,
-    /// A write takes half of its bytes, and the disk is full from then on.
-    Short,
     /// The process dies before the call: nothing happens any more.
     Dies,
+    /// A write takes half of its bytes, and the disk is full from then on.
+    Short,
     /// The process dies in the middle of a write.
     DiesShort,
 }
 
-pub(crate) const FAULTS: [Fault; 5] = [
-    Fault::Io,
-    Fault::Full,
-    Fault::Short,
-    Fault::Dies,
-    Fault::DiesShort,
-];
+impl Fault {
+    /// What else can go wrong with a call than an error.
+    fn of(call: &Call<'_>) -> &'static [Self] {
+        match call.kind {
+            // What dies here has done nothing since the call before.
+            Kind::Open => &[],
+            Kind::Write(_, bytes) if bytes.len() > 8 => &[Self::Dies, Self::Short, Self::DiesShort],
+            // Eight aligned bytes lie in one page: they are written, or they are not.
+            Kind::Write(..) | Kind::Create | Kind::OpenOrCreate | Kind::MakeDirectory => {
+                &[Self::Dies, Self::Full]
+            }
+            _ => &[Self::Dies],
+        }
+    }
+}
 
 /// Counts calls, and lets one of them go wrong.
 #[derive(Default)]
@@ -40,6 +48,7 @@ struct State {
     is_dead: bool,
     is_full: bool,
     is_hit: bool,
+    others: &'static [Fault],
     commits: usize,
     trace: Vec<String>,
 }
@@ -61,6 +70,11 @@ impl Breaking {
     /// Whether there was a call to fail.
     pub(crate) fn is_hit(&self) -> bool {
         self.0.lock().unwrap().is_hit
+    }
+
+    /// What else can go wrong with that call.
+    pub(crate) fn other_faults(&self) -> &'static [Fault] {
+        self.0.lock().unwrap().others
     }
 
     /// The calls, for a test that failed.
@@ -96,20 +110,16 @@ impl Shim for Breaking {
             && at == number
         {
             state.is_hit = true;
+            state.others = Fault::of(call);
+            let half = match call.kind {
+                Kind::Write(_, bytes) => bytes.len() / 2,
+                _ => usize::MAX,
+            };
             match fault {
                 Fault::Io => return Err(io::Error::from_raw_os_error(5)),
                 Fault::Full => state.is_full = true,
                 Fault::Dies => state.is_dead = true,
-                Fault::Short | Fault::DiesShort => {
-                    // Eight aligned bytes lie in one page: they are written, or they are not.
-                    if let Kind::Write(_, bytes) = call.kind
-                        && bytes.len() > 8
-                    {
-                        allowed = bytes.len() / 2;
-                    } else if fault == Fault::DiesShort {
-                        state.is_dead = true;
-                    }
-                }
+                Fault::Short | Fault::DiesShort => allowed = half,
             }
         }
         if state.is_dead {

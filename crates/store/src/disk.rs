@@ -1,6 +1,6 @@
 //! The one place where the store changes the disk: every open, write, sync, rename and removal.
 //!
-//! As with SQLite's VFS, a shim can stand between the store and the system. Tests mount one over a
+//! As with `SQLite`'s VFS, a shim can stand between the store and the system. Tests mount one over a
 //! directory to fail, shorten or record the n-th call (docs/decisions/0012). Where none is mounted,
 //! as in the product, a call costs one relaxed load of an atomic more.
 

@@ -253,10 +253,12 @@ fn live(seed: u64) {
         assert_eq!(history.model.len() as u64, QUERIES, "every query has a row");
         assert_eq!(orphans(Path::new(&history.directory)), Vec::<String>::new());
     }));
-    if let Err(panic) = lived {
-        eprintln!("IPW_SEED={seed}\n{}", history.steps.join("\n"));
-        std::panic::resume_unwind(panic);
-    }
+    // What was wrong has been printed.
+    assert!(
+        lived.is_ok(),
+        "IPW_SEED={seed}\n{}",
+        history.steps.join("\n")
+    );
 }
 
 #[test]
@@ -278,5 +280,5 @@ fn random_histories_leave_what_the_model_says() {
         live(from + tried);
         tried += 1;
     }
-    eprintln!("{tried} histories from IPW_SEED={from} on");
+    assert!(tried >= 20);
 }

@@ -321,7 +321,7 @@ impl Rewrite {
                     reason: "by its number".to_owned(),
                     judge: None,
                 };
-                let grade = |index: u64| grade(index % 2 == 0);
+                let grade = |index: u64| grade(index.is_multiple_of(2));
                 let graded = score(
                     directory,
                     |answer| answer.is_answered.then(|| grade(answer.index)),

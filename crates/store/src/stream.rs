@@ -236,4 +236,50 @@ mod tests {
         stream.append(&batch(2, 1)).unwrap();
         assert_eq!(rows(&fs::read(&path).unwrap()).unwrap(), [0, 2]);
     }
+
+    /// Zeros in the middle of a long text: Arrow itself would read them.
+    #[test]
+    fn rows_that_reached_the_disk_in_part_are_an_error_and_those_before_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data.arrow");
+        let mut stream = StreamFile::create(&path, &schema(), false).unwrap();
+        stream.append(&batch(0, 2)).unwrap();
+        stream.append(&batch(20_000, 1)).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let page = bytes.len() - 12_000;
+        bytes[page..page + 4096].fill(0);
+        assert_eq!(rows(&bytes).unwrap(), [0, 1, 20_000], "Arrow takes it");
+        fs::write(&path, &bytes).unwrap();
+        let read: Vec<_> = crate::ipc::Stream::open(&path).unwrap().collect();
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0].as_ref().unwrap().num_rows(), 2);
+        let error = read[1].as_ref().unwrap_err().to_string();
+        assert!(error.contains("damaged at byte"), "{error}");
+    }
+
+    struct FailingSync(std::sync::atomic::AtomicUsize);
+
+    impl crate::disk::Shim for FailingSync {
+        fn pass(&self, call: &crate::disk::Call<'_>) -> std::io::Result<usize> {
+            let is_sync = matches!(call.kind, crate::disk::Kind::Sync);
+            // The second sync is the one behind the marker.
+            if is_sync && self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 1 {
+                return Err(std::io::Error::from_raw_os_error(5));
+            }
+            Ok(usize::MAX)
+        }
+    }
+
+    #[test]
+    fn a_sync_that_fails_behind_a_commit_lets_nothing_overwrite_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data.arrow");
+        let mut stream = StreamFile::create(&path, &schema(), true).unwrap();
+        let shim = FailingSync(std::sync::atomic::AtomicUsize::new(0));
+        let mounted = crate::disk::mount(directory.path(), Arc::new(shim));
+        assert!(stream.append(&batch(0, 1)).is_err());
+        drop(mounted);
+        stream.append(&batch(1, 1)).unwrap();
+        assert_eq!(rows(&fs::read(&path).unwrap()).unwrap(), [0, 1]);
+    }
 }

@@ -19,10 +19,13 @@ pub(crate) struct NightArgs {
     /// Queries of the run
     #[arg(long, default_value_t = 200_000)]
     queries: u64,
+    /// Seconds of random histories of kills, full disks, resumes and rewrites
+    #[arg(long, default_value_t = 600)]
+    history_seconds: u64,
 }
 
 /// Package, kind of target, and which of its tests.
-const TARGETS: [(&str, &[&str], &str); 8] = [
+const TARGETS: [(&str, &[&str], &str); 9] = [
     ("ipw-clients", &["--lib"], "mutated_streams"),
     ("ipw-clients", &["--lib"], "damaged_streams"),
     ("ipw-core", &["--lib"], "a_run_directory_is_one_name"),
@@ -31,6 +34,7 @@ const TARGETS: [(&str, &[&str], &str); 8] = [
     ("ipw-datasets", &["--test", "kinds"], "damaged"),
     ("ipw-datasets", &["--test", "properties"], ""),
     ("ipw-store", &["--test", "run"], "damaged"),
+    ("ipw-store", &["--test", "faults"], "power::"),
 ];
 
 pub(crate) fn fuzz(args: &FuzzArgs) -> anyhow::Result<ExitCode> {
@@ -51,7 +55,9 @@ pub(crate) fn fuzz(args: &FuzzArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn night(args: &NightArgs) -> anyhow::Result<ExitCode> {
     let mut command = test("ipw-cli", &["--test", "it"], "night::");
     command.env("IPW_NIGHT_QUERIES", args.queries.to_string());
-    Ok(if run(&mut command)? {
+    let mut histories = test("ipw-store", &["--test", "faults"], "histories::");
+    histories.env("IPW_HISTORY_SECONDS", args.history_seconds.to_string());
+    Ok(if run(&mut histories)? && run(&mut command)? {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -24,8 +24,8 @@ use serde::Deserialize;
 pub(crate) use basis::{BasisArgs, BasisChoice};
 pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs, RunsArgs};
 pub(crate) use look::{
-    AnalyzeArgs, AttributeArgs, ExportArgs, ExportFormat, PlotArgs, PlotFormat, ReportArgs,
-    ReportFormat, ShowArgs,
+    AnalyzeArgs, AttributeArgs, ExportArgs, ExportFormat, PlotArgs, ReportArgs, ReportFormat,
+    ShowArgs,
 };
 pub(crate) use monitor::MonitorArgs;
 pub(crate) use network::NetworkArgs;

@@ -38,13 +38,11 @@ pub(crate) fn around(
     let talks = !args.quiet && !args.json;
     let ready = runtime.block_on(until_ready(&mut launched, &args, &plan.client, talks));
     drop(runtime);
-    match ready? {
-        Some(ready) => args.launched = Some(ready.about),
-        None => {
-            stop(&mut launched, !args.quiet);
-            return Ok(Exit::Interrupted);
-        }
-    }
+    let Some(ready) = ready? else {
+        stop(&mut launched, !args.quiet);
+        return Ok(Exit::Interrupted);
+    };
+    args.launched = Some(ready.about);
     let done = run(args);
     stop(&mut launched, talks);
     if matches!(done, Ok(Exit::Done)) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ipw_clients::{Client, ClientSpec, Known};
 use ipw_core::nearest::nearest;
 use ipw_core::plan::Generation;
+#[cfg(not(feature = "engine"))]
 use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
 use ipw_hub::Progress;

@@ -24,7 +24,7 @@ use ipw_core::sink::Sink;
 use ipw_core::time::Clock;
 use ipw_findings::quality;
 use ipw_runner::pauses::Watch;
-use ipw_runner::{Grader, Interrupt, Interrupter};
+use ipw_runner::{Grader, Interrupt, Interrupter, Notices, Recall, Recorder};
 use ipw_store::output::Existing;
 use ipw_store::{CommitPolicy, RunWriter};
 use ipw_telemetry::Collector;
@@ -104,16 +104,35 @@ impl Profile {
         dataset: &dyn Dataset,
     ) -> Result<Finished, Error> {
         self.check_file_limit(client)?;
-        let mut interrupt = self
-            .interrupt
-            .take()
-            .unwrap_or_else(|| Interrupter::new().1);
-        let warnings = tokio::select! {
+        let interrupt = self.interrupt.take();
+        let mut interrupt = interrupt.unwrap_or_else(|| Interrupter::new().1);
+        let warnings = self.ready(client, &mut interrupt).await?;
+        let prepared = self.prepare(client, dataset, warnings).await?;
+        self.send(client, dataset, prepared, &interrupt).await
+    }
+
+    /// Makes sure that the service answers and has the model; what comes back are warnings.
+    async fn ready(
+        &self,
+        client: &dyn Client,
+        interrupt: &mut Interrupt,
+    ) -> Result<Vec<String>, Error> {
+        tokio::select! {
             ready = ipw_runner::make_ready(client, &self.plan.model) => {
-                ready.map_err(|error| not_ready(client, error))?
+                ready.map_err(|error| not_ready(client, error))
             }
-            () = interrupt.draining() => return Err(interrupted()),
-        };
+            () = interrupt.draining() => Err(interrupted()),
+        }
+    }
+
+    /// Detects the sources and prepares the output: from now on there is a run that opens, and
+    /// readings are stored.
+    async fn prepare(
+        &mut self,
+        client: &dyn Client,
+        dataset: &dyn Dataset,
+        warnings: Vec<String>,
+    ) -> Result<Prepared, Error> {
         let own = self.collectors.take();
         let hardware = Hardware::start(&self.plan, client, own, &self.clock)?;
         let directory = self.directory(&hardware, dataset);
@@ -121,8 +140,8 @@ impl Profile {
         // Before a resumed run's summary is a new one.
         let resumed = self.resume.as_ref().map(resume::Resume::directory);
         let of_tokens = counting::warnings(self.tokens.as_deref(), resumed);
-        let page =
-            service_metrics::find(self.plan.server_metrics.as_deref(), client, &*self.clock)?;
+        let metrics = self.plan.server_metrics.as_deref();
+        let page = service_metrics::find(metrics, client, &*self.clock)?;
         let (plan, clock) = (&self.plan, &*self.clock);
         let mut about = summary::new(plan, clock, dataset, &hardware, &directory, &left);
         about.client_info = Some(self.client_info(client).await);
@@ -132,32 +151,54 @@ impl Profile {
         let aside = output.aside().map(Path::to_owned);
         let notices = self.notices(&directory)?;
         notices.send(self.started(&directory, dataset, left.done.len() as u64));
-        for message in warnings.into_iter().chain(of_tokens).chain(dataset.notes()) {
+        let warnings = warnings.into_iter().chain(of_tokens);
+        for message in warnings.chain(dataset.notes()) {
             notices.send(Event::Warning { message });
         }
         hardware.tell(|event| notices.send(event));
         let recorder = self.record(&directory, part, &hardware)?;
-        let watched = page
-            .map(|page| {
-                let durable = self.plan.output.durable;
-                Watched::start(page, &directory, part, durable, &self.clock)
-            })
-            .transpose()
-            .context("preparing the output")?;
+        let watched = self.watch_service(page, &directory, part)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
         let writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
-        let parts = self.parts(client, dataset, &hardware, left, recall);
+        Ok(Prepared {
+            hardware,
+            directory,
+            aside,
+            notices,
+            recorder,
+            watched,
+            writer,
+            left,
+            recall,
+        })
+    }
+
+    /// Warms up, sends the queries, and closes what was prepared.
+    async fn send(
+        &mut self,
+        client: &dyn Client,
+        dataset: &dyn Dataset,
+        prepared: Prepared,
+        interrupt: &Interrupt,
+    ) -> Result<Finished, Error> {
+        let Prepared {
+            hardware,
+            directory,
+            notices,
+            ..
+        } = prepared;
+        let parts = self.parts(client, dataset, &hardware, prepared.left, prepared.recall);
         let watch = Watch::start(Arc::clone(&self.clock)).context("starting the run")?;
-        let sink = Tee::new(writer, std::mem::take(&mut self.sinks));
-        let (sink, ended) = ipw_runner::run(&self.plan, &parts, sink, &notices, &interrupt)
+        let sink = Tee::new(prepared.writer, std::mem::take(&mut self.sinks));
+        let (sink, ended) = ipw_runner::run(&self.plan, &parts, sink, &notices, interrupt)
             .await
             .context("starting the run")?;
-        let lost = hardware.session.lost();
+        let lost_sources = hardware.session.lost();
         // Nothing is read after the last look, so that what was counted is what is on disk.
         hardware.session.stop();
-        finish_readings(recorder, &notices);
-        let told = watched.map(|watched| watched.finish(&notices));
+        finish_readings(prepared.recorder, &notices);
+        let told = prepared.watched.map(|watched| watched.finish(&notices));
         let ending = Ending {
             plan: &self.plan,
             clock: &*self.clock,
@@ -167,33 +208,42 @@ impl Profile {
             beside: Beside::of(told, watch),
             ended: &ended,
         };
-        let stored = ending.store(sink.into_inner());
-        ending::announce(
-            &stored,
-            ending::status_of(&ended),
-            aside.as_deref(),
-            notices,
-        );
-        let stored = stored.map_err(|error| ending::not_stored(error, &directory))?;
+        let summary = ending.store(sink.into_inner());
+        let status = ending::status_of(&ended);
+        ending::announce(&summary, status, prepared.aside.as_deref(), notices);
+        let summary = summary.map_err(|error| ending::not_stored(error, &directory))?;
+        let stopped = ended.err();
         Ok(Finished {
-            status: ending::status_of(&ended),
-            files: derived::refresh(&directory, &stored.overview, self.page),
-            warnings: quality::notes(&stored.overview, &stored.telemetry, &stored.load),
-            metrics: Values::deserialize(&stored.metrics).unwrap_or_default(),
-            overview: stored.overview.clone(),
+            status,
+            stopped: stopped.map(|error| finished::stopped_early(client, error)),
+            files: derived::refresh(&directory, &summary.overview, self.page),
+            warnings: quality::notes(&summary.overview, &summary.telemetry, &summary.load),
+            metrics: Values::deserialize(&summary.metrics).unwrap_or_default(),
+            overview: summary.overview.clone(),
             plan: self.plan.clone(),
             session: hardware.session,
             service: client.place(),
             dataset: dataset.name().to_owned(),
-            stopped: ended
-                .err()
-                .map(|error| finished::stopped_early(client, error)),
-            lost_sources: lost,
+            lost_sources,
             close_warning: None,
-            summary: stored,
+            summary,
             directory,
         })
     }
+}
+
+/// A run that is on disk and has no row yet.
+struct Prepared {
+    hardware: Hardware,
+    directory: PathBuf,
+    /// The run that was there before.
+    aside: Option<PathBuf>,
+    notices: Notices,
+    recorder: Recorder,
+    watched: Option<Watched>,
+    writer: RunWriter,
+    left: Left,
+    recall: Recall,
 }
 
 /// What is said of a run that was stopped before its first query.

@@ -11,7 +11,7 @@ use crate::markup;
 const STYLE: &str = include_str!("../assets/document.css");
 
 /// The whole file. `body` is markup: texts from outside have gone through [`escape`].
-pub fn document(title: &str, body: &str, script: Option<&str>) -> String {
+pub(crate) fn document(title: &str, body: &str, script: Option<&str>) -> String {
     let style = format!("{}\n{STYLE}", ipw_plot::page_variables());
     let may_run = script.map_or_else(|| "'none'".to_owned(), markup::policy_hash);
     let mut out = String::with_capacity(body.len() + style.len() + 2048);
@@ -46,7 +46,7 @@ pub fn document(title: &str, body: &str, script: Option<&str>) -> String {
 }
 
 /// What the metrics on the page are.
-pub fn definitions(out: &mut String, metrics: &[Metric]) {
+pub(crate) fn definitions(out: &mut String, metrics: &[Metric]) {
     out.push_str("<section>\n<h2>What the metrics mean</h2>\n<dl class=\"definitions\">\n");
     for metric in metrics {
         let definition = metric.definition();
@@ -62,12 +62,12 @@ pub fn definitions(out: &mut String, metrics: &[Metric]) {
 }
 
 /// A text from outside, as text and in attributes.
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     markup::text(&printable(text))
 }
 
 /// A sentence, with what stands in backticks as code.
-pub fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     markup::prose(&printable(text))
 }
 

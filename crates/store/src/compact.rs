@@ -1,9 +1,10 @@
 //! At the end of a run: the many small batches of its commits become few large ones. Whatever else
 //! changes rows goes the same way.
 //!
-//! New data files are written beside the old one and switched in by one rename of `state.json`.
+//! New data files are written beside the old one and switched in by one rename of `state.json`. The
+//! old ones may have been on the disk for long: they go when the new ones are there for sure, in
+//! runs without `--durable` too.
 
-use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +13,10 @@ use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
 
-use crate::StoreError;
+use crate::disk::{self, DiskFile};
 use crate::ipc::Stream;
 use crate::state::{State, fresh_fingerprint};
+use crate::{StoreError, file};
 
 /// What `datasets` itself writes by default.
 const ROWS_PER_BATCH: usize = 1000;
@@ -22,8 +24,8 @@ const BYTES_PER_BATCH: usize = 32 << 20;
 const BYTES_PER_FILE: usize = 500 << 20;
 
 /// Rewrites the data files of the run in `directory`. On an error the run is as it was.
-pub(crate) fn compact(directory: &Path, durable: bool) -> Result<(), StoreError> {
-    rewrite(directory, durable, &mut Ok)
+pub(crate) fn compact(directory: &Path) -> Result<(), StoreError> {
+    rewrite(directory, &mut Ok)
 }
 
 /// Makes of each batch, in order, what takes its place.
@@ -32,21 +34,16 @@ type Change<'a> = &'a mut dyn FnMut(RecordBatch) -> Result<RecordBatch, StoreErr
 /// The same, with the rows that `keep` names.
 pub(crate) fn compact_where(
     directory: &Path,
-    durable: bool,
     keep: &dyn Fn(&RecordBatch) -> Result<BooleanArray, StoreError>,
 ) -> Result<(), StoreError> {
-    rewrite(directory, durable, &mut |batch| {
+    rewrite(directory, &mut |batch| {
         filter_record_batch(&batch, &keep(&batch)?)
             .map_err(StoreError::arrow("choose rows of", directory))
     })
 }
 
 /// The same, with what `change` makes of the batches, in columns of the same types.
-pub(crate) fn rewrite(
-    directory: &Path,
-    durable: bool,
-    change: Change<'_>,
-) -> Result<(), StoreError> {
+pub(crate) fn rewrite(directory: &Path, change: Change<'_>) -> Result<(), StoreError> {
     let old: Vec<PathBuf> = State::read(directory)?
         .files()
         .map(|name| directory.join(name))
@@ -57,16 +54,31 @@ pub(crate) fn rewrite(
         fingerprint: &fingerprint,
         done: Vec::new(),
     };
-    let switched = copy(&old, &mut shards, durable, change).and_then(|()| {
+    let switched = copy(&old, &mut shards, change).and_then(|()| {
         let names = shards.named()?;
-        State::new(fingerprint.clone(), names).write(directory, durable)
+        State::new(fingerprint.clone(), names).write(directory, true)
     });
-    let leftover = if switched.is_ok() { old } else { shards.done };
+    let leftover = if switched.is_ok() {
+        old
+    } else {
+        unnamed(directory, shards.done)
+    };
     for path in leftover {
         // A data file that no state names is never read.
-        let _ = fs::remove_file(path);
+        let _ = disk::remove_file(&path);
     }
     switched
+}
+
+/// Those files of a rewrite that failed which the state does not name: it may have failed behind
+/// the switch. Without a state that can be read, none are known.
+fn unnamed(directory: &Path, mut made: Vec<PathBuf>) -> Vec<PathBuf> {
+    let Ok(state) = State::read(directory) else {
+        return Vec::new();
+    };
+    let is_named = |path: &PathBuf| state.files().any(|name| directory.join(name) == *path);
+    made.retain(|path| !is_named(path));
+    made
 }
 
 struct Shards<'a> {
@@ -83,7 +95,7 @@ impl Shards<'_> {
             self.done.len()
         ));
         self.done.push(path.clone());
-        let file = File::create_new(&path).map_err(StoreError::io("create", &path))?;
+        let file = DiskFile::create_new(&path).map_err(StoreError::io("create", &path))?;
         let writer = StreamWriter::try_new(BufWriter::new(file), schema)
             .map_err(StoreError::arrow("write", &path))?;
         Ok(Shard {
@@ -100,9 +112,13 @@ impl Shards<'_> {
         for (number, path) in self.done.iter_mut().enumerate() {
             let name = format!("data-{}-{number:05}-of-{count:05}.arrow", self.fingerprint);
             let named = self.directory.join(&name);
-            fs::rename(&*path, &named).map_err(StoreError::io("rename", path))?;
+            disk::rename(path, &named).map_err(StoreError::io("rename", path))?;
             *path = named;
             names.push(name);
+        }
+        // The state must not name files that the disk does not have.
+        if let Some(path) = self.done.first() {
+            file::sync_name(path)?;
         }
         Ok(names)
     }
@@ -110,7 +126,7 @@ impl Shards<'_> {
 
 struct Shard {
     path: PathBuf,
-    writer: StreamWriter<BufWriter<File>>,
+    writer: StreamWriter<BufWriter<DiskFile>>,
     bytes: usize,
 }
 
@@ -122,7 +138,7 @@ impl Shard {
             .map_err(StoreError::arrow("write", &self.path))
     }
 
-    fn finish(self, durable: bool) -> Result<(), StoreError> {
+    fn finish(self) -> Result<(), StoreError> {
         let path = self.path;
         let buffered = self
             .writer
@@ -131,20 +147,11 @@ impl Shard {
         let file = buffered
             .into_inner()
             .map_err(|error| StoreError::io("write", &path)(error.into_error()))?;
-        if durable {
-            file.sync_data().map_err(StoreError::io("sync", &path))
-        } else {
-            Ok(())
-        }
+        file.sync().map_err(StoreError::io("sync", &path))
     }
 }
 
-fn copy(
-    old: &[PathBuf],
-    shards: &mut Shards<'_>,
-    durable: bool,
-    change: Change<'_>,
-) -> Result<(), StoreError> {
+fn copy(old: &[PathBuf], shards: &mut Shards<'_>, change: Change<'_>) -> Result<(), StoreError> {
     let mut shard: Option<Shard> = None;
     let mut pending: Vec<RecordBatch> = Vec::new();
     let (mut rows, mut bytes) = (0, 0);
@@ -164,7 +171,7 @@ fn copy(
             if rows > 0
                 && (rows + more_rows > ROWS_PER_BATCH || bytes + more_bytes > BYTES_PER_BATCH)
             {
-                shard = Some(flush(shard, shards, &mut pending, durable)?);
+                shard = Some(flush(shard, shards, &mut pending)?);
                 (rows, bytes) = (0, 0);
             }
             rows += more_rows;
@@ -173,9 +180,9 @@ fn copy(
         }
     }
     if rows > 0 {
-        shard = Some(flush(shard, shards, &mut pending, durable)?);
+        shard = Some(flush(shard, shards, &mut pending)?);
     }
-    shard.map_or(Ok(()), |shard| shard.finish(durable))
+    shard.map_or(Ok(()), Shard::finish)
 }
 
 /// Bytes of the values themselves: the columns of a batch that was read share one buffer, which
@@ -193,7 +200,6 @@ fn flush(
     shard: Option<Shard>,
     shards: &mut Shards<'_>,
     pending: &mut Vec<RecordBatch>,
-    durable: bool,
 ) -> Result<Shard, StoreError> {
     let schema = pending[0].schema();
     let batch = concat_batches(&schema, pending.iter())
@@ -202,7 +208,7 @@ fn flush(
     let mut shard = match shard {
         Some(shard) if shard.bytes < BYTES_PER_FILE => shard,
         Some(full) => {
-            full.finish(durable)?;
+            full.finish()?;
             shards.open(&schema)?
         }
         None => shards.open(&schema)?,

@@ -1,6 +1,5 @@
 //! `events.jsonl`: the notices of a run, one JSON object a line.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use ipw_core::event::{Event, Notice, Observer};
 use ipw_core::time::Timestamp;
 
+use crate::disk::DiskFile;
 use crate::{StoreError, file};
 
 /// How long a notice may wait in memory.
@@ -15,7 +15,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Writes notices to a run's `events.jsonl`.
 pub struct EventLog {
-    file: BufWriter<File>,
+    file: BufWriter<DiskFile>,
     flushed: Timestamp,
 }
 

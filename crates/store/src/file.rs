@@ -3,7 +3,7 @@
 //! A run directory may come from a stranger. A link in it could lead anywhere, and a pipe could
 //! block forever: only regular files are opened. The run directory itself may be reached by a link.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -11,44 +11,61 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::StoreError;
+use crate::disk::{self, DiskFile, Kind};
 use crate::state::fresh_fingerprint;
 
 /// What stands between the name of a file and the fingerprint while it is being written.
 const MARK: &str = ".new-";
 
-/// Replaces `path` by `content`: a reader sees the old file or the new one, never half of one.
+/// Replaces `path` by `content`: a reader sees the old file or the new one, never half of one. With
+/// `durable`, the new one is on the disk afterwards, and so is its name.
 pub fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), StoreError> {
     refuse_link(path)?;
     let (aside, mut file) = Aside::create(path)?;
-    let write = |file: &mut File| {
+    let write = |file: &mut DiskFile| {
         file.write_all(content)?;
-        if durable { file.sync_data() } else { Ok(()) }
+        if durable { file.sync() } else { Ok(()) }
     };
     write(&mut file).map_err(StoreError::io("write", path))?;
-    aside.replace()
+    aside.replace()?;
+    if durable { sync_name(path) } else { Ok(()) }
+}
+
+/// Waits until the name of a file or directory is on the disk.
+pub(crate) fn sync_name(path: &Path) -> Result<(), StoreError> {
+    disk::sync_name(path).map_err(StoreError::io("sync", path))
 }
 
 /// Opens a file of a run for reading.
 pub fn open(path: &Path) -> Result<File, StoreError> {
-    opened(path, "open", OpenOptions::new().read(true))
+    opened(path, "open", OpenOptions::new().read(true), Kind::Open)
 }
 
 /// Opens a file of a run for appending; it is made if it is not there.
-pub fn append(path: &Path) -> Result<File, StoreError> {
-    opened(path, "open", OpenOptions::new().create(true).append(true))
+pub fn append(path: &Path) -> Result<DiskFile, StoreError> {
+    let mut options = OpenOptions::new();
+    let file = opened(
+        path,
+        "open",
+        options.create(true).append(true),
+        Kind::OpenOrCreate,
+    )?;
+    Ok(DiskFile::over(file, path))
 }
 
 /// Opens a file of a run for reading and writing; it is made if it is not there, and keeps its
 /// content.
-pub(crate) fn keep(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn keep(path: &Path) -> Result<DiskFile, StoreError> {
     let mut options = OpenOptions::new();
-    opened(path, "open", options.create(true).read(true).write(true))
+    let options = options.create(true).read(true).write(true);
+    let file = opened(path, "open", options, Kind::OpenOrCreate)?;
+    Ok(DiskFile::over(file, path))
 }
 
 /// The content of a file of a run.
 pub fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     let mut content = Vec::new();
-    let mut file = opened(path, "read", OpenOptions::new().read(true))?;
+    let mut file = opened(path, "read", OpenOptions::new().read(true), Kind::Open)?;
     file.read_to_end(&mut content)
         .map_err(StoreError::io("read", path))?;
     Ok(content)
@@ -64,9 +81,22 @@ pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 
 /// The directory `name` in a run, which is made if it is not there.
 pub fn make_directory(run: &Path, name: &str) -> Result<PathBuf, StoreError> {
+    directory(run, name, false)
+}
+
+/// The same; with `durable`, its name is on the disk afterwards.
+pub(crate) fn directory(run: &Path, name: &str, durable: bool) -> Result<PathBuf, StoreError> {
     let path = run.join(name);
     refuse_link(&path)?;
-    fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+    match disk::make_directory(&path, 0o777, durable) {
+        // Its maker may have been killed before the name was on the disk.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {
+            if durable {
+                sync_name(&path)?;
+            }
+        }
+        made => made.map_err(StoreError::io("create", &path))?,
+    }
     Ok(path)
 }
 
@@ -84,10 +114,12 @@ fn opened(
     path: &Path,
     action: &'static str,
     options: &mut OpenOptions,
+    kind: Kind<'_>,
 ) -> Result<File, StoreError> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    let file = options.custom_flags(flags).open(path).map_err(|error| {
+    let options = options.custom_flags(flags);
+    let file = disk::open(path, options, kind).map_err(|error| {
         if path.is_symlink() {
             StoreError::Link {
                 path: path.to_owned(),
@@ -117,13 +149,13 @@ pub struct Aside {
 
 impl Aside {
     /// Begins a file that will be called `path`.
-    pub fn create(path: &Path) -> Result<(Self, File), StoreError> {
+    pub fn create(path: &Path) -> Result<(Self, DiskFile), StoreError> {
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
         name.push(format!("{MARK}{}", fresh_fingerprint()));
         let aside = path.with_file_name(name);
         // Exclusive: neither a file nor a link of that name is opened.
-        let file = File::create_new(&aside).map_err(StoreError::io("create", &aside))?;
+        let file = DiskFile::create_new(&aside).map_err(StoreError::io("create", &aside))?;
         // Without locks, remains are not told apart and not removed.
         let _ = file.try_lock();
         let begun = Self {
@@ -138,7 +170,7 @@ impl Aside {
         let Some(aside) = self.aside.take() else {
             return Ok(());
         };
-        fs::rename(&aside, &self.path).map_err(|error| {
+        disk::rename(&aside, &self.path).map_err(|error| {
             self.aside = Some(aside);
             StoreError::io("replace", &self.path)(error)
         })
@@ -149,7 +181,7 @@ impl Drop for Aside {
     fn drop(&mut self) {
         if let Some(aside) = &self.aside {
             // If it stays, the next writer of the run removes it.
-            let _ = fs::remove_file(aside);
+            let _ = disk::remove_file(aside);
         }
     }
 }

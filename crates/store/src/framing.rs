@@ -9,21 +9,33 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use arrow::error::ArrowError;
 use arrow::ipc::{Message, root_as_message};
 
+use crate::checksum::Sealed;
+
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// How the other format begins, that of Feather files.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// How many bytes of the file are sound messages from its beginning on, and what is wrong with the
-/// rest of it. Walks over all messages without reading their bodies.
-pub(crate) fn sound(file: &File) -> Result<(u64, Option<ArrowError>), ArrowError> {
-    let mut sound = 0;
-    let wrong = walk(file, &mut sound).err();
-    let mut file = file;
-    file.seek(SeekFrom::Start(0))?;
-    Ok((sound, wrong))
+/// What a file holds.
+#[derive(Default)]
+pub(crate) struct Framing {
+    /// How many bytes are sound messages from its beginning on.
+    pub(crate) sound: u64,
+    /// Those of them that have a checksum.
+    pub(crate) sealed: Vec<Sealed>,
+    /// What is wrong with the rest.
+    pub(crate) damage: Option<ArrowError>,
 }
 
-fn walk(file: &File, sound: &mut u64) -> Result<(), ArrowError> {
+/// Walks over all messages without reading their bodies.
+pub(crate) fn framing(file: &File) -> Result<Framing, ArrowError> {
+    let mut framing = Framing::default();
+    framing.damage = walk(file, &mut framing).err();
+    let mut file = file;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(framing)
+}
+
+fn walk(file: &File, framing: &mut Framing) -> Result<(), ArrowError> {
     let mut reader = BufReader::new(file);
     let mut position = 0;
     while let Some((head, start)) = head(&mut reader, position)? {
@@ -35,8 +47,14 @@ fn walk(file: &File, sound: &mut u64) -> Result<(), ArrowError> {
         if !buffers_fit(&message, body) {
             return Err(damaged(position, &"a column reaches beyond its message"));
         }
+        let sealed = Sealed::of(&head, position, start, body);
+        // A growing stream begins with a sealed schema: then every commit is sealed.
+        if sealed.is_none() && !framing.sealed.is_empty() {
+            return Err(damaged(position, &"the rows there did not reach the disk"));
+        }
+        framing.sealed.extend(sealed);
         position = start + body;
-        *sound = position;
+        framing.sound = position;
     }
     Ok(())
 }

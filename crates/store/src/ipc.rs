@@ -12,11 +12,13 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 
-use crate::{StoreError, file, framing};
+use crate::checksum::Checked;
+use crate::framing::framing;
+use crate::{StoreError, file};
 
 /// The batches of a stream. An error is the last thing that it yields.
 pub(crate) struct Stream {
-    reader: Option<StreamReader<BufReader<Take<File>>>>,
+    reader: Option<StreamReader<Checked<BufReader<Take<File>>>>>,
     schema: SchemaRef,
     /// What is wrong behind the last sound batch.
     damage: Option<ArrowError>,
@@ -31,17 +33,20 @@ impl Stream {
     /// An open file, which `path` names in messages.
     pub(crate) fn over(file: File, path: &Path) -> Result<Self, StoreError> {
         let action = "read the Arrow stream";
-        let (sound, damage) = framing::sound(&file).map_err(StoreError::arrow(action, path))?;
-        if let (0, Some(damage)) = (sound, damage.as_ref()) {
+        let framing = framing(&file).map_err(StoreError::arrow(action, path))?;
+        if let (0, Some(damage)) = (framing.sound, framing.damage.as_ref()) {
             let damage = ArrowError::ParseError(damage.to_string());
             return Err(StoreError::arrow(action, path)(damage));
         }
-        let reader = guarded(|| StreamReader::try_new(BufReader::new(file.take(sound)), None))
+        let content = BufReader::new(file.take(framing.sound));
+        // Outermost, so that an error concerns the message at hand and none before it.
+        let content = Checked::new(content, framing.sealed);
+        let reader = guarded(|| StreamReader::try_new(content, None))
             .map_err(StoreError::arrow(action, path))?;
         Ok(Self {
             schema: reader.schema(),
             reader: Some(reader),
-            damage,
+            damage: framing.damage,
         })
     }
 

@@ -5,8 +5,10 @@
 
 pub mod attribute;
 pub mod basis;
+mod checksum;
 pub mod column;
 mod compact;
+pub mod disk;
 pub mod events;
 pub mod export;
 mod features;

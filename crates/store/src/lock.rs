@@ -3,9 +3,10 @@
 //! The lock is the system's own on an open file: it goes with the process, however that ends, so
 //! there is no stale one to clean up.
 
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::path::Path;
 
+use crate::disk::{self, DiskFile};
 use crate::{StoreError, file, orphans};
 
 const FILE: &str = ".lock";
@@ -13,7 +14,7 @@ const FILE: &str = ".lock";
 /// A run that this process writes.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _held: File,
+    _held: DiskFile,
 }
 
 impl Lock {
@@ -45,6 +46,6 @@ impl Lock {
     /// Lets go, and leaves nothing behind.
     pub(crate) fn release(run: &Path) {
         // It is empty and nobody's: if it stays, nothing is wrong.
-        let _ = std::fs::remove_file(run.join(FILE));
+        let _ = disk::remove_file(&run.join(FILE));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
 
+use crate::disk;
 use crate::file::{self, is_aside, is_fingerprint};
 use crate::state::State;
 
@@ -49,7 +50,7 @@ fn remove_in(directory: &Path) {
         };
         if is_orphan {
             // One that stays is tried again by the next writer.
-            let _ = fs::remove_file(entry.path());
+            let _ = disk::remove_file(&entry.path());
         }
     }
 }

@@ -1,8 +1,5 @@
 //! Making a new run directory, and keeping what was there before (design D10).
 
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
@@ -14,7 +11,7 @@ use crate::schema::RunSchema;
 use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
 use crate::summary::Summary;
-use crate::{StoreError, file};
+use crate::{StoreError, disk, file};
 
 /// The data file of the first part while the run goes on.
 const LIVE_FILE: &str = "data-part-00000.arrow";
@@ -24,7 +21,6 @@ pub struct NewRun {
     pub(crate) directory: PathBuf,
     pub(crate) schema: RunSchema,
     pub(crate) stream: StreamFile,
-    pub(crate) durable: bool,
     pub(crate) lock: Lock,
     /// The run that was there before, until this one has finished.
     pub(crate) aside: Option<PathBuf>,
@@ -74,36 +70,24 @@ pub fn create(
     }
     let fingerprint = fresh_fingerprint();
     let made = sibling(directory, "new", &fingerprint);
-    make_private(&made).map_err(StoreError::io("create", &made))?;
+    // No other user may look into it: prompts and replies are in it.
+    disk::make_directory(&made, 0o700, durable).map_err(StoreError::io("create", &made))?;
     let filled = fill(&made, &schema, &fingerprint, plan, summary, durable).and_then(|stream| {
         let lock = Lock::take(&made)?;
-        move_into_place(&made, directory, existing).map(|aside| (stream, lock, aside))
+        move_into_place(&made, directory, existing, durable).map(|aside| (stream, lock, aside))
     });
     let (mut stream, lock, aside) = filled.inspect_err(|_| {
         // Best effort: what is left has a dot-name and harms nobody.
-        let _ = fs::remove_dir_all(&made);
+        let _ = disk::remove_all(&made);
     })?;
     stream.moved_to(directory.join(LIVE_FILE));
     Ok(NewRun {
         directory: directory.to_owned(),
         schema,
         stream,
-        durable,
         lock,
         aside,
     })
-}
-
-/// A directory that no other user may look into: prompts and replies are in it.
-fn make_private(directory: &Path) -> std::io::Result<()> {
-    let make = || fs::DirBuilder::new().mode(0o700).create(directory);
-    match (make(), directory.parent()) {
-        (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(parent)?;
-            make()
-        }
-        (made, _) => made,
-    }
 }
 
 fn fill(
@@ -116,7 +100,7 @@ fn fill(
 ) -> Result<StreamFile, StoreError> {
     write_dataset_info(made, &schema.arrow(), durable)?;
     file::replace(&made.join(crate::plan::FILE), plan.as_bytes(), durable)?;
-    summary.write(made)?;
+    summary.write(made, durable)?;
     let stream = StreamFile::create(&made.join(LIVE_FILE), &schema.arrow(), durable)?;
     State::new(fingerprint.to_owned(), [LIVE_FILE.to_owned()]).write(made, durable)?;
     Ok(stream)
@@ -143,6 +127,7 @@ fn move_into_place(
     made: &Path,
     directory: &Path,
     existing: Existing,
+    durable: bool,
 ) -> Result<Option<PathBuf>, StoreError> {
     let mut aside = None;
     if directory.symlink_metadata().is_ok() {
@@ -152,14 +137,14 @@ fn move_into_place(
             });
         }
         let old = sibling(directory, "old", &fresh_fingerprint());
-        fs::rename(directory, &old).map_err(StoreError::io("put aside", directory))?;
+        disk::rename(directory, &old).map_err(StoreError::io("put aside", directory))?;
         aside = Some(old);
     }
-    match fs::rename(made, directory) {
+    match place(made, directory, durable) {
         Ok(()) => Ok(aside),
         Err(source) => {
             if let Some(old) = &aside {
-                fs::rename(old, directory).map_err(StoreError::io("put back", directory))?;
+                disk::rename(old, directory).map_err(StoreError::io("put back", directory))?;
             }
             Err(StoreError::Io {
                 action: "create",
@@ -168,6 +153,22 @@ fn move_into_place(
             })
         }
     }
+}
+
+/// Gives the new run its name; on an error it has the old one.
+fn place(made: &Path, directory: &Path, durable: bool) -> std::io::Result<()> {
+    if durable {
+        // The run that was there must not lose its name before it has the other one.
+        disk::sync_name(directory)?;
+    }
+    disk::rename(made, directory)?;
+    if durable {
+        disk::sync_name(directory).inspect_err(|_| {
+            // Best effort: both directories stay, whatever they are called.
+            let _ = disk::rename(directory, made);
+        })?;
+    }
+    Ok(())
 }
 
 /// A dot-name beside `directory`.

@@ -252,7 +252,7 @@ impl ReadingWriter {
         part: u32,
         durable: bool,
     ) -> Result<Self, StoreError> {
-        let directory = file::make_directory(run, DIRECTORY)?;
+        let directory = file::directory(run, DIRECTORY, durable)?;
         // A part of a resumed run adds its own sources and a file of its own.
         let mut about = described(&directory)?;
         let first = about.len();
@@ -278,7 +278,9 @@ impl ReadingWriter {
         u16::try_from(about.len()).map_err(too_many)?;
         let first = u16::try_from(first).map_err(too_many)?;
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
-        file::replace(&directory.join(SOURCES), &about, durable)?;
+        // What earlier parts left must not be lost with what is added.
+        let durable_sources = durable || first > 0;
+        file::replace(&directory.join(SOURCES), &about, durable_sources)?;
         let stream = side::open(run, DIRECTORY, &schema, part, durable)?;
         Ok(Self {
             columns,
@@ -302,7 +304,8 @@ impl ReadingWriter {
             entry[key] = known.map_or(serde_json::Value::Null, &words);
         }
         let about = serde_json::to_vec_pretty(&about).expect("descriptions serialize");
-        file::replace(&self.directory.join(SOURCES), &about, self.durable)
+        let durable = self.durable || self.first > 0;
+        file::replace(&self.directory.join(SOURCES), &about, durable)
     }
 
     fn write(&mut self, readings: &[Reading]) -> Result<(), StoreError> {

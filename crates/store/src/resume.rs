@@ -159,22 +159,23 @@ pub fn reopen(
         });
     }
     if let Some(again) = again {
-        compact_where(directory, durable, &|batch| kept(batch, again))?;
+        compact_where(directory, &|batch| kept(batch, again))?;
     }
     // A part that is told of and has no rows harms nobody; rows of an unknown part would.
-    summary.write(directory)?;
+    summary.write(directory, true)?;
     let fingerprint = fresh_fingerprint();
     let part = summary.parts.last().map_or(0, |part| part.part);
     let live = format!("data-part-{part:05}-{}.arrow", &fingerprint[..8]);
     let stream = StreamFile::create(&directory.join(&live), &schema.arrow(), durable)?;
+    // The state of the rows that are there must not give way to one whose files are not.
+    stream.secure()?;
     let state = State::read(directory)?;
     let files = state.files().map(str::to_owned).chain([live]);
-    State::new(fingerprint, files).write(directory, durable)?;
+    State::new(fingerprint, files).write(directory, true)?;
     Ok(NewRun {
         directory: directory.to_owned(),
         schema,
         stream,
-        durable,
         lock,
         aside: None,
     })

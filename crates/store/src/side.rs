@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow::datatypes::SchemaRef;
 
 use crate::output::write_dataset_info;
-use crate::state::{State, fresh_fingerprint};
+use crate::state::{STATE_FILE, State, fresh_fingerprint};
 use crate::stream::StreamFile;
 use crate::{StoreError, file};
 
@@ -22,18 +22,27 @@ pub(crate) fn open(
     part: u32,
     durable: bool,
 ) -> Result<StreamFile, StoreError> {
-    let directory = &file::make_directory(run, name)?;
+    let directory = &file::directory(run, name, durable)?;
     write_dataset_info(directory, schema, durable)?;
     let fingerprint = fresh_fingerprint();
-    let earlier = State::read(directory).ok();
-    let live = if earlier.is_none() {
+    // A state that is there and cannot be read is an error: a new one would not name its files.
+    let is_there = directory.join(STATE_FILE).symlink_metadata().is_ok();
+    let earlier = is_there.then(|| State::read(directory)).transpose()?;
+    let first = directory.join(LIVE_FILE);
+    // A process that was killed may have left a file without a state.
+    let live = if earlier.is_none() && !first.exists() {
         LIVE_FILE.to_owned()
     } else {
         format!("data-part-{part:05}-{}.arrow", &fingerprint[..8])
     };
     let stream = StreamFile::create(&directory.join(&live), schema, durable)?;
+    let replaces = earlier.is_some();
+    if replaces {
+        // The state of what is there must not give way to one whose files are not.
+        stream.secure()?;
+    }
     let files = earlier.iter().flat_map(State::files).map(str::to_owned);
     let files: Vec<_> = files.chain([live]).collect();
-    State::new(fingerprint, files).write(directory, durable)?;
+    State::new(fingerprint, files).write(directory, durable || replaces)?;
     Ok(stream)
 }

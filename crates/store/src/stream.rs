@@ -5,8 +5,6 @@
 //! marker commits it. Killed before that write, the file still ends at the old marker and what lies
 //! behind it is never read; killed after it, the batch is there. There is no moment in between.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,14 +15,15 @@ use arrow::error::ArrowError;
 use arrow::ipc::MetadataVersion;
 use arrow::ipc::writer::{IpcWriteOptions, StreamEncoder};
 
-use crate::StoreError;
+use crate::disk::DiskFile;
+use crate::{StoreError, checksum, file};
 
 /// Continuation marker and a length of zero.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// A stream file that is open for appending.
 pub struct StreamFile {
-    file: File,
+    file: DiskFile,
     path: PathBuf,
     schema: SchemaRef,
     encoder: StreamEncoder,
@@ -38,11 +37,7 @@ impl StreamFile {
     pub fn create(path: &Path, schema: &SchemaRef, durable: bool) -> Result<Self, StoreError> {
         let encoded = StoreError::arrow("encode the schema of", path);
         let (encoder, head) = start(schema).map_err(encoded)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(StoreError::io("create", path))?;
+        let file = DiskFile::create_new(path).map_err(StoreError::io("create", path))?;
         let end = head.len() as u64;
         let stream = Self {
             file,
@@ -53,12 +48,28 @@ impl StreamFile {
             durable,
         };
         stream.write_at(&[head.as_slice(), &END_OF_STREAM].concat(), 0)?;
-        stream.sync()?;
+        if durable {
+            stream.secure()?;
+        }
         Ok(stream)
     }
 
-    /// Says under which name the file goes on, for messages.
+    /// Waits until its content and its name are on the disk.
+    pub(crate) fn secure(&self) -> Result<(), StoreError> {
+        self.file
+            .sync()
+            .map_err(StoreError::io("sync", &self.path))?;
+        file::sync_name(&self.path)
+    }
+
+    /// Whether it waits for the disk at every commit.
+    pub(crate) const fn is_durable(&self) -> bool {
+        self.durable
+    }
+
+    /// Says under which name the file goes on.
     pub(crate) fn moved_to(&mut self, path: PathBuf) {
+        self.file.moved_to(&path);
         self.path = path;
     }
 
@@ -72,6 +83,7 @@ impl StreamFile {
         for buffer in &buffers {
             message.extend_from_slice(buffer);
         }
+        checksum::seal(&mut message);
         let added = message.len() as u64;
         message.extend_from_slice(&END_OF_STREAM);
         let (commit, behind) = message.split_at(END_OF_STREAM.len());
@@ -79,8 +91,9 @@ impl StreamFile {
         // The rows must be on the disk before the marker that makes them count.
         self.sync()?;
         self.write_at(commit, self.end)?;
-        self.sync()?;
+        // From here on readers see the batch, whether the disk has it or not.
         self.end += added;
+        self.sync()?;
         Ok(added)
     }
 
@@ -104,9 +117,7 @@ impl StreamFile {
         if !self.durable {
             return Ok(());
         }
-        self.file
-            .sync_data()
-            .map_err(StoreError::io("sync", &self.path))
+        self.file.sync().map_err(StoreError::io("sync", &self.path))
     }
 }
 
@@ -119,7 +130,8 @@ fn start(schema: &SchemaRef) -> Result<(StreamEncoder, Vec<u8>), ArrowError> {
         .iter()
         .flat_map(|buffer| buffer.as_slice().to_vec())
         .collect();
-    let head = head[..head.len() - END_OF_STREAM.len()].to_vec();
+    let mut head = head[..head.len() - END_OF_STREAM.len()].to_vec();
+    checksum::seal(&mut head);
     let mut encoder = StreamEncoder::try_new_with_options(schema, options)?;
     // The first call emits the schema too, which is in the file already.
     encoder.encode(&RecordBatch::new_empty(schema.clone()))?;
@@ -128,7 +140,7 @@ fn start(schema: &SchemaRef) -> Result<(StreamEncoder, Vec<u8>), ArrowError> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File, OpenOptions};
     use std::io::Cursor;
 
     use arrow::array::{Array, Int64Array, StringArray};
@@ -216,11 +228,58 @@ mod tests {
         let path = directory.path().join("data.arrow");
         let mut stream = StreamFile::create(&path, &schema(), false).unwrap();
         stream.append(&batch(0, 1)).unwrap();
-        stream.file = File::open(&path).unwrap();
+        stream.file = DiskFile::over(File::open(&path).unwrap(), &path);
         assert!(stream.append(&batch(1, 1)).is_err());
         assert_eq!(rows(&fs::read(&path).unwrap()).unwrap(), [0]);
-        stream.file = OpenOptions::new().write(true).open(&path).unwrap();
+        let writable = OpenOptions::new().write(true).open(&path).unwrap();
+        stream.file = DiskFile::over(writable, &path);
         stream.append(&batch(2, 1)).unwrap();
         assert_eq!(rows(&fs::read(&path).unwrap()).unwrap(), [0, 2]);
+    }
+
+    /// Zeros in the middle of a long text: Arrow itself would read them.
+    #[test]
+    fn rows_that_reached_the_disk_in_part_are_an_error_and_those_before_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data.arrow");
+        let mut stream = StreamFile::create(&path, &schema(), false).unwrap();
+        stream.append(&batch(0, 2)).unwrap();
+        stream.append(&batch(20_000, 1)).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let page = bytes.len() - 12_000;
+        bytes[page..page + 4096].fill(0);
+        assert_eq!(rows(&bytes).unwrap(), [0, 1, 20_000], "Arrow takes it");
+        fs::write(&path, &bytes).unwrap();
+        let read: Vec<_> = crate::ipc::Stream::open(&path).unwrap().collect();
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0].as_ref().unwrap().num_rows(), 2);
+        let error = read[1].as_ref().unwrap_err().to_string();
+        assert!(error.contains("damaged at byte"), "{error}");
+    }
+
+    struct FailingSync(std::sync::atomic::AtomicUsize);
+
+    impl crate::disk::Shim for FailingSync {
+        fn pass(&self, call: &crate::disk::Call<'_>) -> std::io::Result<usize> {
+            let is_sync = matches!(call.kind, crate::disk::Kind::Sync);
+            // The second sync is the one behind the marker.
+            if is_sync && self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 1 {
+                return Err(std::io::Error::from_raw_os_error(5));
+            }
+            Ok(usize::MAX)
+        }
+    }
+
+    #[test]
+    fn a_sync_that_fails_behind_a_commit_lets_nothing_overwrite_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data.arrow");
+        let mut stream = StreamFile::create(&path, &schema(), true).unwrap();
+        let shim = FailingSync(std::sync::atomic::AtomicUsize::new(0));
+        let mounted = crate::disk::mount(directory.path(), Arc::new(shim));
+        assert!(stream.append(&batch(0, 1)).is_err());
+        drop(mounted);
+        stream.append(&batch(1, 1)).unwrap();
+        assert_eq!(rows(&fs::read(&path).unwrap()).unwrap(), [0, 1]);
     }
 }

@@ -167,10 +167,10 @@ impl Summary {
         }
     }
 
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), StoreError> {
+    pub(crate) fn write(&self, directory: &Path, durable: bool) -> Result<(), StoreError> {
         let mut text = serde_json::to_vec_pretty(self).expect("a summary serializes");
         text.push(b'\n');
-        file::replace(&directory.join("summary.json"), &text, false)
+        file::replace(&directory.join("summary.json"), &text, durable)
     }
 }
 
@@ -178,5 +178,5 @@ impl Summary {
 pub(crate) fn replace(directory: &Path, summary: &Value) -> Result<(), StoreError> {
     let mut text = serde_json::to_vec_pretty(summary).expect("JSON values serialize");
     text.push(b'\n');
-    file::replace(&directory.join("summary.json"), &text, false)
+    file::replace(&directory.join("summary.json"), &text, true)
 }

@@ -156,7 +156,7 @@ fn switch<T: 'static>(
     let before = Overview::of(run)?.verdicts;
     let earlier = sets::keep(run)?;
     let (mut graded, mut changed) = (0, 0);
-    let switched = rewrite(run.directory(), true, &mut |batch| {
+    let switched = rewrite(run.directory(), &mut |batch| {
         let rows = Columns::of(run, &batch)?;
         let mut picked = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {

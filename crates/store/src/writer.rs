@@ -22,7 +22,7 @@ use crate::output::NewRun;
 use crate::schema::{Row, RunSchema};
 use crate::stream::StreamFile;
 use crate::summary::{Status, Summary};
-use crate::{Overview, Run, StoreError};
+use crate::{Overview, Run, StoreError, disk};
 
 /// Rows that may wait for the writer before the run waits for it.
 const QUEUE: usize = 1024;
@@ -63,7 +63,6 @@ pub struct RunWriter {
     thread: JoinHandle<Result<Written, StoreError>>,
     directory: PathBuf,
     aside: Option<PathBuf>,
-    durable: bool,
     _lock: Lock,
 }
 
@@ -108,7 +107,6 @@ impl RunWriter {
             stream,
             lock,
             aside,
-            durable,
             ..
         } = run;
         let now = clock.now();
@@ -138,7 +136,6 @@ impl RunWriter {
             thread,
             directory,
             aside,
-            durable,
             _lock: lock,
         })
     }
@@ -158,7 +155,7 @@ impl RunWriter {
         drop(self.sender);
         let Written { mut summary } = self.thread.join().map_err(|_| StoreError::WriterGone)??;
         let mut warnings = Vec::new();
-        if let Err(error) = compact(&self.directory, self.durable) {
+        if let Err(error) = compact(&self.directory) {
             warnings.push(format!(
                 "the run was left in its small commits: {}",
                 with_causes(&error)
@@ -170,10 +167,10 @@ impl RunWriter {
         summary.status = status;
         summary.overview = Some(overview.clone());
         change(&mut summary, &overview, &run);
-        summary.write(&self.directory)?;
+        summary.write(&self.directory, true)?;
         Lock::release(&self.directory);
         let kept_aside = match (self.aside, status) {
-            (Some(aside), Status::Complete) => remove(aside, &mut warnings),
+            (Some(aside), Status::Complete) => remove(aside, &self.directory, &mut warnings),
             (aside, _) => aside,
         };
         Ok(Finished {
@@ -189,12 +186,15 @@ impl RunWriter {
     }
 }
 
-fn remove(aside: PathBuf, warnings: &mut Vec<String>) -> Option<PathBuf> {
-    let removed = if aside.is_dir() && !aside.is_symlink() {
-        std::fs::remove_dir_all(&aside)
-    } else {
-        std::fs::remove_file(&aside)
-    };
+/// Removes the run that was put `aside`, now that `new` has its place on the disk for sure.
+fn remove(aside: PathBuf, new: &Path, warnings: &mut Vec<String>) -> Option<PathBuf> {
+    let removed = disk::sync_name(new).and_then(|()| {
+        if aside.is_dir() && !aside.is_symlink() {
+            disk::remove_all(&aside)
+        } else {
+            disk::remove_file(&aside)
+        }
+    });
     match removed {
         Ok(()) => None,
         Err(error) => {
@@ -292,7 +292,7 @@ impl Committer {
         if now.since(self.summarised) >= SUMMARY_AGE {
             self.summarised = now;
             self.summary.generated_at = self.clock.anchor().unix_seconds(now);
-            self.summary.write(directory)?;
+            self.summary.write(directory, self.stream.is_durable())?;
         }
         Ok(())
     }

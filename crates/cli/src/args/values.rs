@@ -1,13 +1,11 @@
 //! What flags hold: durations, pairs, loads.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
 use ipw_core::duration::{self, BadDuration, parse_positive};
 use ipw_core::size::{self, BadSize};
-use ipw_runner::Rate;
 use serde::{Deserialize, Deserializer};
 
 /// `K=V`.

@@ -81,7 +81,7 @@ async fn ping<'a>(
     if client.in_process() {
         // There is no service that has the model loaded.
         let ready = client.prepare(&ask.model).await;
-        ready.map_err(|error| ipw::clients::not_ready(client, error))?;
+        ready.map_err(|error| clients::not_ready(client, error))?;
     }
     let query = Query::asking(prompt.to_owned());
     let (_canceller, cancel) = Canceller::new();

@@ -29,7 +29,7 @@ pub(crate) fn run(mut args: ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError
         }
         let mut plan = plan.clone();
         sweep.set(load, &mut plan.load)?;
-        plan.output.directory = place.to_owned();
+        place.clone_into(&mut plan.output.directory);
         let Some(finished) = profile::carry_out(&args, plan)? else {
             return Err(CliError::interrupted());
         };

@@ -24,7 +24,7 @@ const SHORT: f64 = 0.9;
 /// More records than this are left to `ipw export`.
 const MOST_RECORDS: usize = 100_000;
 
-pub fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
+pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
     let mut original = Original::default();
     look.run.for_each_query(|row| original.push(row))?;
     let overview = look.overview;

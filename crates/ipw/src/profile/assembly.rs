@@ -12,6 +12,7 @@ use ipw_core::slug::model_label;
 use ipw_datasets::Fetching;
 use ipw_findings::load;
 use ipw_hub::Progress;
+use ipw_monitor::scrape::Page;
 use ipw_runner::{Done, Notices, Parts, Recall, Recorder};
 use ipw_store::events::EventLog;
 use ipw_store::schema::RunSchema;
@@ -19,9 +20,11 @@ use ipw_store::{NewRun, ReadingWriter, StoreError, Summary, plan, resume};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 
+use super::resume::Resume;
 use super::{Left, Profile};
 use crate::error::{Error, Kind};
 use crate::hardware::Hardware;
+use crate::service_metrics::Watched;
 use crate::{clients, counting, grading, naming};
 
 /// Files that a run has open beside its streams: rows, readings, sources, libraries.
@@ -116,7 +119,7 @@ impl Profile {
 
     /// Where rows go.
     pub(super) fn directory(&self, hardware: &Hardware, dataset: &dyn Dataset) -> PathBuf {
-        let resumed = self.resume.as_ref().map(|resume| resume.directory());
+        let resumed = self.resume.as_ref().map(Resume::directory);
         match (resumed, &self.directory) {
             (Some(directory), _) => directory.to_owned(),
             (None, Some(directory)) => directory.clone(),
@@ -139,6 +142,21 @@ impl Profile {
             .context("preparing the output")?;
         let recorder = Recorder::start(Arc::clone(&hardware.session), Box::new(sink));
         Ok(recorder.context("starting the recorder")?)
+    }
+
+    /// Stores what the service says of itself, once a second.
+    pub(super) fn watch_service(
+        &self,
+        page: Option<Page>,
+        directory: &Path,
+        part: u32,
+    ) -> Result<Option<Watched>, Error> {
+        let durable = self.plan.output.durable;
+        let start = |page| Watched::start(page, directory, part, durable, &self.clock);
+        Ok(page
+            .map(start)
+            .transpose()
+            .context("preparing the output")?)
     }
 
     /// Makes the run directory, asking first where something is in the way.

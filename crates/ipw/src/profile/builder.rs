@@ -159,7 +159,7 @@ impl Profile {
 
     /// Grades every answer by this scorer, whatever the rows name.
     #[must_use]
-    pub fn scorer(mut self, scorer: impl Scorer + Send + Sync + 'static) -> Self {
+    pub fn scorer(mut self, scorer: impl Scorer + 'static) -> Self {
         self.grader = Some(Arc::new(move |query: &Query, reply: &Reply| {
             grading::by(&scorer, query, reply)
         }));

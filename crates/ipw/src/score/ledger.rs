@@ -3,7 +3,6 @@
 //! `verdicts.jsonl` in the run's directory has a line for each answer that was judged. A line that
 //! was cut off is none; of two for the same answer the last one counts.
 
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use ipw_core::verdict::{Grade, Judged, Verdict};
 use ipw_scoring::judge;
+use ipw_store::disk::DiskFile;
 use ipw_store::file;
 use ipw_store::verdicts::Answer;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub(super) fn asked(answer: &Answer<'_>) -> u64 {
 /// The file, and what counts of it.
 pub(super) struct Ledger {
     path: PathBuf,
-    file: File,
+    file: DiskFile,
     grades: std::collections::BTreeMap<u64, (u64, Grade)>,
 }
 

@@ -8,7 +8,7 @@ use ipw_plot::{
 
 use super::{Drawing, heading, method};
 
-pub fn figure(look: &Look<'_>) -> Option<Drawing> {
+pub(super) fn figure(look: &Look<'_>) -> Option<Drawing> {
     let (timeline, flights) = look.timeline();
     let queries: Vec<Span> = flights.iter().map(span).collect();
     // What lies within another source would be seen twice.

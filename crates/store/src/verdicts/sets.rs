@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Answer, Answers};
+use crate::disk;
 use crate::file::Aside;
 use crate::overview::Verdicts;
 use crate::{Run, StoreError, file};
@@ -98,7 +99,7 @@ pub(super) fn keep(run: &Run) -> Result<Option<Earlier>, StoreError> {
             written: None,
         }));
     }
-    file::make_directory(run.directory(), DIRECTORY)?;
+    file::directory(run.directory(), DIRECTORY, true)?;
     let path = path(run.directory(), current.id);
     let (aside, file) = Aside::create(&path)?;
     let failed = |error: Error| StoreError::io("write", &path)(error);
@@ -115,8 +116,9 @@ pub(super) fn keep(run: &Run) -> Result<Option<Earlier>, StoreError> {
     let file = out
         .into_inner()
         .map_err(|error| failed(error.into_error()))?;
-    file.sync_data().map_err(failed)?;
+    file.sync().map_err(failed)?;
     aside.replace()?;
+    file::sync_name(&path)?;
     Ok(Some(Earlier {
         id: current.id,
         written: Some(path),
@@ -126,10 +128,10 @@ pub(super) fn keep(run: &Run) -> Result<Option<Earlier>, StoreError> {
 /// Takes back what [`keep`] wrote, when no other verdicts took their place.
 pub(super) fn forget(path: &Path) {
     // A set that stays is the one in use: nothing is wrong with that.
-    let _ = fs::remove_file(path);
+    let _ = disk::remove_file(path);
     if let Some(directory) = path.parent() {
         // Only an empty one goes.
-        let _ = fs::remove_dir(directory);
+        let _ = disk::remove_empty(directory);
     }
 }
 

@@ -104,7 +104,7 @@ fn figure(value: f64, unit: Unit) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipw::calibrate::{self, Effort};
+    use ipw::calibrate::Effort;
     use ipw_findings::calibration::Occasion;
 
     fn check(

@@ -1,5 +1,8 @@
 //! Queries that failed: by kind, with an example and what to do.
 
+use std::borrow::Cow;
+
+use ipw_core::setting::Setting;
 use ipw_core::text::{excerpt, printable};
 use ipw_store::Overview;
 
@@ -31,25 +34,39 @@ pub fn lines(overview: &Overview) -> Vec<String> {
 }
 
 /// What to do about an outcome.
-pub fn advice(outcome: &str) -> Option<&'static str> {
-    Some(match outcome {
+pub fn advice(outcome: &str) -> Option<Cow<'static, str>> {
+    let fewer_tokens = Setting::Param.to("max_tokens=…");
+    let fixed = match outcome {
         "timed_out" => {
-            "allow more (`--request-timeout`, `--first-token-timeout`, `--idle-timeout`), or ask for less (`--param max_tokens=…`)"
+            return owned(format!(
+                "allow more (`{}`, `{}`, `{}`), or ask for less (`{fewer_tokens}`)",
+                Setting::RequestTimeout,
+                Setting::FirstTokenTimeout,
+                Setting::IdleTimeout
+            ));
         }
-        "failed:dns" => "check the name in `--client-base-url`",
+        "failed:dns" => return owned(format!("check the name in `{}`", Setting::ClientBaseUrl)),
         "failed:connect" => "the service went away or is overloaded: look whether it still runs",
         "failed:tls" => {
-            "check that the URL's scheme and name fit the certificate, and that its issuer is trusted here (`--ca-file`)"
+            return owned(format!(
+                "check that the URL's scheme and name fit the certificate, and that its issuer is trusted here (`{}`)",
+                Setting::CaFile
+            ));
         }
-        "failed:protocol" => "leave `--http2` out",
+        "failed:protocol" => return owned(format!("leave `{}` out", Setting::Http2)),
         "failed:reset" | "failed:closed" => {
             "the service broke off: look into its log, often it ran out of memory"
         }
         "failed:http_400" => {
-            "the service refuses the request: look at the parameters (`--param`) and the prompt's length"
+            return owned(format!(
+                "the service refuses the request: look at the parameters (`{}`) and the prompt's length",
+                Setting::Param
+            ));
         }
         "failed:http_401" | "failed:http_403" => "the key is wrong, or has run out",
-        "failed:http_404" => "check `--model` and the URL's path",
+        "failed:http_404" => {
+            return owned(format!("check `{}` and the URL's path", Setting::Model));
+        }
         "failed:http_408" => {
             "the service gave up waiting: it is overloaded, or a proxy is in between"
         }
@@ -67,17 +84,30 @@ pub fn advice(outcome: &str) -> Option<&'static str> {
             "the model said nothing: look at the prompt, and at `stop` and `max_tokens`"
         }
         "failed:too_large" => {
-            "ask for less (`--param max_tokens=…`), or allow larger replies (`--max-reply`)"
+            return owned(format!(
+                "ask for less (`{fewer_tokens}`), or allow larger replies (`{}`)",
+                Setting::MaxReply
+            ));
         }
         "failed:parameter" => "`ipw list clients` and the guide have the parameters",
         "failed:context" => "shorten the prompt, or take a model with a longer context",
         "failed:history" => "see why the turn before it failed",
-        "failed:template" => "the model's chat template refuses it, often because of `--system`",
+        "failed:template" => {
+            return owned(format!(
+                "the model's chat template refuses it, often because of `{}`",
+                Setting::System
+            ));
+        }
         "failed:engine" => "a fault of ours: please report it",
         other if other.starts_with("failed:http_5") => "look into the service's own log",
         other if other.starts_with("failed:http_") => "the service refuses the request",
         _ => return None,
-    })
+    };
+    Some(Cow::Borrowed(fixed))
+}
+
+fn owned(advice: String) -> Option<Cow<'static, str>> {
+    Some(Cow::Owned(advice))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ipw_core::setting::Setting;
 use ipw_core::time::{Clock, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -329,16 +330,17 @@ impl Look {
 
 /// The processes that listen there, if they are the service.
 fn listeners(proc: &Path, place: &Listening) -> Result<BTreeSet<u32>, String> {
+    let pid = Setting::ServicePid;
     let sockets = sockets::inodes(proc, place);
     if sockets.is_empty() {
         return Err(format!(
-            "no socket listens on {place} in this network namespace: name the service with `--service-pid`"
+            "no socket listens on {place} in this network namespace: name the service with `{pid}`"
         ));
     }
     let mut found = sockets::holders(proc, &sockets);
     if found.is_empty() {
         return Err(format!(
-            "the process that listens on {place} belongs to another user: name it with `--service-pid`"
+            "the process that listens on {place} belongs to another user: name it with `{pid}`"
         ));
     }
     let forwarder = |pid: &u32| {
@@ -349,7 +351,7 @@ fn listeners(proc: &Path, place: &Listening) -> Result<BTreeSet<u32>, String> {
     found.retain(|pid| forwarder(pid).is_none());
     match passes_on {
         Some(name) if found.is_empty() => Err(format!(
-            "`{name}` listens on {place} and passes queries on: name the service with `--service-pid`"
+            "`{name}` listens on {place} and passes queries on: name the service with `{pid}`"
         )),
         _ => Ok(found),
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ipw_core::quantity::Unit;
+use ipw_core::setting::Setting;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -304,8 +305,11 @@ impl Pair<'_> {
             let finding = format!(
                 "queries in flight share energy by the weights `{of_a}` in {a} and `{of_b}` in {b}"
             );
-            let advice = "joules of a query depend on it; use the same (`ipw attribute RUN --weights equal|tokens`)";
-            doubts.push(warn(Cause::OtherWeights, finding, advice));
+            let advice = format!(
+                "joules of a query depend on it; use the same (`ipw attribute RUN {}`)",
+                Setting::Weights.to("equal|tokens")
+            );
+            doubts.push(warn(Cause::OtherWeights, finding, &advice));
         }
         let same_hardware = self.differ(|facts| facts.hardware.clone()).is_none();
         let [of_a, of_b] = self.facts;
@@ -326,8 +330,11 @@ impl Pair<'_> {
                 "attribution used another idle power for {}",
                 others.join("; ")
             );
-            let advice = "shares and joules above idle depend on it; `ipw attribute RUN --idle [NAME=]W` sets it";
-            doubts.push(warn(Cause::OtherIdle, finding, advice));
+            let advice = format!(
+                "shares and joules above idle depend on it; `ipw attribute RUN {}` sets it",
+                Setting::Idle.to("[NAME=]W")
+            );
+            doubts.push(warn(Cause::OtherIdle, finding, &advice));
         }
         doubts
     }
@@ -351,9 +358,11 @@ impl Pair<'_> {
             String::new()
         };
         let finding = format!("{how_many}{a} was graded by `{of_a}` and {b} by `{of_b}`");
-        let advice =
-            "accuracy, IPW and IPJ depend on it; grade both alike (`ipw score RUN --scorer ID`)";
-        Some(warn(Cause::OtherScorer, finding, advice))
+        let advice = format!(
+            "accuracy, IPW and IPJ depend on it; grade both alike (`ipw score RUN {}`)",
+            Setting::Scorer.to("ID")
+        );
+        Some(warn(Cause::OtherScorer, finding, &advice))
     }
 
     fn conditions(&self) -> Vec<Doubt> {
@@ -366,9 +375,12 @@ impl Pair<'_> {
         }
         if let Some([of_a, of_b]) = self.generation() {
             let finding = format!("{a} asked with {of_a} and {b} with {of_b}");
-            let advice =
-                "answers and their lengths depend on it; use the same `--param` and `--system`";
-            doubts.push(warn(Cause::OtherParameters, finding, advice));
+            let advice = format!(
+                "answers and their lengths depend on it; use the same `{}` and `{}`",
+                Setting::Param,
+                Setting::System
+            );
+            doubts.push(warn(Cause::OtherParameters, finding, &advice));
         }
         let counted = |facts: &Facts| {
             let by_chunks = facts.rows_counted_by_chunks? > 0;
@@ -441,9 +453,11 @@ impl Pair<'_> {
         for (name, facts) in self.names.iter().zip(self.facts) {
             if let Some(why) = facts.unfinished() {
                 let finding = format!("{name} is {why}");
-                let advice =
-                    "what is missing may not be like the rest; `ipw profile --resume` goes on";
-                doubts.push(warn(Cause::Unfinished, finding, advice));
+                let advice = format!(
+                    "what is missing may not be like the rest; `ipw profile {}` goes on",
+                    Setting::Resume
+                );
+                doubts.push(warn(Cause::Unfinished, finding, &advice));
             }
             let grave = facts
                 .notes

@@ -4,6 +4,7 @@
 //! is for them to fill in, and what nobody measured is null.
 
 use ipw_analysis::metric::Row;
+use ipw_core::setting::Setting;
 use serde_json::{Map, Value, json};
 
 use super::Board;
@@ -19,9 +20,10 @@ pub fn of(board: &Board) -> Result<Value, String> {
     let runs = board.sections.iter().flat_map(|section| &section.runs);
     let mut submissions: Vec<Value> = runs.map(|run| run.submission.clone()).collect();
     match submissions.len() {
-        0 => Err(
-            "no finished run to submit\nhelp: `--submission` takes runs that are ranked".to_owned(),
-        ),
+        0 => Err(format!(
+            "no finished run to submit\nhelp: `{}` takes runs that are ranked",
+            Setting::Submission
+        )),
         1 => Ok(submissions.remove(0)),
         _ => Ok(Value::Array(submissions)),
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ipw_analysis::gate::Outcome;
 use ipw_analysis::metric::{Better, Metric, Unit};
+use ipw_core::setting::Setting;
 use ipw_findings::calibration::day;
 use ipw_findings::comparison::{Against, Facts, Level, SideBySide, outcome};
 use ipw_findings::written::{self, UNKNOWN};
@@ -82,7 +83,11 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against) {
         escape(&one.pairing(baseline))
     );
     if one.is_forced {
-        out.push_str("<p class=\"note refuse\"><b>Not comparable.</b>Compared all the same, as asked (<code>--force</code>).</p>\n");
+        let _ = writeln!(
+            out,
+            "<p class=\"note refuse\"><b>Not comparable.</b>Compared all the same, as asked (<code>{}</code>).</p>",
+            Setting::Force
+        );
     }
     let sentences = one.sentences(baseline);
     if !sentences.is_empty() {

@@ -32,6 +32,7 @@ pub mod grading;
 pub mod hardware;
 pub mod launch;
 pub mod naming;
+pub mod own;
 mod pauses;
 pub mod prices;
 pub mod profile;

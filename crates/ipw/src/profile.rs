@@ -37,6 +37,7 @@ pub use resume::{Left, Resend};
 use crate::derived::{self, Page};
 use crate::error::{Error, Kind, not_ready};
 use crate::hardware::Hardware;
+use crate::own::Answering;
 use crate::pauses::Beside;
 use crate::service_metrics::{self, Watched};
 use crate::tee::Tee;
@@ -62,6 +63,7 @@ use ending::Ending;
 pub struct Profile {
     plan: Plan,
     client: Option<Box<dyn Client>>,
+    answering: Option<(&'static str, Answering)>,
     dataset: Option<Box<dyn Dataset>>,
     collectors: Option<Vec<Box<dyn Collector>>>,
     grader: Option<Grader>,

@@ -71,9 +71,25 @@ pub(crate) struct Readers {
 
 /// Makes rows of what has landed.
 pub(crate) struct Assembler<S> {
-    sender: Sender<Landed>,
+    /// `None` when it is over.
+    rail: Option<Rail<S>>,
     waiting: Arc<AtomicUsize>,
+}
+
+/// The way to the assembler's thread.
+struct Rail<S> {
+    sender: Sender<Landed>,
     thread: JoinHandle<(S, Result<(), SinkError>)>,
+}
+
+/// A run whose future is dropped stores the rows that have landed.
+impl<S> Drop for Assembler<S> {
+    fn drop(&mut self) {
+        if let Some(Rail { sender, thread }) = self.rail.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
 }
 
 impl<S: Sink + Send + 'static> Assembler<S> {
@@ -97,16 +113,16 @@ impl<S: Sink + Send + 'static> Assembler<S> {
                 (sink, assembled)
             })?;
         Ok(Self {
-            sender,
+            rail: Some(Rail { sender, thread }),
             waiting,
-            thread,
         })
     }
 
     /// Hands a reply over; false when rows can no longer be stored.
     pub(crate) fn push(&self, landed: Landed) -> bool {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        self.sender.send(landed).is_ok()
+        let rail = self.rail.as_ref();
+        rail.is_some_and(|rail| rail.sender.send(landed).is_ok())
     }
 
     /// Whether so many replies wait that no more queries should go out.
@@ -115,9 +131,11 @@ impl<S: Sink + Send + 'static> Assembler<S> {
     }
 
     /// Waits for the last row.
-    pub(crate) fn finish(self) -> (S, Result<(), SinkError>) {
-        drop(self.sender);
-        match self.thread.join() {
+    pub(crate) fn finish(mut self) -> (S, Result<(), SinkError>) {
+        let rail = self.rail.take();
+        let Rail { sender, thread } = rail.expect("it is taken at the end alone");
+        drop(sender);
+        match thread.join() {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         }

@@ -13,8 +13,18 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Takes a session's readings to disk, and tells the session what it may forget.
 pub struct Recorder {
-    stop: SyncSender<()>,
-    thread: JoinHandle<Result<(), SinkError>>,
+    /// `None` when it is over.
+    rail: Option<(SyncSender<()>, JoinHandle<Result<(), SinkError>>)>,
+}
+
+/// A run whose future is dropped stores the readings so far.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.rail.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Recorder {
@@ -53,13 +63,16 @@ impl Recorder {
                     }
                 }
             })?;
-        Ok(Self { stop, thread })
+        Ok(Self {
+            rail: Some((stop, thread)),
+        })
     }
 
     /// Takes what is left to disk and ends.
-    pub fn finish(self) -> Result<(), SinkError> {
-        drop(self.stop);
-        match self.thread.join() {
+    pub fn finish(mut self) -> Result<(), SinkError> {
+        let (stop, thread) = self.rail.take().expect("it is taken at the end alone");
+        drop(stop);
+        match thread.join() {
             Ok(outcome) => outcome,
             Err(panic) => std::panic::resume_unwind(panic),
         }

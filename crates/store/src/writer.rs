@@ -59,11 +59,33 @@ impl CommitPolicy {
 
 /// A run that is being written.
 pub struct RunWriter {
-    sender: SyncSender<Record>,
-    thread: JoinHandle<Result<Written, StoreError>>,
+    /// `None` when it is over.
+    rail: Option<Rail>,
     directory: PathBuf,
     aside: Option<PathBuf>,
     _lock: Lock,
+}
+
+/// The way to the writer's thread.
+struct Rail {
+    sender: SyncSender<Record>,
+    thread: JoinHandle<Result<Written, StoreError>>,
+}
+
+impl Rail {
+    /// Waits until the last row is committed.
+    fn close(self) -> Result<Written, StoreError> {
+        drop(self.sender);
+        self.thread.join().map_err(|_| StoreError::WriterGone)?
+    }
+}
+
+/// A writer that is dropped, as with a future that is not polled to its end, commits what it was
+/// given before it lets go of the lock.
+impl Drop for RunWriter {
+    fn drop(&mut self) {
+        let _ = self.rail.take().map(Rail::close);
+    }
 }
 
 /// What the thread leaves behind.
@@ -132,8 +154,7 @@ impl RunWriter {
             })
             .map_err(StoreError::io("start the writer of", &directory))?;
         Ok(Self {
-            sender,
-            thread,
+            rail: Some(Rail { sender, thread }),
             directory,
             aside,
             _lock: lock,
@@ -148,12 +169,12 @@ impl RunWriter {
     /// Commits what is left, compacts, and writes the last summary. `change` gets the summary with
     /// what came out, to add what it knows.
     pub fn finish(
-        self,
+        mut self,
         status: Status,
         change: impl FnOnce(&mut Summary, &Overview, &Run),
     ) -> Result<Finished, StoreError> {
-        drop(self.sender);
-        let Written { mut summary } = self.thread.join().map_err(|_| StoreError::WriterGone)??;
+        let rail = self.rail.take().ok_or(StoreError::WriterGone)?;
+        let Written { mut summary } = rail.close()?;
         let mut warnings = Vec::new();
         if let Err(error) = compact(&self.directory) {
             warnings.push(format!(
@@ -169,7 +190,7 @@ impl RunWriter {
         change(&mut summary, &overview, &run);
         summary.write(&self.directory, true)?;
         Lock::release(&self.directory);
-        let kept_aside = match (self.aside, status) {
+        let kept_aside = match (self.aside.take(), status) {
             (Some(aside), Status::Complete) => remove(aside, &self.directory, &mut warnings),
             (aside, _) => aside,
         };
@@ -206,9 +227,9 @@ fn remove(aside: PathBuf, new: &Path, warnings: &mut Vec<String>) -> Option<Path
 
 impl Sink for RunWriter {
     fn append(&mut self, record: Record) -> Result<(), SinkError> {
-        self.sender
-            .send(record)
-            .map_err(|_| SinkError(Box::new(StoreError::WriterGone)))
+        let gone = || SinkError(Box::new(StoreError::WriterGone));
+        let rail = self.rail.as_ref().ok_or_else(gone)?;
+        rail.sender.send(record).map_err(|_| gone())
     }
 }
 

@@ -4,6 +4,7 @@
 //! others waiting ([`circle`]). Threads sleep to their deadlines and never spin: that would burn
 //! joules on the machine that is measured. What they cost is measured too.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub struct Poller {
     polled: Vec<(usize, Timestamp, f64)>,
     /// How long the machine had slept at the last poll.
     asleep: Duration,
+    has_panicked: bool,
 }
 
 impl Poller {
@@ -52,6 +54,7 @@ impl Poller {
             first,
             polled: Vec::new(),
             asleep,
+            has_panicked: false,
         }
     }
 
@@ -71,12 +74,26 @@ impl Poller {
             collector,
             clock,
             polled,
+            has_panicked,
             ..
         } = self;
         polled.clear();
-        let result = collector.poll(&**clock, &mut |place, at, value| {
-            polled.push((place, at, value));
-        });
+        // A collector may be a user's own. One that panics is not asked again: its state is unknown.
+        let result = if *has_panicked {
+            Ok(())
+        } else {
+            let poll = || {
+                collector.poll(&**clock, &mut |place, at, value| {
+                    polled.push((place, at, value));
+                })
+            };
+            catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|_| {
+                *has_panicked = true;
+                Err(PollError::Gone(
+                    "it panicked and is not polled any more".to_owned(),
+                ))
+            })
+        };
         if !polled.is_empty() {
             self.shared.take(self.first, &self.polled);
         }

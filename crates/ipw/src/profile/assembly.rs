@@ -24,6 +24,7 @@ use super::resume::Resume;
 use super::{Left, Profile};
 use crate::error::{Error, Kind};
 use crate::hardware::Hardware;
+use crate::own::OwnClient;
 use crate::service_metrics::Watched;
 use crate::{clients, counting, grading, naming};
 
@@ -49,6 +50,10 @@ pub fn opened(
 
 impl Profile {
     pub(super) fn take_client(&mut self) -> Result<Box<dyn Client>, Error> {
+        if let Some((id, answer)) = self.answering.take() {
+            let clock = Arc::clone(&self.clock);
+            return Ok(Box::new(OwnClient::new(id, answer, clock)));
+        }
         match self.client.take() {
             Some(client) => Ok(client),
             None if self.plan.client.id.is_empty() => Err(Error::invalid("the run has no client")

@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use super::Profile;
 use crate::derived::Page;
 use crate::grading;
+use crate::own::{Answer, Answering};
 
 impl Profile {
     /// A run of this model, with the defaults of everything else. It still needs a client and a
@@ -36,6 +37,7 @@ impl Profile {
         Self {
             plan,
             client: None,
+            answering: None,
             dataset: None,
             collectors: None,
             grader: None,
@@ -84,6 +86,38 @@ impl Profile {
             self.plan.client = ClientSpec::at(client.id(), client.base_url());
         }
         self.client = Some(client);
+        self
+    }
+
+    /// Asks a closure, which answers a prompt or says why not.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), ipw::Error> {
+    /// let finished = ipw::Profile::new("parrot")
+    ///     .answered_by("parrot", |prompt: String| async move { Ok::<_, String>(prompt) })
+    ///     .dataset_named("starter")
+    ///     .run()
+    ///     .await?;
+    /// # let _ = finished;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn answered_by<F, A>(
+        mut self,
+        id: &'static str,
+        answer: impl Fn(String) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<A, String>> + Send + 'static,
+        A: Into<Answer>,
+    {
+        let answer: Answering = Box::new(move |prompt| {
+            let answered = answer(prompt);
+            Box::pin(async move { answered.await.map(Into::into) })
+        });
+        self.plan.client = ClientSpec::new(id);
+        self.answering = Some((id, answer));
         self
     }
 

@@ -1,0 +1,35 @@
+//! A client of one's own: a closure that answers. `cargo run --example own_client DIR`.
+
+use ipw::own::{Answer, Prompts};
+
+/// Stands for a model that runs in this program.
+async fn answer(prompt: String) -> Result<Answer, String> {
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let numbers = prompt.split(|c: char| !c.is_ascii_digit());
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    if numbers.is_empty() {
+        return Err("there is no number in the prompt".to_owned());
+    }
+    Ok(Answer {
+        text: format!("The sum is {}.", numbers.iter().sum::<u64>()),
+        input_tokens: Some(prompt.split_whitespace().count() as u64),
+        output_tokens: Some(4),
+    })
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), ipw::Error> {
+    let runs = std::env::args().nth(1).unwrap_or_else(|| "runs".to_owned());
+    let sums = [("What is 2 + 3?", Some("5")), ("What is 4 + 4?", Some("9"))];
+    let finished = ipw::Profile::new("adder")
+        .answered_by("adder", answer)
+        .dataset(Prompts::new("sums", sums))
+        .with_plan(|plan| plan.scorer = Some("numeric".to_owned()))
+        .output_dir(runs)
+        .run()
+        .await?
+        .checked()?;
+    let verdicts = finished.overview.verdicts;
+    println!("{} right, {} wrong", verdicts.correct, verdicts.wrong);
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! A collector of one's own: a watt meter on a serial line. `cargo run --example own_collector DIR`.
+//!
+//! The line is simulated: a pipe on which a thread writes what such meters write. A real one is
+//! opened as a file, for example `/dev/ttyUSB0`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::time::Duration;
+
+use ipw::own::{Domain, Meter};
+
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// A meter that writes its watts in a line, every 20 ms.
+fn serial_line() -> std::io::Result<impl BufRead> {
+    let (reader, mut writer) = std::io::pipe()?;
+    std::thread::spawn(move || {
+        while writeln!(writer, "P=37.5W").is_ok() {
+            std::thread::sleep(PERIOD);
+        }
+    });
+    Ok(BufReader::new(reader))
+}
+
+/// The watts of one line.
+fn watts(line: &str) -> Option<f64> {
+    line.trim()
+        .strip_prefix("P=")?
+        .strip_suffix('W')?
+        .parse()
+        .ok()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let runs = std::env::args().nth(1).unwrap_or_else(|| "runs".to_owned());
+    let mut meter = serial_line()?;
+    let meter = Meter::power("serial", Domain::Platform, PERIOD, move || {
+        let mut line = String::new();
+        meter
+            .read_line(&mut line)
+            .map_err(|error| error.to_string())?;
+        watts(&line).ok_or_else(|| format!("`{line}` has no watts"))
+    });
+    let finished = ipw::Profile::new("sleeper")
+        .answered_by("sleeper", |prompt: String| async move {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            Ok::<_, String>(prompt)
+        })
+        .dataset_named("starter")
+        .max_queries(10)
+        .collector(meter)
+        .with_plan(|plan| plan.telemetry.idle = Duration::ZERO)
+        .output_dir(runs)
+        .run()
+        .await?
+        .checked()?;
+    let watts = finished
+        .metrics
+        .get(ipw::parts::analysis::metric::Metric::Watts);
+    println!("{:.1} W", watts.ok_or("no power was measured")?);
+    Ok(())
+}

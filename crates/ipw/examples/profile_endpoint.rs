@@ -1,0 +1,24 @@
+//! Profile an endpoint that speaks OpenAI's API: `cargo run --example profile_endpoint URL MODEL DIR`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), ipw::Error> {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = |usual: &str| arguments.next().unwrap_or_else(|| usual.to_owned());
+    let (url, model, runs) = (next("http://127.0.0.1:8080"), next("default"), next("runs"));
+    let finished = ipw::Profile::new(model)
+        .service("openai", url)
+        .dataset_named("starter")
+        .max_queries(5)
+        .param("max_tokens", 32)
+        .output_dir(runs)
+        .run()
+        .await?
+        .checked()?;
+    println!("{} rows", finished.overview.rows);
+    println!(
+        "{:?} J on {:?}",
+        finished.overview.energy.joules, finished.overview.energy.basis
+    );
+    println!("{}", finished.directory.display());
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! Read a run and print joules per token: `cargo run --example read_run RUN`.
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = std::env::args()
+        .nth(1)
+        .ok_or("name the directory of a run")?;
+    let run = ipw::run::open(directory.as_ref())?;
+    let (mut joules, mut tokens) = (0.0, 0);
+    run.for_each_query(|row| {
+        if let (Some(energy), Some(output)) = (row.energy.joules, row.output_tokens) {
+            joules += energy;
+            tokens += output;
+        }
+    })?;
+    if tokens == 0 {
+        println!("no row has both energy and tokens");
+    } else {
+        println!("{:.3} J per output token", joules / tokens as f64);
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! The library as others use it: examples, a program outside the workspace, misuse.
+
+mod examples;
+mod misuse;
+mod outside;
+
+/// A runtime of one thread, as a run wants it.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use ipw::ping::Ask;
 use ipw::{clients, grading, prices};
 use ipw_analysis::latency::Origin;
 use ipw_analysis::slo::{BadSlo, Slo};
@@ -403,15 +404,6 @@ fn network(args: &NetworkArgs) -> Result<Network, CliError> {
         header_env: args.header_env.clone(),
         http2: args.http2,
     })
-}
-
-/// One question, and whom to ask.
-pub(crate) struct Ask {
-    pub(crate) client: ClientSpec,
-    pub(crate) model: String,
-    pub(crate) generation: Generation,
-    pub(crate) tokenizer: Option<String>,
-    pub(crate) timeout: Duration,
 }
 
 /// What `ipw ping` asks, by the same flags, variables and file as a run.

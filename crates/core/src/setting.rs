@@ -81,6 +81,7 @@ settings! {
     ReadyUrl = "ready_url",
     Repeat = "repeat",
     RequestTimeout = "request_timeout",
+    RequireEnergy = "require_energy",
     Resume = "resume",
     Retries = "retries",
     Scorer = "scorer",

@@ -1,195 +1,83 @@
 //! `ipw doctor`: what the energy of a run here would mean, and what would make it better.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::Context;
+use ipw::examination::{Examination, examine};
 use ipw::hardware;
-use ipw_core::hardware::{Device, SystemInfo, label};
 use ipw_core::quantity::Unit;
 use ipw_core::source::{Method, Source};
 use ipw_core::text::printable;
-use ipw_core::time::Clock;
-use ipw_runner::SystemClock;
-use ipw_telemetry::collectors::host::system_info;
-use ipw_telemetry::{Absent, Role, SelfTest, Session, Setup, detect};
-use serde_json::json;
+use ipw_telemetry::SelfTest;
 
 use crate::args::DoctorArgs;
 use crate::error::{CliError, Exit};
 use crate::screen;
 
-/// How long the sources are looked at.
-const LOOK: Duration = Duration::from_secs(1);
-const INTERVAL: Duration = Duration::from_millis(10);
 const WIDTH: usize = 78;
 
-/// What was found out.
-struct Findings {
-    system: SystemInfo,
-    devices: Vec<Device>,
-    sources: Vec<(Source, SelfTest)>,
-    absent: Vec<Absent>,
-    estimate: Option<String>,
-    sampler_share: f64,
-}
-
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
-    let findings = look(args)?;
-    let text = if args.json {
-        findings.json()
+    let found = examine(&hardware::options(true, args.cpu_tdp, &args.gpu))?;
+    screen::print(&if args.json {
+        screen::json(&found.json())
     } else {
-        findings.text()
-    };
-    screen::print(&text);
+        text(&found)
+    });
     Ok(Exit::Done)
 }
 
-fn look(args: &DoctorArgs) -> Result<Findings, CliError> {
-    let options = hardware::options(true, args.cpu_tdp, &args.gpu);
-    let detected = detect(&options);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let setup = Setup {
-        collectors: detected.collectors,
-        interval: INTERVAL,
-        role: Role::Service,
-        absent: detected.reason,
-    };
-    let session = Session::start(setup, clock).context("starting the samplers")?;
-    std::thread::sleep(LOOK);
-    session.stop();
-    let sources = session.sources().cloned().zip(session.self_tests());
-    let sources = sources.collect();
-    Ok(Findings {
-        system: system_info(&options),
-        devices: session.devices().to_vec(),
-        sources,
-        absent: detected.absent,
-        estimate: detected.estimate,
-        sampler_share: session.own_cpu_time().as_secs_f64() / LOOK.as_secs_f64(),
-    })
-}
-
-impl Findings {
-    fn json(&self) -> String {
-        let sources: Vec<_> = self
-            .sources
-            .iter()
-            .map(|(source, tested)| json!({ "about": source, "unit": source.unit(), "self_test": tested }))
-            .collect();
-        let shown = json!({
-            "hardware_label": self.label(),
-            "system_info": self.system,
-            "devices": self.devices,
-            "sources": sources,
-            "absent": self.absent,
-            "estimate": self.estimate,
-            "energy": self.energy_kind(),
-            "meaning": self.meaning(),
-            "sampler_cpu_share": self.sampler_share,
-        });
-        screen::json(&shown)
-    }
-
-    fn label(&self) -> String {
-        let devices = hardware::device_names(&self.devices);
-        label(&devices, self.system.cpu_brand.as_deref())
-    }
-
-    fn has_measured(&self) -> bool {
-        self.sources
-            .iter()
-            .any(|(source, tested)| source.is_measured_energy() && tested.moves)
-    }
-
-    fn energy_kind(&self) -> &'static str {
-        if self.has_measured() {
-            "measured"
-        } else if self.estimate.is_some() {
-            "estimated"
-        } else {
-            "none"
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        let brand = self.system.cpu_brand.as_deref().unwrap_or("unknown CPU");
-        let _ = writeln!(text, "{} ({})\n", self.label(), printable(brand));
-        text.push_str("Sources here\n");
-        for (source, tested) in &self.sources {
-            let what = describe(source, tested);
-            let _ = writeln!(
-                text,
-                "{}",
-                wrapped(&format!("  {:<22}", source.name), &what)
-            );
-        }
-        if self.sources.is_empty() {
-            text.push_str("  none\n");
-        }
+fn text(found: &Examination) -> String {
+    let mut text = String::new();
+    let brand = found.system.cpu_brand.as_deref().unwrap_or("unknown CPU");
+    let _ = writeln!(text, "{} ({})\n", found.label(), printable(brand));
+    text.push_str("Sources here\n");
+    for (source, tested) in &found.sources {
+        let what = describe(source, tested);
         let _ = writeln!(
             text,
-            "  sampling them takes {:.2} % of one core",
-            self.sampler_share * 100.0
+            "{}",
+            wrapped(&format!("  {:<22}", source.name), &what)
         );
-        let (here, nowhere): (Vec<_>, Vec<_>) = self
-            .absent
-            .iter()
-            .partition(|absent| absent.is_here || absent.fix.is_some());
-        if !self.absent.is_empty() {
-            text.push_str("\nNot read\n");
-        }
-        if !nowhere.is_empty() {
-            let names: Vec<_> = nowhere.iter().map(|absent| absent.collector).collect();
-            let words = "no sign of such hardware (`--json` says where it was looked for)";
-            let _ = writeln!(
-                text,
-                "{}",
-                wrapped("  ", &format!("{}: {words}", names.join(", ")))
-            );
-        }
-        for absent in here {
-            let _ = writeln!(
-                text,
-                "{}",
-                wrapped(&format!("  {:<10}", absent.collector), &absent.reason)
-            );
-            if let Some(fix) = &absent.fix {
-                let _ = writeln!(text, "{}", wrapped("             fix:  ", fix));
-            }
-            if let Some(risk) = &absent.risk {
-                let _ = writeln!(text, "{}", wrapped("             risk: ", risk));
-            }
-        }
-        text.push_str("\nWhat the energy of a run here would mean\n");
-        let _ = writeln!(text, "{}", wrapped("  ", &self.meaning()));
-        text
     }
-
-    fn meaning(&self) -> String {
-        if self.has_measured() {
-            return "Measured: joules come from hardware counters of the sources above. \
-                    CPU packages and memory are added; domains inside a package are shown and \
-                    never added. What is outside the chip (power supply, fans, disks, network) is \
-                    in no counter."
-                .to_owned();
+    if found.sources.is_empty() {
+        text.push_str("  none\n");
+    }
+    let _ = writeln!(
+        text,
+        "  sampling them takes {:.2} % of one core",
+        found.sampler_share * 100.0
+    );
+    let (here, nowhere): (Vec<_>, Vec<_>) = found
+        .absent
+        .iter()
+        .partition(|absent| absent.is_here || absent.fix.is_some());
+    if !found.absent.is_empty() {
+        text.push_str("\nNot read\n");
+    }
+    if !nowhere.is_empty() {
+        let names: Vec<_> = nowhere.iter().map(|absent| absent.collector).collect();
+        let words = "no sign of such hardware (`--json` says where it was looked for)";
+        let _ = writeln!(
+            text,
+            "{}",
+            wrapped("  ", &format!("{}: {words}", names.join(", ")))
+        );
+    }
+    for absent in here {
+        let _ = writeln!(
+            text,
+            "{}",
+            wrapped(&format!("  {:<10}", absent.collector), &absent.reason)
+        );
+        if let Some(fix) = &absent.fix {
+            let _ = writeln!(text, "{}", wrapped("             fix:  ", fix));
         }
-        match &self.estimate {
-            Some(estimate) => {
-                format!(
-                    "Estimated, not measured: there is no energy counter here. The CPU's power is \
-                     modelled from how busy it is. {estimate} (one standard deviation). It does for orders of \
-                     magnitude and for comparing runs on this machine; it is not a measurement, \
-                     is marked as estimated everywhere, and does not satisfy `--require-energy`."
-                )
-            }
-            None => "None: there is neither a counter nor a basis for an estimate. Energy columns \
-                     would be null, with the reason."
-                .to_owned(),
+        if let Some(risk) = &absent.risk {
+            let _ = writeln!(text, "{}", wrapped("             risk: ", risk));
         }
     }
+    text.push_str("\nWhat the energy of a run here would mean\n");
+    let _ = writeln!(text, "{}", wrapped("  ", &found.meaning()));
+    text
 }
 
 /// What a source is, and what a short look at it showed.

@@ -1,53 +1,29 @@
 //! `ipw ping`: one question, and everything that was seen of its answer.
 
-mod program;
-mod seen;
 mod told;
 
 use std::sync::Arc;
 
-use anyhow::Context;
+use ipw::ping::{Ping, ping};
 use ipw::{clients, counting};
-use ipw_clients::{Canceller, Client, Request};
-use ipw_core::energy::{QueryEnergy, Reason};
-use ipw_core::query::Query;
-use ipw_core::record::Record;
-use ipw_core::reply::{Failure, Outcome, TokenCounts};
+use ipw_core::reply::{Failure, Outcome};
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
-use ipw_core::verdict::Grade;
 use ipw_findings::failures;
 use ipw_runner::SystemClock;
-use ipw_tokens::Asked;
 
-use super::profile::only_model;
+use super::profile::{only_model, runtime};
 use crate::args::PingArgs;
 use crate::error::{CliError, Exit};
 use crate::observe::Transfer;
-use crate::screen;
-use crate::settings::{self, Ask};
-use seen::{Log, Seen};
+use crate::{screen, settings};
 
 /// Short, and nobody has to think about the answer.
 const PROMPT: &str = "What is the capital of France? Answer in one sentence.";
 
-/// All there is to say.
-struct Ping<'a> {
-    ask: &'a Ask,
-    client: &'a dyn Client,
-    /// As a run would store it.
-    row: Record,
-    seen: Seen,
-    /// By the tokenizer, if one was named and there was something to count.
-    counted: Option<TokenCounts>,
-}
-
 pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("starting the runtime")?;
+    let runtime = runtime()?;
     let ask = settings::ask(&mut args.as_profile(), |client| {
         runtime.block_on(only_model(client, &clock))
     })?;
@@ -62,82 +38,21 @@ pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
     })?;
     let prompt = args.prompt.as_deref().unwrap_or(PROMPT);
     let mut ping = runtime.block_on(ping(&ask, client.as_ref(), prompt))?;
+    if let Some(warning) = &ping.close_warning {
+        screen::talk(&format!("warning: {warning}"));
+    }
     if let Some(tokens) = &tokens {
+        for warning in counting::warnings(Some(tokens), None) {
+            screen::talk(&format!("warning: {}", printable(&warning)));
+        }
         ping.count(tokens);
     }
     screen::print(&if args.json {
-        screen::json(&program::json(&ping))
+        screen::json(&ping.json())
     } else {
         told::text(&ping)
     });
     verdict(&ping)
-}
-
-async fn ping<'a>(
-    ask: &'a Ask,
-    client: &'a dyn Client,
-    prompt: &str,
-) -> Result<Ping<'a>, CliError> {
-    if client.in_process() {
-        // There is no service that has the model loaded.
-        let ready = client.prepare(&ask.model).await;
-        ready.map_err(|error| clients::not_ready(client, error))?;
-    }
-    let query = Query::asking(prompt.to_owned());
-    let (_canceller, cancel) = Canceller::new();
-    let log = Log::default();
-    let reply = client
-        .send(Request {
-            query: &query,
-            model: &ask.model,
-            system: ask.generation.system.as_deref(),
-            parameters: &ask.generation.parameters,
-            timeout: ask.timeout,
-            first_token_timeout: None,
-            idle_timeout: None,
-            max_reply: ipw_clients::MAX_REPLY,
-            cancel,
-            witness: Some(&log),
-        })
-        .await;
-    let closed = client.close().await;
-    if let Err(error) = closed {
-        screen::talk(&format!("warning: {error}"));
-    }
-    let row = Record {
-        query,
-        part: 0,
-        due: reply.timing.start,
-        reply,
-        energy: QueryEnergy::unknown(Reason::NoSource),
-        grade: Grade::unscored(None, "a ping is not graded"),
-        kept: None,
-    };
-    Ok(Ping {
-        ask,
-        client,
-        row,
-        seen: log.into_seen(),
-        counted: None,
-    })
-}
-
-impl Ping<'_> {
-    /// Counts as a run does, when all is over.
-    fn count(&mut self, tokens: &ipw_tokens::Counter) {
-        for warning in counting::warnings(Some(tokens), None) {
-            screen::talk(&format!("warning: {}", printable(&warning)));
-        }
-        let Record { query, reply, .. } = &mut self.row;
-        let generation = &self.ask.generation;
-        let asked = Asked {
-            query,
-            system: generation.system.as_deref(),
-            parameters: &generation.parameters,
-            is_raw: ipw_clients::is_raw(&self.ask.client),
-        };
-        self.counted = tokens.settle(&asked, reply);
-    }
 }
 
 /// What a failed reply means for the one who asked.

@@ -1,24 +1,21 @@
 //! `ipw watch`: what every source says, live, here and to Prometheus. It needs no rights beyond
 //! looking.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use ipw::glance::{DeviceState, Glance};
 use ipw::hardware;
 use ipw::sources::{self, Attached};
-use ipw_core::account::Account;
 use ipw_core::quantity::Unit;
-use ipw_core::source::{Gauge, Method, Quantity, Source};
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Clock;
 use ipw_monitor::Token;
 use ipw_runner::SystemClock;
 use ipw_telemetry::{Role, Session, Setup};
-use serde_json::{Value, json};
 
 use crate::args::{Span, WatchArgs};
 use crate::error::{CliError, Exit};
@@ -72,7 +69,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
         session.take_unsaved();
         session.saved(clock.now());
         let now = session.accounts();
-        let shown = Look {
+        let shown = Glance {
             seconds: clock.now().seconds(),
             before: &before,
             now: &now,
@@ -80,7 +77,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
         if args.json {
             screen::print(&format!("{}\n", shown.json()));
         } else if is_shown {
-            drawn = draw(&shown.table(screen::width()), drawn);
+            drawn = draw(&table(&shown, screen::width()), drawn);
         }
         before = now;
         looks += 1;
@@ -104,175 +101,37 @@ fn draw(table: &str, drawn: usize) -> usize {
     lines
 }
 
-type Accounts = [(Source, Account)];
-
-/// What the sources have said up to two moments.
-struct Look<'a> {
-    seconds: f64,
-    before: &'a Accounts,
-    now: &'a Accounts,
-}
-
-/// One line of the table: a device, or a source that is one.
-#[derive(Default)]
-struct Line {
-    watts: Option<f64>,
-    method: Option<Method>,
-    joules: Option<f64>,
-    celsius: Option<f64>,
-    busy: Option<f64>,
-    memory: Option<f64>,
-    period: Option<f64>,
-    notes: Vec<String>,
-}
-
-impl Look<'_> {
-    /// Mean power since the last look.
-    fn watts(&self, place: usize) -> Option<f64> {
-        let (_, before) = &self.before[place];
-        let (_, now) = &self.now[place];
-        let covered = now.covered.saturating_sub(before.covered);
-        (!covered.is_zero()).then(|| ((now.energy - before.energy) / covered).watts())
+fn table(glance: &Glance<'_>, width: usize) -> String {
+    let lines = glance.devices();
+    let longest = lines.iter().map(|(name, _)| name.chars().count()).max();
+    let lead = longest.unwrap_or(0).clamp(6, 24).min(width / 2).max(6);
+    let columns = fitting(width.saturating_sub(lead));
+    let mut table = format!("{:<lead$}", "source");
+    for column in columns {
+        let _ = write!(table, "{:>w$}", column.head, w = column.width);
     }
-
-    fn json(&self) -> Value {
-        let sources: Vec<Value> = self
-            .now
-            .iter()
-            .enumerate()
-            .map(|(place, (source, account))| {
-                let is_energy = source.domain().is_some();
-                json!({
-                    "name": source.name,
-                    "device": source.device,
-                    "domain": source.domain(),
-                    "method": source.method,
-                    "unit": source.unit(),
-                    "value": account.values.map(|values| values.last),
-                    "watts": self.watts(place).filter(|_| is_energy),
-                    "joules": is_energy.then(|| account.energy.joules()),
-                    "change_interval_seconds":
-                        account.change_interval.map(|interval| interval.as_secs_f64()),
-                    "resets": account.resets,
-                    "implausible": account.implausible,
-                    "gaps": account.gaps,
-                })
-            })
-            .collect();
-        json!({ "seconds": self.seconds, "sources": sources })
-    }
-
-    fn lines(&self) -> Vec<(String, Line)> {
-        let mut order = Vec::new();
-        let mut lines: BTreeMap<String, Line> = BTreeMap::new();
-        for (place, (source, account)) in self.now.iter().enumerate() {
-            let (name, is_own) = line_of(source);
-            if !lines.contains_key(&name) {
-                order.push(name.clone());
-            }
-            let line = lines.entry(name).or_default();
-            let last = account.values.map(|values| values.last);
-            match source.quantity {
-                Quantity::Gauge { gauge } => line.state(gauge, last),
-                // A counter and the power beside it tell of one thing: the first is shown.
-                Quantity::Energy { .. } | Quantity::Power { .. }
-                    if is_own || line.joules.is_none() =>
-                {
-                    line.watts = self.watts(place);
-                    line.joules = Some(account.energy.joules());
-                    line.period = account
-                        .change_interval
-                        .map(|interval| interval.as_secs_f64());
-                    line.method = Some(source.method);
-                    line.quality(source, account);
-                }
-                Quantity::Energy { .. } | Quantity::Power { .. } => {}
-            }
-        }
-        order
-            .into_iter()
-            .filter_map(|name| lines.remove(&name).map(|line| (name, line)))
-            .collect()
-    }
-
-    fn table(&self, width: usize) -> String {
-        let lines = self.lines();
-        let longest = lines.iter().map(|(name, _)| name.chars().count()).max();
-        let lead = longest.unwrap_or(0).clamp(6, 24).min(width / 2).max(6);
-        let columns = fitting(width.saturating_sub(lead));
-        let mut table = format!("{:<lead$}", "source");
+    let left = width.saturating_sub(table.chars().count() + 2);
+    let has_notes = left >= 10;
+    table.push('\n');
+    for (name, line) in &lines {
+        let _ = write!(table, "{:<lead$}", excerpt(&printable(name), lead));
         for column in columns {
-            let _ = write!(table, "{:>w$}", column.head, w = column.width);
+            let value = (column.show)(line).unwrap_or_else(|| "–".to_owned());
+            let _ = write!(table, "{value:>w$}", w = column.width);
         }
-        let left = width.saturating_sub(table.chars().count() + 2);
-        let has_notes = left >= 10;
+        if has_notes {
+            let _ = write!(table, "  {}", excerpt(&line.notes.join(", "), left));
+        }
         table.push('\n');
-        for (name, line) in &lines {
-            let _ = write!(table, "{:<lead$}", excerpt(&printable(name), lead));
-            for column in columns {
-                let value = (column.show)(line).unwrap_or_else(|| "–".to_owned());
-                let _ = write!(table, "{value:>w$}", w = column.width);
-            }
-            if has_notes {
-                let _ = write!(table, "  {}", excerpt(&line.notes.join(", "), left));
-            }
-            table.push('\n');
-        }
-        table
     }
-}
-
-/// The line that a source belongs to, and whether the line is its own.
-fn line_of(source: &Source) -> (String, bool) {
-    match (&source.device, source.domain()) {
-        (Some(device), Some(domain)) if domain.is_nested() => (
-            // What is inside a board has its own line.
-            source.name.clone(),
-            device == &source.name,
-        ),
-        (Some(device), _) => (device.clone(), false),
-        (None, Some(_)) => (source.name.clone(), true),
-        (None, None) => match &source.host {
-            Some(host) => (format!("{host}/{}", source.collector), false),
-            None => (source.collector.to_string(), false),
-        },
-    }
-}
-
-impl Line {
-    fn state(&mut self, gauge: Gauge, value: Option<f64>) {
-        match gauge {
-            Gauge::CpuTemperature | Gauge::GpuTemperature => self.celsius = value,
-            Gauge::CpuUse | Gauge::GpuUse => self.busy = value,
-            Gauge::MemoryUsed | Gauge::GpuMemoryUsed => self.memory = value,
-            Gauge::Throttle if value.is_some_and(|bits| bits > 0.0) => {
-                self.notes.push("throttled".to_owned());
-            }
-            _ => {}
-        }
-    }
-
-    fn quality(&mut self, source: &Source, account: &Account) {
-        if source.method == Method::Counter && account.resolution.is_none() {
-            self.notes.push("does not move".to_owned());
-        }
-        for (count, what) in [
-            (account.resets, "resets"),
-            (account.implausible, "implausible steps"),
-            (account.gaps, "gaps"),
-        ] {
-            if count > 0 {
-                self.notes.push(format!("{count} {what}"));
-            }
-        }
-    }
+    table
 }
 
 /// A column of the table.
 struct Column {
     head: &'static str,
     width: usize,
-    show: fn(&Line) -> Option<String>,
+    show: fn(&DeviceState) -> Option<String>,
 }
 
 /// The most important first: a narrow terminal shows fewer.
@@ -329,8 +188,9 @@ fn fitting(width: usize) -> &'static [Column] {
 
 #[cfg(test)]
 mod tests {
+    use ipw_core::account::Account;
     use ipw_core::counter::Rollover;
-    use ipw_core::source::Domain;
+    use ipw_core::source::{Domain, Gauge, Method, Quantity, Source};
     use ipw_core::units::Joules;
 
     use super::*;
@@ -398,13 +258,13 @@ mod tests {
     #[test]
     fn a_board_is_one_line_with_its_counter_and_state_at_any_width() {
         let (before, now) = (accounts(1), accounts(3));
-        let look = Look {
+        let look = Glance {
             seconds: 3.0,
             before: &before,
             now: &now,
         };
         for width in [20, 40, 80, 200] {
-            let table = look.table(width);
+            let table = table(&look, width);
             assert_eq!(table.lines().count(), 3, "{table}");
             assert!(
                 table.lines().all(|line| line.chars().count() <= width),
@@ -415,7 +275,7 @@ mod tests {
                 "{table}"
             );
         }
-        let wide = look.table(80);
+        let wide = table(&look, 80);
         assert!(wide.contains("counter") && wide.contains("42 °C"), "{wide}");
         assert!(!wide.contains("600 W"), "one thing is counted once: {wide}");
     }

@@ -7,8 +7,7 @@ use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Timestamp;
 
-use super::Ping;
-use super::seen::{Carried, Piece, Said, Seen};
+use ipw::ping::{Carried, Piece, Ping, Said, Seen};
 
 /// Most characters of the request's body, and of a text or an event in the stream.
 const BODY: usize = 600;

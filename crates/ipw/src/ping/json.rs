@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Ping;
 use super::seen::{Piece, Said};
 
-pub(super) fn json(ping: &Ping<'_>) -> Value {
+pub(super) fn of(ping: &Ping<'_>) -> Value {
     let (reply, seen) = (&ping.row.reply, &ping.seen);
     let latency = ping.row.latency();
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());

@@ -8,44 +8,44 @@ use ipw_core::time::Timestamp;
 
 /// All that was seen, in order.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) addresses: Vec<String>,
+pub struct Seen {
+    pub addresses: Vec<String>,
     /// An address, or the path of a socket.
-    pub(super) peer: Option<String>,
-    pub(super) proxy: Option<String>,
-    pub(super) tls: Option<String>,
-    pub(super) carried: Option<Carried>,
-    pub(super) request: Option<Asked>,
-    pub(super) answered: Option<Answered>,
-    pub(super) pieces: Vec<Piece>,
+    pub peer: Option<String>,
+    pub proxy: Option<String>,
+    pub tls: Option<String>,
+    pub carried: Option<Carried>,
+    pub request: Option<Asked>,
+    pub answered: Option<Answered>,
+    pub pieces: Vec<Piece>,
 }
 
 /// What carried the request.
 #[derive(Debug)]
-pub(super) struct Carried {
-    pub(super) by: &'static str,
-    pub(super) is_new: bool,
+pub struct Carried {
+    pub by: &'static str,
+    pub is_new: bool,
     /// How many requests the service takes on it at a time, where it says.
-    pub(super) streams: Option<usize>,
+    pub streams: Option<usize>,
 }
 
 /// What was asked.
 #[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) head: String,
-    pub(super) body: String,
+pub struct Asked {
+    pub head: String,
+    pub body: String,
 }
 
 /// The head of the reply.
 #[derive(Debug)]
-pub(super) struct Answered {
-    pub(super) status: String,
-    pub(super) headers: Vec<(String, String)>,
+pub struct Answered {
+    pub status: String,
+    pub headers: Vec<(String, String)>,
 }
 
 /// A piece of the reply's body.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub enum Piece {
     /// A read brought so many bytes.
     Read { at: Timestamp, bytes: usize },
     /// An event was whole.
@@ -58,7 +58,7 @@ pub(super) enum Piece {
 
 /// One thing that an event said.
 #[derive(Debug)]
-pub(super) enum Said {
+pub enum Said {
     Text(String),
     Reasoning(String),
     Call,
@@ -74,7 +74,7 @@ pub(super) enum Said {
 }
 
 impl Said {
-    pub(super) const fn kind(&self) -> &'static str {
+    pub const fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
             Self::Reasoning(_) => "reasoning",
@@ -92,10 +92,10 @@ impl Said {
 
 /// Writes down what it sees.
 #[derive(Debug, Default)]
-pub(super) struct Log(Mutex<Seen>);
+pub struct Log(Mutex<Seen>);
 
 impl Log {
-    pub(super) fn into_seen(self) -> Seen {
+    pub fn into_seen(self) -> Seen {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,23 +1,25 @@
 //! From what was typed to the plan: defaults < file < environment < flags (design D16).
 
 mod allowed;
+mod layers;
 mod naming;
+mod overlay;
 mod stored;
-mod telemetry;
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use ipw::ping::Ask;
-use ipw::{clients, grading, prices};
+use ipw::secrets::refuse_secret;
+use ipw::{clients, grading, prices, sources};
 use ipw_analysis::latency::Origin;
 use ipw_analysis::slo::{BadSlo, Slo};
 use ipw_clients::{ClientSpec, KeySource, MAX_REPLY, Network};
 use ipw_core::params::Params;
 use ipw_core::rollup::Choice;
 use ipw_core::secret::{looks_secret, masked_arguments, masked_url};
+use ipw_core::setting::Setting;
 use ipw_datasets::DatasetSpec;
 use ipw_runner::plan::{Generation, Launch, Load, Output, ServiceHost, SourceSpec, Telemetry};
 use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
@@ -29,8 +31,6 @@ use crate::args::{
     HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Size, Span, json_or_text,
 };
 use crate::error::{CliError, Exit};
-
-pub(crate) use telemetry::parse as telemetry;
 
 /// Queries of a run that nobody said anything about.
 const FIRST_RUN: NonZeroU64 = NonZeroU64::new(160).expect("not zero");
@@ -55,13 +55,36 @@ pub(crate) fn resolve(
         return Ok(plan);
     }
     if let Some(file) = config_file(args.config.as_deref())? {
-        args.add(file.profile);
+        args.over(file.profile);
     }
     let client = client(args)?;
     let generation = generation(args, &client.id)?;
     clients::check(&client, &generation)?;
-    let directory = args.output_dir.clone();
-    let directory = directory.unwrap_or_else(|| Output::default().directory);
+    let output = output(args)?;
+    grading::check(args.scorer.as_deref())?;
+    let model = model(args, &client, pick)?;
+    let price = prices::find(args.prices.as_deref(), client.base_url.as_deref(), &model)?;
+    let usual = Plan::new(model, client, dataset(args)?);
+    let plan = Plan {
+        load: Load {
+            stop: stop(args, &usual.client.id),
+            ..usual.load
+        },
+        telemetry: Telemetry {
+            sources: usual_sources()?,
+            ..usual.telemetry
+        },
+        launch: launch(args)?,
+        output,
+        price,
+        ..usual
+    };
+    overlay::over(plan, args)
+}
+
+fn output(args: &ProfileArgs) -> Result<Output, CliError> {
+    let usual = Output::default();
+    let directory = args.output_dir.clone().unwrap_or(usual.directory);
     if directory.to_str().is_none() {
         return Err(CliError::usage(format!(
             "`--output-dir {}` is not UTF-8, and the plan of a run is a text that names it",
@@ -69,55 +92,12 @@ pub(crate) fn resolve(
         ))
         .help("choose another place, or `cd` there and use `--output-dir .`"));
     }
-    grading::check(args.scorer.as_deref())?;
-    let model = model(args, &client, pick)?;
-    let usual = Load::default();
-    let plan = Plan {
-        name: naming::name(args)?,
-        tags: naming::tags(args)?,
-        scorer: args.scorer.clone(),
-        tokenizer: tokenizer(args)?,
-        dataset: dataset(args)?,
-        price: prices::find(args.prices.as_deref(), client.base_url.as_deref(), &model)?,
-        model,
-        generation,
-        load: Load {
-            arrivals: arrivals(args),
-            stop: stop(args, &client.id),
-            duration: args.duration.map(|Span(duration)| duration),
-            ramp: args.ramp.map_or(Duration::ZERO, |Pause(ramp)| ramp),
-            repeat: args.repeat,
-            seed: args.seed.unwrap_or(0),
-            retries: args.retries.unwrap_or(0),
-            unique_prefix: args.unique_prefix,
-            slo: slo(args)?,
-            warmup: args.warmup.unwrap_or(usual.warmup),
-            request_timeout: args
-                .request_timeout
-                .map_or(usual.request_timeout, |Span(limit)| limit),
-            first_token_timeout: args.first_token_timeout.map(|Span(limit)| limit),
-            idle_timeout: args.idle_timeout.map(|Span(limit)| limit),
-            max_reply: args.max_reply.map_or(MAX_REPLY, |Size(bytes)| bytes),
-        },
-        failures: Failures {
-            max_failed: args.max_failed.unwrap_or(Failures::default().max_failed),
-            max_error_rate: args.max_error_rate,
-        },
-        telemetry: energy(args)?,
-        server_metrics: without_secret("--server-metrics", args.server_metrics.as_deref())?,
-        launch: launch(args)?,
-        client,
-        output: Output {
-            directory,
-            flush_every: args
-                .flush_every
-                .map_or(Output::default().flush_every, |rows| {
-                    usize::try_from(rows.get()).unwrap_or(usize::MAX)
-                }),
-            durable: args.durable,
-        },
-    };
-    Ok(plan)
+    let rows = args.flush_every.map(|rows| usize::try_from(rows.get()));
+    Ok(Output {
+        directory,
+        flush_every: rows.map_or(usual.flush_every, |rows| rows.unwrap_or(usize::MAX)),
+        durable: args.durable,
+    })
 }
 
 pub(crate) use allowed::resume_flags;
@@ -158,167 +138,19 @@ fn users_own() -> Option<PathBuf> {
     Some(directory.join("ipw").join("ipw.toml"))
 }
 
-impl ProfileArgs {
-    /// Adds what a weaker source says where this one is silent.
-    fn add(&mut self, weaker: Self) {
-        macro_rules! or {
-            ($($field:ident),*) => { $(self.$field = self.$field.take().or(weaker.$field);)* };
-        }
-        or!(
-            client,
-            model,
-            client_base_url,
-            ca_file,
-            header_file,
-            request_timeout,
-            first_token_timeout,
-            idle_timeout,
-            max_failed,
-            max_error_rate,
-            dataset,
-            max_queries,
-            concurrency,
-            rate,
-            arrival,
-            trace,
-            ramp,
-            duration,
-            repeat,
-            seed,
-            retries,
-            slo,
-            scorer,
-            tokenizer,
-            prices,
-            system,
-            warmup,
-            server_metrics,
-            api,
-            output_dir,
-            name,
-            flush_every,
-            sample_interval,
-            cpu_tdp,
-            idle,
-            basis,
-            service_host,
-            max_reply
-        );
-        if self.api_key_env.is_none() && self.api_key_file.is_none() {
-            self.api_key_env = weaker.api_key_env;
-            self.api_key_file = weaker.api_key_file;
-        }
-        // Later pairs win, so the weaker ones go first.
-        for (own, weaker) in [
-            (&mut self.client_param, weaker.client_param),
-            (&mut self.dataset_param, weaker.dataset_param),
-            (&mut self.param, weaker.param),
-        ] {
-            own.splice(0..0, weaker);
-        }
-        // A key that is in flags twice stays, to be refused.
-        for tag in weaker.tag {
-            if !self.tag.iter().any(|own| own.key == tag.key) {
-                self.tag.push(tag);
-            }
-        }
-        fill(&mut self.header_env, weaker.header_env);
-        self.http2 |= weaker.http2;
-        fill(&mut self.gpu, weaker.gpu);
-        fill(&mut self.telemetry, weaker.telemetry);
-        fill(&mut self.service_pid, weaker.service_pid);
-        self.insecure_key |= weaker.insecure_key;
-        self.unique_prefix |= weaker.unique_prefix;
-        self.require_energy |= weaker.require_energy;
-        self.no_estimate |= weaker.no_estimate;
-        self.overwrite |= weaker.overwrite;
-        self.yes |= weaker.yes;
-        self.durable |= weaker.durable;
-        self.json |= weaker.json;
-        self.quiet |= weaker.quiet;
-        self.no_report |= weaker.no_report;
-    }
-}
-
-/// A list that is given replaces the weaker one.
-fn fill<T>(own: &mut Vec<T>, weaker: Vec<T>) {
-    if own.is_empty() {
-        *own = weaker;
-    }
-}
-
-fn energy(args: &ProfileArgs) -> Result<Telemetry, CliError> {
-    if args
-        .cpu_tdp
-        .is_some_and(|watts| !watts.is_finite() || watts <= 0.0)
-    {
-        return Err(CliError::usage("`--cpu-tdp` takes watts above zero"));
-    }
-    let service_host = match args.service_host {
-        None | Some(HostChoice::Auto) => ServiceHost::Auto,
-        Some(HostChoice::Local) => ServiceHost::Local,
-        Some(HostChoice::Remote) => ServiceHost::Remote,
-    };
-    let usual = Telemetry::default();
-    let interval = args
-        .sample_interval
-        .map_or(usual.sample_interval, |Span(interval)| interval);
-    Ok(Telemetry {
-        sample_interval: interval,
-        require_energy: args.require_energy,
-        estimate: !args.no_estimate,
-        cpu_tdp_watts: args.cpu_tdp,
-        gpus: args.gpu.clone(),
-        idle: args.idle.map_or(usual.idle, |Pause(idle)| idle),
-        basis: args.basis.map(Choice::from).unwrap_or_default(),
-        service_host,
-        service_pids: args.service_pid.iter().map(|pid| pid.get()).collect(),
-        sources: sources(args)?,
-    })
-}
-
-/// Where readings come from: as the user says, else the monitor that the original's readers would
-/// take.
-fn sources(args: &ProfileArgs) -> Result<Vec<SourceSpec>, CliError> {
-    if !args.telemetry.is_empty() {
-        return telemetry::parse(&args.telemetry);
-    }
+/// Where readings come from unless flags say: the monitor that the original's readers would take.
+fn usual_sources() -> Result<Vec<SourceSpec>, CliError> {
     let target = std::env::var(MONITOR_TARGET).unwrap_or_default();
     match target.trim() {
         "" => Ok(Vec::new()),
-        target => telemetry::monitor(target),
+        target => Ok(vec![sources::monitor(target)?]),
     }
-}
-
-/// The limits as they were written, if they can be read.
-fn slo(args: &ProfileArgs) -> Result<Option<String>, CliError> {
-    check_slo(args.slo.as_deref())?;
-    Ok(args.slo.clone())
 }
 
 fn check_slo(slo: Option<&str>) -> Result<(), CliError> {
     let parsed = slo.map(|text| Slo::parse(text, Origin::Sent)).transpose();
     let wrong = |error: BadSlo| CliError::usage(format!("the SLO cannot be read: {error}"));
     parsed.map(drop).map_err(wrong)
-}
-
-/// One after the other, unless somebody says otherwise.
-fn arrivals(args: &ProfileArgs) -> Arrivals {
-    match (&args.trace, args.rate, args.concurrency) {
-        (Some(path), _, concurrency) => Arrivals::Trace {
-            path: path.clone(),
-            concurrency,
-        },
-        (None, Some(rate), concurrency) => Arrivals::Open {
-            rate,
-            process: args.arrival.unwrap_or(Process::Poisson),
-            concurrency,
-        },
-        (None, None, Some(concurrency)) if concurrency.get() > 1 => {
-            Arrivals::Closed { concurrency }
-        }
-        (None, None, _) => Arrivals::Sequential,
-    }
 }
 
 /// Without a word about the workload, a first run takes about a minute on two cores.
@@ -347,7 +179,7 @@ fn model(
 }
 
 fn dataset(args: &ProfileArgs) -> Result<DatasetSpec, CliError> {
-    let params = params("--dataset-param", &args.dataset_param)?;
+    let params = params(Setting::DatasetParam, &args.dataset_param)?;
     Ok(ipw_datasets::named(
         args.dataset.as_deref().unwrap_or("starter"),
         params,
@@ -412,7 +244,7 @@ pub(crate) fn ask(
     pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
 ) -> Result<Ask, CliError> {
     if let Some(file) = config_file(args.config.as_deref())? {
-        args.add(file.profile);
+        args.over(file.profile);
     }
     let client = client(args)?;
     Ok(Ask {
@@ -428,7 +260,7 @@ pub(crate) fn ask(
 
 /// The client's parameters; `--api` is one of them.
 fn client_params(args: &ProfileArgs) -> Result<Params, CliError> {
-    let mut params = params("--client-param", &args.client_param)?;
+    let mut params = params(Setting::ClientParam, &args.client_param)?;
     if let Some(api) = &args.api {
         params.insert("api", api.as_str());
     }
@@ -459,7 +291,7 @@ pub(crate) fn judge(args: &ScoreArgs) -> Result<ClientSpec, CliError> {
 
 /// Generation parameters of a judge.
 pub(crate) fn judge_parameters(args: &ScoreArgs) -> Result<Map<String, Value>, CliError> {
-    refuse_secrets("--judge-param", &args.judge_param)?;
+    refuse_secrets(Setting::JudgeParam, &args.judge_param)?;
     let pairs = args.judge_param.iter();
     Ok(pairs
         .map(|pair| (pair.key.clone(), json_or_text(&pair.value)))
@@ -480,7 +312,7 @@ fn key(flag: &str, env: Option<&str>, file: Option<&Path>) -> Result<KeySource, 
 }
 
 fn generation(args: &ProfileArgs, client: &str) -> Result<Generation, CliError> {
-    refuse_secrets("--param", &args.param)?;
+    refuse_secrets(Setting::Param, &args.param)?;
     let reserved = clients::known()
         .iter()
         .find(|known| known.id == client)
@@ -518,17 +350,17 @@ fn other_way(reserved: &str) -> &'static str {
     }
 }
 
-fn params(flag: &str, pairs: &[KeyValue]) -> Result<Params, CliError> {
-    refuse_secrets(flag, pairs)?;
+fn params(setting: Setting, pairs: &[KeyValue]) -> Result<Params, CliError> {
+    refuse_secrets(setting, pairs)?;
     Ok(pairs
         .iter()
         .map(|pair| (pair.key.clone(), pair.value.clone()))
         .collect())
 }
 
-fn refuse_secrets(flag: &str, pairs: &[KeyValue]) -> Result<(), CliError> {
+fn refuse_secrets(setting: Setting, pairs: &[KeyValue]) -> Result<(), CliError> {
     let mut pairs = pairs.iter();
-    pairs.try_for_each(|pair| refuse_secret(flag, &pair.key, &pair.value))
+    Ok(pairs.try_for_each(|pair| refuse_secret(setting, &pair.key, &pair.value))?)
 }
 
 /// What is started for the run, as the plan stores it: without secrets.
@@ -550,15 +382,6 @@ fn without_secret(flag: &str, url: Option<&str>) -> Result<Option<String>, CliEr
         .help("addresses are stored with the run and shown: use one that needs no secret")),
         _ => Ok(url.map(str::to_owned)),
     }
-}
-
-/// A secret is never a flag.
-pub(crate) fn refuse_secret(flag: &str, key: &str, value: &str) -> Result<(), CliError> {
-    if !looks_secret(key, value) {
-        return Ok(());
-    }
-    Err(CliError::usage(format!("`{flag} {key}=…` looks like a secret"))
-        .help("flags are visible to everybody on the machine and are stored with the run: use `--api-key-env NAME` or `--api-key-file PATH`, and `token-file=PATH` for `--telemetry`"))
 }
 
 #[cfg(test)]

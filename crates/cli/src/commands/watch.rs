@@ -19,7 +19,7 @@ use ipw_telemetry::{Role, Session, Setup};
 
 use crate::args::{Span, WatchArgs};
 use crate::error::{CliError, Exit};
-use crate::{prometheus, screen, settings};
+use crate::{prometheus, screen};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
@@ -27,14 +27,14 @@ const POLL: Duration = Duration::from_millis(10);
 pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     let options = hardware::options(true, args.cpu_tdp, &args.gpu);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let sources = settings::telemetry(&args.telemetry)?;
+    let specs = sources::parse(&args.telemetry)?;
     let Attached {
         collectors,
         reason,
         absent,
         notes,
         ..
-    } = sources::attach(&sources, &options, Role::Service, &clock)?;
+    } = sources::attach(&specs, &options, Role::Service, &clock)?;
     for note in notes {
         screen::talk(&format!("note: {note}"));
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use ipw::naming;
+use ipw::secrets::refuse_secret;
+use ipw_core::setting::Setting;
 
 use crate::args::{KeyValue, ProfileArgs};
 use crate::error::CliError;
@@ -17,7 +19,7 @@ pub(super) fn name(args: &ProfileArgs) -> Result<Option<String>, CliError> {
 pub(super) fn tags(args: &ProfileArgs) -> Result<BTreeMap<String, String>, CliError> {
     let mut tags = BTreeMap::new();
     for KeyValue { key, value } in &args.tag {
-        super::refuse_secret("--tag", key, value)?;
+        refuse_secret(Setting::Tag, key, value)?;
         naming::check_tag(key, value)?;
         if tags.insert(key.clone(), value.clone()).is_some() {
             return Err(CliError::usage(format!("`--tag {key}=…` is there twice"))

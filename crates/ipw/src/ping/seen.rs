@@ -9,21 +9,30 @@ use ipw_core::time::Timestamp;
 /// All that was seen, in order.
 #[derive(Debug, Default)]
 pub struct Seen {
+    /// Addresses of the service's name, in the order in which they are tried.
     pub addresses: Vec<String>,
     /// An address, or the path of a socket.
     pub peer: Option<String>,
+    /// The proxy, if there is one.
     pub proxy: Option<String>,
+    /// Version and cipher of TLS.
     pub tls: Option<String>,
+    /// The connection that carried the request.
     pub carried: Option<Carried>,
+    /// The request.
     pub request: Option<Asked>,
+    /// The head of the reply.
     pub answered: Option<Answered>,
+    /// Its body, piece by piece.
     pub pieces: Vec<Piece>,
 }
 
 /// What carried the request.
 #[derive(Debug)]
 pub struct Carried {
+    /// The protocol.
     pub by: &'static str,
+    /// Whether it was opened for this request.
     pub is_new: bool,
     /// How many requests the service takes on it at a time, where it says.
     pub streams: Option<usize>,
@@ -32,14 +41,18 @@ pub struct Carried {
 /// What was asked.
 #[derive(Debug)]
 pub struct Asked {
+    /// Its head; what may be secret is `…`.
     pub head: String,
+    /// Its body.
     pub body: String,
 }
 
 /// The head of the reply.
 #[derive(Debug)]
 pub struct Answered {
+    /// The status, as the service put it.
     pub status: String,
+    /// The headers; what may be secret is `…`.
     pub headers: Vec<(String, String)>,
 }
 
@@ -47,11 +60,19 @@ pub struct Answered {
 #[derive(Debug)]
 pub enum Piece {
     /// A read brought so many bytes.
-    Read { at: Timestamp, bytes: usize },
+    Read {
+        /// When.
+        at: Timestamp,
+        /// How many.
+        bytes: usize,
+    },
     /// An event was whole.
     Event {
+        /// When its last byte came.
         at: Timestamp,
+        /// As it came.
         data: String,
+        /// What it says.
         said: Vec<Said>,
     },
 }
@@ -59,21 +80,30 @@ pub enum Piece {
 /// One thing that an event said.
 #[derive(Debug)]
 pub enum Said {
+    /// Text of the answer.
     Text(String),
+    /// Reasoning.
     Reasoning(String),
+    /// A tool call, or a part of one.
     Call,
+    /// Why the service stopped.
     Finish(String),
+    /// Token counts.
     Tokens(TokenCounts, TokenSource),
+    /// The service's own durations.
     Timings(ServiceTiming),
     /// A role, and nothing else.
     Role,
     /// What stands at the end of a stream, and nothing else.
     End,
+    /// An error.
     Fault,
+    /// Nothing that counts.
     Nothing,
 }
 
 impl Said {
+    /// What kind it is, in a word.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -92,10 +122,10 @@ impl Said {
 
 /// Writes down what it sees.
 #[derive(Debug, Default)]
-pub struct Log(Mutex<Seen>);
+pub(super) struct Log(Mutex<Seen>);
 
 impl Log {
-    pub fn into_seen(self) -> Seen {
+    pub(super) fn into_seen(self) -> Seen {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,271 @@
+//! Rows and readings of runs as tables of other formats.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use ipw_core::setting::Setting;
+use ipw_store::export::{self, ExportError, Labelled, Runs};
+pub use ipw_store::export::{Choice, Format, Texts};
+use ipw_store::file::Aside;
+use ipw_store::{Run, StoreError};
+
+use crate::error::{Error, Kind};
+
+/// What a file with all runs is called.
+const TOGETHER: &str = "runs";
+
+/// What is exported, and how.
+#[derive(Debug, Clone)]
+pub struct Export {
+    /// The format.
+    pub format: Format,
+    /// Which columns.
+    pub choice: Choice,
+    /// Whether all runs go into one table, which tells their rows apart.
+    pub together: bool,
+    /// Whether raw readings are exported beside the rows.
+    pub readings: bool,
+    /// Whether files that are in the way are replaced.
+    pub overwrite: bool,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How many rows or readings it has.
+    pub count: u64,
+    /// `rows` or `readings`.
+    pub what: &'static str,
+    /// How large it is; `None` where the system does not say.
+    pub bytes: Option<u64>,
+}
+
+impl Export {
+    /// Writes files into `directory`, named after the runs; `written` is told of each. Nothing is
+    /// written if something is in the way.
+    pub fn write(
+        &self,
+        runs: &[PathBuf],
+        directory: &Path,
+        mut written: impl FnMut(&Exported),
+    ) -> Result<(), Error> {
+        let runs = open(runs)?;
+        let tables = self.tables(&runs)?;
+        let files = planned(&tables, self.format, directory, self.readings);
+        refuse_clashes(&files, self.overwrite)?;
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create `{}`", directory.display()))
+            .map_err(|error| Error::from(error).with_help(ELSEWHERE))?;
+        for file in &files {
+            written(&file.write(&self.choice, self.format)?);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of one table to `out`. A reader that closed the pipe has seen enough.
+    pub fn print(&self, runs: &[PathBuf], out: impl Write + Send + 'static) -> Result<(), Error> {
+        let runs = open(runs)?;
+        let tables = self.tables(&runs)?;
+        let [table] = tables.as_slice() else {
+            return Err(Error::invalid(
+                "several runs cannot be printed as one table",
+            ));
+        };
+        let path = Path::new("standard output");
+        match export::rows(*table, &self.choice, self.format, out, path) {
+            Err(ExportError::Write { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {
+                Ok(())
+            }
+            Err(error) => Err(explained(error)),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn tables<'a>(&self, runs: &'a [Labelled]) -> Result<Vec<Runs<'a>>, Error> {
+        let tables: Vec<Runs<'_>> = if self.together {
+            vec![Runs::Together(runs)]
+        } else {
+            runs.iter().map(Runs::Apart).collect()
+        };
+        for table in &tables {
+            export::check(*table, &self.choice).map_err(explained)?;
+        }
+        Ok(tables)
+    }
+}
+
+/// What to do where files cannot be written.
+const ELSEWHERE: &str = "name another directory with `-o DIR`";
+
+/// The runs by what they are called: the names of their directories, or what was typed where two
+/// have the same name.
+fn open(paths: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
+    let mut seen = BTreeSet::new();
+    let mut runs = Vec::new();
+    for path in paths {
+        let run = Run::open(path).map_err(|error| not_a_run(error, path))?;
+        // A run that opened has a way to it.
+        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let label = stem(&place).to_string_lossy().into_owned();
+        if !seen.insert(place) {
+            let message = format!("`{}` is named twice", path.display());
+            return Err(Error::invalid(message).with_help("name each run once"));
+        }
+        runs.push(Labelled { label, run });
+    }
+    let labels: Vec<_> = runs.iter().map(|run| run.label.clone()).collect();
+    for run in &mut runs {
+        if labels.iter().filter(|label| **label == run.label).count() > 1 {
+            run.label = run.run.directory().to_string_lossy().into_owned();
+        }
+    }
+    Ok(runs)
+}
+
+fn not_a_run(error: StoreError, path: &Path) -> Error {
+    let help = if path.join("sweep.json").exists() {
+        format!("it is a sweep: name its runs, `{}/*_*`", path.display())
+    } else {
+        "name directories that `ipw profile` made".to_owned()
+    };
+    Error::new(Kind::Invalid, error).with_help(help)
+}
+
+/// The last name of a way.
+fn stem(place: &Path) -> OsString {
+    place.file_name().unwrap_or(place.as_os_str()).to_owned()
+}
+
+/// A file to be written.
+struct Planned<'a> {
+    path: PathBuf,
+    runs: Runs<'a>,
+    content: Content,
+}
+
+#[derive(Clone, Copy)]
+enum Content {
+    Rows,
+    Readings,
+}
+
+fn planned<'a>(
+    tables: &[Runs<'a>],
+    format: Format,
+    directory: &Path,
+    with_readings: bool,
+) -> Vec<Planned<'a>> {
+    let mut files = Vec::new();
+    for runs in tables {
+        let (name, has_readings) = match runs {
+            Runs::Apart(one) => {
+                let place = one.run.directory();
+                let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
+                (stem(&place), export::has_readings(&one.run))
+            }
+            Runs::Together(all) => {
+                let has_readings = all.iter().any(|run| export::has_readings(&run.run));
+                (OsString::from(TOGETHER), has_readings)
+            }
+        };
+        let mut plan = |ending: &str, content| {
+            let mut name = name.clone();
+            name.push(ending);
+            files.push(Planned {
+                path: directory.join(name),
+                runs: *runs,
+                content,
+            });
+        };
+        let extension = format.extension();
+        plan(&format!(".{extension}"), Content::Rows);
+        if with_readings && has_readings {
+            plan(&format!(".readings.{extension}"), Content::Readings);
+        }
+    }
+    files
+}
+
+/// Nothing is written if something is in the way.
+fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    for file in files {
+        if !seen.insert(&file.path) {
+            let message = format!("two runs would be written to `{}`", file.path.display());
+            return Err(Error::invalid(message).with_help(format!(
+                "export them into different directories, or `{}`",
+                Setting::Together
+            )));
+        }
+        if file.path.is_dir() {
+            let message = format!("`{}` is a directory", file.path.display());
+            return Err(Error::invalid(message).with_help(ELSEWHERE));
+        }
+        if !overwrite && file.path.symlink_metadata().is_ok() {
+            let path = file.path.clone();
+            return Err(
+                Error::new(Kind::Exists, StoreError::Exists { path }).with_help(format!(
+                    "`{}` replaces it, `-o DIR` writes elsewhere",
+                    Setting::Overwrite
+                )),
+            );
+        }
+    }
+    Ok(())
+}
+
+impl Planned<'_> {
+    fn write(&self, choice: &Choice, format: Format) -> Result<Exported, Error> {
+        let path = &self.path;
+        let (aside, file) = Aside::create(path).map_err(unwritable)?;
+        let out = BufWriter::new(file);
+        let (count, what) = match self.content {
+            Content::Rows => (export::rows(self.runs, choice, format, out, path), "rows"),
+            Content::Readings => (export::readings(self.runs, format, out, path), "readings"),
+        };
+        let count = count.map_err(explained)?;
+        aside.replace().map_err(unwritable)?;
+        Ok(Exported {
+            path: path.clone(),
+            count,
+            what,
+            bytes: fs::metadata(path).ok().map(|file| file.len()),
+        })
+    }
+}
+
+fn explained(error: ExportError) -> Error {
+    match &error {
+        ExportError::NoColumn { .. } => Error::new(Kind::Invalid, error).with_help(
+            "dotted names without the model's, groups, `*` and `?` are understood; \
+             docs/format.md lists the columns",
+        ),
+        ExportError::NothingLeft => Error::new(Kind::Invalid, error).with_help(format!(
+            "leave out `{}`, or name other columns",
+            Setting::NoText
+        )),
+        ExportError::Write { source, .. } if is_full(source.kind()) => {
+            Error::new(Kind::Unexpected, error)
+                .with_help("make room, or name a directory on another disk with `-o DIR`")
+        }
+        ExportError::Write { .. } => Error::new(Kind::Unexpected, error).with_help(ELSEWHERE),
+        ExportError::Run(_) | ExportError::Encode { .. } => Error::new(Kind::Unexpected, error),
+    }
+}
+
+fn unwritable(error: StoreError) -> Error {
+    Error::new(Kind::Unexpected, error).with_help(ELSEWHERE)
+}
+
+fn is_full(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    )
+}

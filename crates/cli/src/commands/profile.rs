@@ -15,7 +15,7 @@ use ipw_core::event::{Event, Observer};
 use ipw_core::slug::model_label;
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
-use ipw_datasets::{Dataset, DatasetSpec, Fetching};
+use ipw_datasets::{Dataset, Fetching};
 use ipw_runner::pauses::Watch;
 use ipw_runner::{
     Done, Ended, Failures, Interrupter, Notices, Parts, Plan, Recorder, RunError, SystemClock,
@@ -60,7 +60,7 @@ pub(crate) fn run_in(
     let plan_text = settings::to_toml(&plan)?;
     let quiet = args.quiet || args.json;
     let tokens = counting::load(plan.tokenizer.as_deref(), quiet)?;
-    let dataset = open_dataset(&plan.dataset, quiet)?;
+    let dataset = open_dataset(&plan, quiet)?;
     let client = clients::connect(&plan.client, &plan.model, Arc::clone(&clock), quiet)?;
     let profile = Profile {
         place: Arc::clone(place),
@@ -76,10 +76,11 @@ pub(crate) fn run_in(
 }
 
 /// Opens the dataset; what must be fetched is fetched in sight of the user.
-fn open_dataset(spec: &DatasetSpec, quiet: bool) -> Result<Box<dyn Dataset>, CliError> {
+fn open_dataset(plan: &Plan, quiet: bool) -> Result<Box<dyn Dataset>, CliError> {
     let mut transfer = Transfer::new(quiet);
     let mut report = |progress| transfer.told(progress);
-    let opened = ipw_datasets::open_with(spec, &mut Fetching::from_env(&mut report));
+    let fetching = &mut Fetching::from_env(&mut report);
+    let opened = ipw_datasets::open_for(&plan.dataset, plan.load.stop.most(), fetching);
     transfer.end();
     opened.map_err(|error| {
         let exit = if error.is_usage() {

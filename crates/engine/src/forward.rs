@@ -22,24 +22,38 @@ pub(crate) struct Sequence {
     values: Vec<Vec<f32>>,
 }
 
+/// So many zeros, if there is memory for them.
+fn zeros(count: usize) -> Option<Vec<f32>> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(count).ok()?;
+    zeros.resize(count, 0.0);
+    Some(zeros)
+}
+
 impl Sequence {
-    /// Forgets everything, and makes room for `positions`.
-    pub(crate) fn start(&mut self, model: &Model, positions: usize) {
+    /// Forgets everything, and makes room for `positions`; an error has the bytes that are not there.
+    pub(crate) fn start(&mut self, model: &Model, positions: usize) -> Result<(), u64> {
         let shape = &model.shape;
         self.length = 0;
         let capacity = positions.next_multiple_of(GROUP);
         let slots = shape.layers * shape.kv_heads;
         // A much larger cache of an earlier sequence is given back.
         if self.keys.len() == slots && (capacity..=capacity * 4).contains(&self.capacity) {
-            return;
+            return Ok(());
         }
-        self.keys.clear();
-        self.values.clear();
+        self.keys = Vec::new();
+        self.values = Vec::new();
+        self.capacity = 0;
+        let room = capacity * shape.head;
+        let keys = (0..slots).map(|_| zeros(room)).collect();
+        let values = (0..slots).map(|_| zeros(room)).collect();
+        let (Some(keys), Some(values)) = (keys, values) else {
+            return Err((2 * slots * room * size_of::<f32>()) as u64);
+        };
+        self.keys = keys;
+        self.values = values;
         self.capacity = capacity;
-        self.keys
-            .resize_with(slots, || vec![0.0; capacity * shape.head]);
-        self.values
-            .resize_with(slots, || vec![0.0; capacity * shape.head]);
+        Ok(())
     }
 
     /// How many positions are filled.

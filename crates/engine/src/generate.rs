@@ -193,7 +193,15 @@ impl Generator {
     fn generate(&mut self, prompt: &[u32], settings: &Settings, draft: &mut Draft<'_>) -> Finish {
         let room = self.model.shape.context - prompt.len();
         let most = settings.max_tokens.min(room);
-        self.sequence.start(&self.model, prompt.len() + most);
+        let positions = prompt.len() + most;
+        if let Err(bytes) = self.sequence.start(&self.model, positions) {
+            let text = format!(
+                "no memory for the cache of {positions} tokens ({} MiB); set a smaller `max_tokens`, \
+                 or `--client-param context=…`",
+                bytes.div_ceil(1 << 20)
+            );
+            return Finish::Failed(Failure::Engine, text);
+        }
         let mut sampler = Sampler::new(settings.sampling);
         let mut stops = Stops::new(settings.stop.clone());
         let mut joiner = Utf8Joiner::new();

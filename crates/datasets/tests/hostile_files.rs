@@ -53,7 +53,7 @@ fn columns_and_values_without_end_are_errors_and_take_little_memory() {
     let error = refused(&path);
     assert!(error.contains("line 1"), "{error}");
     assert!(error.contains("at most 10000 cells"), "{error}");
-    fs::write(&path, format!("question\n{}\n", ",".repeat(60 << 20))).unwrap();
+    fs::write(&path, format!("question\n{}\n", ",".repeat(24 << 20))).unwrap();
     assert!(refused(&path).contains("at most 10000 cells"));
 
     let path = place.path().join("keys.jsonl");
@@ -74,7 +74,7 @@ fn columns_and_values_without_end_are_errors_and_take_little_memory() {
 
     let list = format!(
         "{{\"question\":\"x\",\"l\":[0{}]}}\n",
-        ",0".repeat(30 << 20)
+        ",0".repeat(10 << 20)
     );
     fs::write(&path, list).unwrap();
     let error = refused(&path);

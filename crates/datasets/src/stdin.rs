@@ -17,6 +17,7 @@ use crate::order;
 use crate::packed::Packing;
 use crate::reader::Supply;
 use crate::rows::Rows;
+use crate::source::Source;
 use crate::spool::Spool;
 use crate::{chat, columns};
 
@@ -76,13 +77,19 @@ pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetEr
     if input.is_terminal() {
         return Err(DatasetError::Terminal);
     }
-    read(&mut input.lock(), delimiter, &options)
+    let supply = |source| -> Box<dyn Supply> {
+        match delimiter {
+            Some(delimiter) => Box::new(Csv { source, delimiter }),
+            None => Box::new(Jsonl(source)),
+        }
+    };
+    read(&mut input.lock(), &supply, &options)
 }
 
 /// Puts lines aside until the rows that are asked for are there, or the input ends.
 fn read(
     input: &mut dyn BufRead,
-    delimiter: Option<Option<u8>>,
+    supply: &dyn Fn(Source) -> Box<dyn Supply>,
     options: &Options,
 ) -> Result<Rows, DatasetError> {
     let mut spool = Spool::new()?;
@@ -100,11 +107,7 @@ fn read(
     loop {
         let is_over = spool.copy_lines(input, lines)?;
         let source = spool.source(PathBuf::from(LABEL))?;
-        let supply: Box<dyn Supply> = match delimiter {
-            Some(delimiter) => Box::new(Csv { source, delimiter }),
-            None => Box::new(Jsonl(source)),
-        };
-        let rows = Rows::open(ID, ID.to_owned(), supply, options.clone());
+        let rows = Rows::open(ID, ID.to_owned(), supply(source), options.clone());
         match rows {
             Ok(rows) if is_over || rows.is_cut() => return Ok(rows),
             Ok(_) => fault = None,

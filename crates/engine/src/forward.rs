@@ -22,12 +22,13 @@ pub(crate) struct Sequence {
     values: Vec<Vec<f32>>,
 }
 
-/// So many zeros, if there is memory for them.
-fn zeros(count: usize) -> Option<Vec<f32>> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(count).ok()?;
-    zeros.resize(count, 0.0);
-    Some(zeros)
+/// Room for `count` numbers in each of `slots`, if there is memory for it.
+fn room(slots: usize, count: usize) -> Option<Vec<Vec<f32>>> {
+    let slot = |_| {
+        let mut slot = Vec::new();
+        slot.try_reserve_exact(count).ok().map(|()| slot)
+    };
+    (0..slots).map(slot).collect()
 }
 
 impl Sequence {
@@ -44,12 +45,15 @@ impl Sequence {
         self.keys = Vec::new();
         self.values = Vec::new();
         self.capacity = 0;
-        let room = capacity * shape.head;
-        let keys = (0..slots).map(|_| zeros(room)).collect();
-        let values = (0..slots).map(|_| zeros(room)).collect();
-        let (Some(keys), Some(values)) = (keys, values) else {
-            return Err((2 * slots * room * size_of::<f32>()) as u64);
+        let count = capacity * shape.head;
+        // All of it before any of it is touched.
+        let rooms = room(slots, count).zip(room(slots, count));
+        let Some((mut keys, mut values)) = rooms else {
+            return Err((2 * slots * count * size_of::<f32>()) as u64);
         };
+        for slot in keys.iter_mut().chain(&mut values) {
+            slot.resize(count, 0.0);
+        }
         self.keys = keys;
         self.values = values;
         self.capacity = capacity;

@@ -140,7 +140,7 @@ fn a_template_takes_neither_all_memory_nor_all_time_nor_all_stack() {
     // What is just allowed fits the stack of a thread.
     for long in [
         format!("{{{{ 1{} }}}}", "|int".repeat(390)),
-        format!("{{{{ 1{} }}}}", " - 1".repeat(390)),
+        format!("{{{{ 1{} }}}}", " and 1".repeat(390)),
         format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(390)),
     ] {
         let template = ChatTemplate::new(&long, "", "").unwrap();

@@ -3,7 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -45,6 +45,13 @@ fn ended(mut child: Child) -> Said {
     panic!("it did not end within {NEVER:?}: {said:?}");
 }
 
+/// The one run there.
+fn run(runs: &Path) -> PathBuf {
+    let runs = std::fs::read_dir(runs).unwrap();
+    let mut runs = runs.map(|run| run.unwrap().path());
+    runs.find(|path| path.join("state.json").exists()).unwrap()
+}
+
 #[cfg(feature = "engine")]
 mod engine {
     use ipw_testkit::tiny_model::{GgufValue, TinyModel};
@@ -71,24 +78,19 @@ mod engine {
         (told, place)
     }
 
-    fn run(place: &tempfile::TempDir) -> PathBuf {
-        let runs = std::fs::read_dir(place.path().join("runs")).unwrap();
-        let mut runs = runs.map(|run| run.unwrap().path());
-        runs.find(|path| path.join("state.json").exists()).unwrap()
-    }
-
     #[test]
     fn a_cache_that_does_not_fit_is_a_row_and_the_next_query_is_answered() {
         let model = TinyModel {
-            context: 100_000_000,
+            context: 4_194_304,
+            layers: 16,
             ..TinyModel::default()
         };
-        let questions = r#"{"problem":"a","parameters":{"max_tokens":90000000}}
+        let questions = r#"{"problem":"a","parameters":{"max_tokens":4000000}}
 {"problem":"b","parameters":{"max_tokens":2}}
 "#;
         let (told, place) = profiled(&model.bytes(), questions);
         assert_eq!(told.code, Some(4), "{}", told.err);
-        let rows = rows(&run(&place));
+        let rows = rows(&run(&place.path().join("runs")));
         assert_eq!(rows[0]["outcome"], "failed:engine", "{}", rows[0]["error"]);
         let error = rows[0]["error"].as_str().unwrap();
         assert!(error.contains("no memory for the cache"), "{error}");
@@ -104,7 +106,7 @@ mod engine {
         model.set("tokenizer.chat_template", GgufValue::text(doubling));
         let (told, place) = profiled(&model.bytes(), "{\"problem\":\"a\"}\n");
         assert_eq!(told.code, Some(4), "{}", told.err);
-        let rows = rows(&run(&place));
+        let rows = rows(&run(&place.path().join("runs")));
         assert_eq!(rows[0]["outcome"], "failed:template");
         let error = rows[0]["error"].as_str().unwrap();
         assert!(error.contains("a value is larger than 16 MiB"), "{error}");
@@ -164,5 +166,5 @@ fn a_pipe_without_end_is_read_only_as_far_as_the_limit_needs() {
     });
     let told = ended(child);
     assert_eq!(told.code, Some(0), "{}", told.err);
-    assert_eq!(rows(&place.run()).len(), 2);
+    assert_eq!(rows(&run(&place.runs())).len(), 2);
 }

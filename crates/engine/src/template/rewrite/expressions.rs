@@ -101,17 +101,24 @@ impl Printer {
         Ok(())
     }
 
+    /// A chain of filters in one pair of brackets: each pair is a level for the parser.
     fn filter(&mut self, filter: &ast::Filter<'_>) -> Printed {
-        let is_whole = filter.expr.is_some() && !is_open(filter);
+        let is_whole = !is_open(filter);
         self.text += if is_whole { "(" } else { "" };
-        if let Some(input) = &filter.expr {
-            self.expression(input)?;
-            self.text.push('|');
-        }
-        self.text += filter.name;
-        self.arguments(&filter.args)?;
+        self.bare_filter(filter)?;
         self.text += if is_whole { ")" } else { "" };
         Ok(())
+    }
+
+    fn bare_filter(&mut self, filter: &ast::Filter<'_>) -> Printed {
+        match &filter.expr {
+            Some(Expr::Filter(inner)) => self.bare_filter(inner)?,
+            Some(input) => self.expression(input)?,
+            None => {}
+        }
+        self.text += if filter.expr.is_some() { "|" } else { "" };
+        self.text += filter.name;
+        self.arguments(&filter.args)
     }
 
     fn either(&mut self, choice: &ast::IfExpr<'_>) -> Printed {
@@ -178,18 +185,26 @@ impl Printer {
             BinOpKind::Gte => " >= ",
             BinOpKind::In => " in ",
         };
-        let is_logic = matches!(binary.op, BinOpKind::ScAnd | BinOpKind::ScOr);
-        let function = if is_logic { None } else { Some("deep") };
         self.text.push('(');
-        for (number, side) in [&binary.left, &binary.right].into_iter().enumerate() {
-            self.text += if number > 0 { word } else { "" };
-            match function {
-                Some(function) => self.looked_at(function, side)?,
-                None => self.expression(side)?,
-            }
+        if matches!(binary.op, BinOpKind::ScAnd | BinOpKind::ScOr) {
+            self.logic(binary, word)?;
+        } else {
+            self.looked_at("deep", &binary.left)?;
+            self.text += word;
+            self.looked_at("deep", &binary.right)?;
         }
         self.text.push(')');
         Ok(())
+    }
+
+    /// A chain of `and` or `or`, without brackets for the same reason.
+    fn logic(&mut self, binary: &ast::BinOp<'_>, word: &str) -> Printed {
+        match &binary.left {
+            Expr::BinOp(inner) if is_same(inner.op, binary.op) => self.logic(inner, word)?,
+            left => self.expression(left)?,
+        }
+        self.text += word;
+        self.expression(&binary.right)
     }
 
     /// A chain of one operator as one call, which makes no value in between.
@@ -197,7 +212,7 @@ impl Printer {
         let mut terms = vec![&binary.right];
         let mut left = &binary.left;
         while let Expr::BinOp(inner) = left {
-            if std::mem::discriminant(&inner.op) != std::mem::discriminant(&binary.op) {
+            if !is_same(inner.op, binary.op) {
                 break;
             }
             terms.push(&inner.right);
@@ -258,6 +273,10 @@ fn is_open(filter: &ast::Filter<'_>) -> bool {
         Some(Expr::Filter(inner)) => is_open(inner),
         Some(_) => false,
     }
+}
+
+fn is_same(one: BinOpKind, other: BinOpKind) -> bool {
+    std::mem::discriminant(&one) == std::mem::discriminant(&other)
 }
 
 fn comparison(op: CompareOpKind) -> &'static str {

@@ -1,6 +1,11 @@
 //! Files that want our memory or our time. Alone in its process: the peak is that of all.
 
 #![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's helper fails loudly"
+)]
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

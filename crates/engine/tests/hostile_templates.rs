@@ -2,6 +2,11 @@
 //! and the peak are those of all.
 
 #![cfg(target_os = "linux")]
+#![expect(
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test's helper fails loudly"
+)]
 
 use std::fs;
 use std::time::Duration;

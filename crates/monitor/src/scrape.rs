@@ -251,10 +251,8 @@ mod tests {
 
     #[test]
     fn series_beyond_the_limit_are_counted_and_those_before_are_kept() {
-        let mut page = String::new();
-        for series in 0..MOST + 7 {
-            page += &format!("odd{{n=\"{series}\"}} 1\n");
-        }
+        let series = (0..MOST + 7).map(|series| format!("odd{{n=\"{series}\"}} 1\n"));
+        let page: String = series.collect();
         let mut seen = Seen::default();
         assert_eq!(seen.changed(&answer(&page, 100)).len(), MOST);
         assert_eq!(seen.scraped.dropped, 7);

@@ -2,6 +2,11 @@
 //! peak are those of all.
 
 #![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test's helper fails loudly"
+)]
 
 use std::fs::{self, File};
 use std::path::Path;

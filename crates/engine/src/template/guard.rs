@@ -164,21 +164,17 @@ fn whole(value: &Value) -> Option<i64> {
 }
 
 fn sum(left: &Value, right: &Value) -> Result<Value, Error> {
-    match (left.as_str(), right.as_str()) {
-        (Some(left), Some(right)) => joined(left, right),
-        _ => {
-            if let Some(sum) = whole(left)
-                .zip(whole(right))
-                .and_then(|(a, b)| a.checked_add(b))
-            {
-                return Ok(Value::from(sum));
-            }
-            if is_list(left) && is_list(right) {
-                fit(outer_size(left) + outer_size(right))?;
-            }
-            made(plain("a + b", left, right)?)
-        }
+    if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
+        return joined(left, right);
     }
+    let whole = whole(left).zip(whole(right));
+    if let Some(sum) = whole.and_then(|(left, right)| left.checked_add(right)) {
+        return Ok(Value::from(sum));
+    }
+    if is_list(left) && is_list(right) {
+        fit(outer_size(left) + outer_size(right))?;
+    }
+    made(plain("a + b", left, right)?)
 }
 
 fn concatenation(left: &Value, right: &Value) -> Result<Value, Error> {

@@ -147,9 +147,9 @@ impl Chunk {
         Ok(())
     }
 
-    /// The most bytes that values of so many rows take.
+    /// The most bytes that the values of `rows` rows take.
     fn bytes(&self, rows: u64) -> u64 {
-        // Pages that so many values in a row can touch: the first by its last value only.
+        // Pages that `rows` adjacent values can touch: the first by its last value only.
         let (mut largest, mut sum, mut values, mut first) = (0, 0_u64, 0_u64, 0);
         for (bytes, count) in &self.pages {
             sum += bytes;
@@ -169,7 +169,7 @@ impl Chunk {
     }
 }
 
-/// The head of the page at `at`; `None` where there is none.
+/// The head of the page at `at`; `None` if the bytes there are not a head.
 fn head(file: &File, at: u64, end: u64) -> Result<Option<PageHead>, ArrowError> {
     let mut length = 512;
     loop {

@@ -20,7 +20,7 @@ const DICTIONARY: i64 = 2;
 const DEEPEST: usize = 16;
 
 impl PageHead {
-    /// The head at the beginning of `bytes`; `None` while it is not whole, or is none.
+    /// The head at the beginning of `bytes`; `None` if it is not whole or not a head.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut input = Input { bytes, position: 0 };
         let mut head = Self::default();

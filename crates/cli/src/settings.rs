@@ -15,21 +15,18 @@ use ipw::secrets::refuse_secret;
 use ipw::{clients, grading, prices, sources};
 use ipw_analysis::latency::Origin;
 use ipw_analysis::slo::{BadSlo, Slo};
-use ipw_clients::{ClientSpec, KeySource, MAX_REPLY, Network};
+use ipw_clients::{ClientSpec, KeySource, Network};
 use ipw_core::params::Params;
-use ipw_core::rollup::Choice;
 use ipw_core::secret::{looks_secret, masked_arguments, masked_url};
 use ipw_core::setting::Setting;
 use ipw_datasets::DatasetSpec;
-use ipw_runner::plan::{Generation, Launch, Load, Output, ServiceHost, SourceSpec, Telemetry};
-use ipw_runner::{Arrivals, Failures, Plan, Process, Stop};
+use ipw_runner::plan::{Generation, Launch, Load, Output, SourceSpec, Telemetry};
+use ipw_runner::{Plan, Stop};
 use ipw_store::StoreError;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::args::{
-    HostChoice, KeyValue, NetworkArgs, Pause, ProfileArgs, ScoreArgs, Size, Span, json_or_text,
-};
+use crate::args::{KeyValue, NetworkArgs, ProfileArgs, ScoreArgs, Span, json_or_text};
 use crate::error::{CliError, Exit};
 
 /// Queries of a run that nobody said anything about.

@@ -16,6 +16,7 @@ use crate::header::Headers;
 use crate::http::{BaseUrl, Connector, HttpError, Pool, Proxy, Status, tls};
 use crate::key::{self, Key};
 use crate::network::{NetworkError, environment};
+use crate::stream::compressed;
 use crate::{ClientError, ClientSpec};
 
 /// How long an untimed question (health, models) may take.
@@ -152,6 +153,11 @@ impl Service {
                 .pool
                 .send(request, &mut timing, &mut exchange, None)
                 .await?;
+            if answered.head.status.is_success()
+                && let Some(compressed) = compressed(&answered)
+            {
+                return Err(compressed);
+            }
             let body = answered.body.collect(ANSWER_BODY).await?;
             self.pool.give_back(answered.body);
             Ok((answered.head.status, body))

@@ -224,6 +224,10 @@ impl Service {
                 headers: &answered.body.headers(),
             });
         }
+        if let Some(compressed) = compressed(&answered) {
+            exchange.retry_after = retry_after(&answered);
+            return Err(compressed.into());
+        }
         if !answered.head.status.is_success() {
             exchange.retry_after = retry_after(&answered);
             let body = error_body(&mut answered, timing).await;
@@ -288,6 +292,23 @@ async fn read<C: Chat>(
 fn retry_after(answered: &Answered) -> Option<Duration> {
     let seconds: f64 = answered.head.retry_after.as_ref()?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The error of a body that is compressed although the request does not allow it: read as text, it
+/// would be noise. A status that is an error stays one.
+pub(crate) fn compressed(answered: &Answered) -> Option<HttpError> {
+    let coding = excerpt(answered.head.compression.as_deref()?, 40);
+    let status = &answered.head.status;
+    let text = format!(
+        "the body of the reply ({status}) is compressed (`{coding}`), which the request does not \
+         allow; turn compression off in the service or the proxy in front of it"
+    );
+    let failure = if status.is_success() {
+        Failure::NotAStream
+    } else {
+        Failure::Http(status.code)
+    };
+    Some(HttpError::new(failure, text))
 }
 
 /// The content type, if it says that this is no stream.

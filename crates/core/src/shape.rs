@@ -4,6 +4,8 @@
 //! through once and the shapes of its rows are joined. Where rows disagree beyond repair (a number
 //! here, a text there) the column is text: nothing is dropped, nothing fails after hours of work.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Number, Value};
 
 /// Deeper than this, values are kept as JSON text.
@@ -72,6 +74,18 @@ impl Shape {
         }
     }
 
+    /// How many fields it has, with those in fields.
+    pub fn fields(&self) -> usize {
+        match self {
+            Self::List(items) => items.fields(),
+            Self::Struct(fields) => {
+                let inner: usize = fields.iter().map(|(_, shape)| shape.fields()).sum();
+                fields.len() + inner
+            }
+            _ => 0,
+        }
+    }
+
     /// The shape with nothing left open: what was null in every row is a text that is null.
     #[must_use]
     pub fn settled(self) -> Self {
@@ -115,10 +129,8 @@ impl Shape {
     }
 
     fn fit_fields(fields: &[(String, Self)], values: &Map<String, Value>) -> Option<Value> {
-        if values
-            .keys()
-            .any(|name| !fields.iter().any(|(known, _)| known == name))
-        {
+        let known: HashSet<_> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        if values.keys().any(|name| !known.contains(name.as_str())) {
             return None;
         }
         fields
@@ -136,11 +148,22 @@ fn join_fields(
     mut left: Vec<(String, Shape)>,
     right: Vec<(String, Shape)>,
 ) -> Vec<(String, Shape)> {
+    // Made when it is needed: rows of one file mostly name their fields in one order.
+    let mut places: Option<HashMap<String, usize>> = None;
     for (index, (name, shape)) in right.into_iter().enumerate() {
         let here = match left.get(index) {
-            // Rows of one file mostly name their fields in one order.
             Some((known, _)) if *known == name => Some(index),
-            _ => left.iter().position(|(known, _)| *known == name),
+            _ => {
+                let places = places.get_or_insert_with(|| {
+                    let names = left.iter().map(|(name, _)| name.clone());
+                    names.zip(0..).collect()
+                });
+                let here = places.get(&name).copied();
+                if here.is_none() {
+                    places.insert(name.clone(), left.len());
+                }
+                here
+            }
         };
         match here {
             Some(here) => {

@@ -322,6 +322,7 @@ pub(crate) fn open(
         columns: Columns::default(),
         selection,
         on_error: on_error.unwrap_or(otherwise),
+        most: None,
     };
     let rows = Rows::open(id, wanted.name(), Box::new(published), options)?;
     match wanted.subject {

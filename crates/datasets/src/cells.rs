@@ -4,6 +4,9 @@ use memchr::{memchr, memchr2};
 
 use crate::fault::Fault;
 
+/// The most columns that a row, or all rows together, may have.
+pub(crate) const MOST_COLUMNS: usize = 10_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before the first byte of a cell.
@@ -134,7 +137,10 @@ impl Cells {
     }
 
     fn end_cell(&mut self) {
-        self.ends.push((self.content.len(), self.is_quoted));
+        // One too many is kept, so that it is known.
+        if self.ends.len() <= MOST_COLUMNS {
+            self.ends.push((self.content.len(), self.is_quoted));
+        }
         self.is_quoted = false;
         self.state = State::Start;
     }
@@ -161,6 +167,10 @@ impl Cells {
                 "a quote that ends the cell",
                 "the end of the file",
             ));
+        }
+        if self.ends.len() > MOST_COLUMNS {
+            let fault = Fault::new(format!("at most {MOST_COLUMNS} cells in a row"), "more");
+            return Some(fault.help("leave out columns that are not needed"));
         }
         let (place, byte) = self.astray?;
         let fault = Fault::new(

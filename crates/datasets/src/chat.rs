@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::error::DatasetError;
 use crate::fault::Fault;
-use crate::object::describe;
+use crate::object::{describe, is_small};
 
 /// The parameter `turns` and its meaning.
 pub(crate) const TURNS: (&str, &str) = (
@@ -154,7 +154,7 @@ pub(crate) fn list(value: &Value) -> Option<std::borrow::Cow<'_, Value>> {
     use std::borrow::Cow;
     match value {
         Value::Array(_) => Some(Cow::Borrowed(value)),
-        Value::String(text) if text.trim_start().starts_with('[') => {
+        Value::String(text) if text.trim_start().starts_with('[') && is_small(text) => {
             let parsed: Value = serde_json::from_str(text).ok()?;
             let is_messages = |items: &Vec<Value>| items.iter().all(Value::is_object);
             let found = parsed.as_array().is_some_and(is_messages);

@@ -9,7 +9,7 @@ use crate::Known;
 use crate::error::DatasetError;
 use crate::fault::{At, Fault};
 use crate::files;
-use crate::object::utf8;
+use crate::object::{is_small, utf8};
 use crate::options::{self, Options};
 use crate::order;
 use crate::reader::{Object, Raw, Reader, Supply, Written};
@@ -57,11 +57,11 @@ const STRUCTURED: [&str; 2] = ["choices", "parameters"];
 const USUAL: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// Opens and checks the file that `params` name.
-pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
+pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);
     let delimiter = delimiter(&mut reader, ID)?;
-    let options = Options::read(&mut reader, ID)?;
+    let options = Options::read(&mut reader, ID)?.taking(most);
     reader.finish()?;
     let path = PathBuf::from(path?);
     files::check(&path, PATH.1)?;
@@ -193,13 +193,14 @@ impl Reader for CsvReader {
 fn header(record: &Record<'_>) -> Result<Vec<String>, Fault> {
     let cells = cells(record)?;
     let mut names = Vec::<String>::new();
+    let mut known = std::collections::HashSet::new();
     for (place, (text, _)) in cells.iter().enumerate() {
         let name = match text.trim() {
             // As tables with an index but no name for it are written.
             "" => format!("column {}", place + 1),
             name => name.to_owned(),
         };
-        if names.contains(&name) {
+        if !known.insert(name.clone()) {
             let found = format!("`{}` twice", columns::shown(&name));
             return Err(Fault::new("a different name for each column", found)
                 .help("the first line must name the columns"));
@@ -254,6 +255,7 @@ fn value(name: &str, text: &str, is_quoted: bool) -> Value {
         return Value::Null;
     }
     if STRUCTURED.contains(&name)
+        && is_small(text)
         && let Ok(value @ (Value::Array(_) | Value::Object(_))) = serde_json::from_str(text)
     {
         return value;

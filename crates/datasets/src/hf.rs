@@ -54,11 +54,11 @@ const LOOKED_FOR: &str = "`state.json` or `dataset_dict.json` of `save_to_disk`,
                           and files below it that end in `.parquet` or `.arrow`";
 
 /// Opens and checks what `params` name.
-pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
+pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);
     let split = reader.text(SPLIT.0);
-    let options = Options::read(&mut reader, ID)?;
+    let options = Options::read(&mut reader, ID)?.taking(most);
     reader.finish()?;
     let path = PathBuf::from(path?);
     let split = split.as_deref();

@@ -44,10 +44,10 @@ pub(crate) const KNOWN: Known = Known {
 };
 
 /// Opens and checks the file that `params` name.
-pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
+pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);
-    let options = Options::read(&mut reader, ID)?;
+    let options = Options::read(&mut reader, ID)?.taking(most);
     // A mistyped `path` is better called unknown than missing.
     reader.finish()?;
     let path = PathBuf::from(path?);

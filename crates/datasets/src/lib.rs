@@ -2,6 +2,7 @@
 //!
 //! A dataset is looked through once when it is opened: every row is checked and the shape of the
 //! metadata is settled, so that a bad row is an error before the first request and not after hours.
+//! A limit on rows or queries ends that look early in a large file.
 //! Then it streams. Nothing here scores an answer or sends a prompt.
 
 mod benchmarks;
@@ -57,6 +58,16 @@ pub fn open_with(
     spec: &DatasetSpec,
     fetching: &mut Fetching<'_>,
 ) -> Result<Box<dyn Dataset>, DatasetError> {
+    open_for(spec, None, fetching)
+}
+
+/// The same for a run that takes at most `most` queries: of a large file in its own order, only the
+/// beginning is looked through. What is not looked at is neither checked nor counted.
+pub fn open_for(
+    spec: &DatasetSpec,
+    most: Option<u64>,
+    fetching: &mut Fetching<'_>,
+) -> Result<Box<dyn Dataset>, DatasetError> {
     if let Some(benchmark) = benchmarks::find(&spec.id) {
         return Ok(Box::new(benchmarks::open(
             benchmark,
@@ -66,11 +77,11 @@ pub fn open_with(
     }
     match spec.id.as_str() {
         starter::ID => Ok(Box::new(starter::open(&spec.params)?)),
-        jsonl::ID => Ok(Box::new(jsonl::open(&spec.params)?)),
-        csv::ID => Ok(Box::new(csv::open(&spec.params)?)),
-        parquet::ID => Ok(Box::new(parquet::open(&spec.params)?)),
-        hf::ID => Ok(Box::new(hf::open(&spec.params)?)),
-        stdin::ID => Ok(Box::new(stdin::open(&spec.params)?)),
+        jsonl::ID => Ok(Box::new(jsonl::open(&spec.params, most)?)),
+        csv::ID => Ok(Box::new(csv::open(&spec.params, most)?)),
+        parquet::ID => Ok(Box::new(parquet::open(&spec.params, most)?)),
+        hf::ID => Ok(Box::new(hf::open(&spec.params, most)?)),
+        stdin::ID => Ok(Box::new(stdin::open(&spec.params, most)?)),
         synthetic::ID => Ok(Box::new(synthetic::open(&spec.params)?)),
         detect::AUTO => Err(detect::refusal(&spec.params)),
         id => {

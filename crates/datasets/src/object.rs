@@ -4,11 +4,18 @@ use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 
+/// The most values in one row.
+const MOST_VALUES: usize = 1_000_000;
+
 const EXPECTED: &str = "one JSON object on the line";
 
 /// The object that the line holds.
 pub(crate) fn parse(line: &[u8]) -> Result<Map<String, Value>, Fault> {
     let text = utf8(line)?;
+    if !is_small(text) {
+        let expected = format!("a row of at most {MOST_VALUES} values");
+        return Err(Fault::new(expected, "more").help("split the row, or leave out lists"));
+    }
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(with_help(Fault::new(EXPECTED, describe(&other)), text)),
@@ -21,6 +28,25 @@ pub(crate) fn parse(line: &[u8]) -> Result<Map<String, Value>, Fault> {
             Err(with_help(fault, text))
         }
     }
+}
+
+/// Whether the JSON in a text has few enough values: each takes far more memory than the two bytes
+/// that it can be written with.
+pub(crate) fn is_small(text: &str) -> bool {
+    let (mut values, mut is_inside, mut is_escaped) = (0, false, false);
+    if text.len() <= MOST_VALUES {
+        return true;
+    }
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_inside,
+            b'"' => is_inside = !is_inside,
+            b',' | b':' | b'[' | b'{' if !is_inside => values += 1,
+            _ => {}
+        }
+    }
+    values <= MOST_VALUES
 }
 
 /// The text that the bytes are.

@@ -45,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) selection: Selection,
     /// What becomes of bad ones.
     pub(crate) on_error: OnError,
+    /// How many queries the run takes at most: no more rows need be looked at.
+    pub(crate) most: Option<u64>,
 }
 
 impl Options {
@@ -57,6 +59,18 @@ impl Options {
             columns,
             selection,
             on_error: on_error.unwrap_or_default(),
+            most: None,
         })
+    }
+
+    /// Whether the rows may end before their source does.
+    pub(crate) fn is_limited(&self) -> bool {
+        let is_limited = self.selection.limit.is_some() || self.most.is_some();
+        is_limited && self.selection.shuffle.is_none()
+    }
+
+    /// The same for a run that takes at most that many queries.
+    pub(crate) fn taking(self, most: Option<u64>) -> Self {
+        Self { most, ..self }
     }
 }

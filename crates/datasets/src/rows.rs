@@ -1,7 +1,8 @@
 //! A dataset of rows, whatever they are stored in.
 //!
-//! Opening makes one pass over all rows, also over those that offset and limit leave out: the
-//! shape of the metadata then does not depend on the selection. Kept in memory are the shape and,
+//! Opening makes one pass over the rows, also over those that offset and limit leave out: the shape
+//! of the metadata then does not depend on the selection. Only in a large file does a limit end the
+//! pass (`seen`). Kept in memory are the shape and,
 //! only when rows are shuffled, the place of each selected row; never the rows.
 
 use ipw_core::query::{Live, Query, Turn};
@@ -59,6 +60,7 @@ pub(crate) struct Rows {
     /// What the source's own column `row` is called in the metadata.
     source_row: Option<String>,
     skipped: Skipped,
+    is_cut: bool,
 }
 
 impl Rows {
@@ -71,9 +73,15 @@ impl Rows {
     ) -> Result<Self, DatasetError> {
         let mut seen = Seen::new(supply.as_ref(), &options)?;
         let mut reader = supply.reader()?;
-        while let Some(raw) = reader.advance()? {
-            seen.look(raw, &options)?;
-        }
+        let is_cut = loop {
+            if seen.is_enough(&options) {
+                break true;
+            }
+            match reader.advance()? {
+                Some(raw) => seen.look(raw, &options)?,
+                None => break false,
+            }
+        };
         let selection = &options.selection;
         let supply = match seen.spool {
             Some(spool) => Box::new(Jsonl(spool.finish(supply.path())?)),
@@ -96,7 +104,13 @@ impl Rows {
             shape,
             source_row,
             skipped: seen.skipped,
+            is_cut,
         })
+    }
+
+    /// Whether there may be more rows than were looked at.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Where the rows are read from.

@@ -6,6 +6,7 @@ use ipw_core::shape::Shape;
 use ipw_core::text::printable;
 use serde_json::Value;
 
+use crate::cells::MOST_COLUMNS;
 use crate::columns::Asks;
 use crate::error::DatasetError;
 use crate::fault::Fault;
@@ -13,6 +14,10 @@ use crate::options::{OnError, Options};
 use crate::reader::{Raw, Supply, Written};
 use crate::rows::Place;
 use crate::spool::Spool;
+
+/// A file of fewer rows and bytes is always looked through to its end.
+const MOST_AHEAD_ROWS: u64 = 1000;
+const MOST_AHEAD_BYTES: u64 = 16 << 20;
 
 /// So many skipped rows are listed.
 const MOST_LISTED: usize = 5;
@@ -32,6 +37,8 @@ pub(crate) struct Seen {
     pub(crate) selected: u64,
     /// Those that were left out.
     pub(crate) skipped: Skipped,
+    /// Bytes of the rows so far, where they are written as text.
+    bytes: u64,
 }
 
 impl Seen {
@@ -44,13 +51,34 @@ impl Seen {
             good: 0,
             selected: 0,
             skipped: Skipped::default(),
+            bytes: 0,
         })
+    }
+
+    /// Whether all rows that will be asked are among those so far, and enough others that a file of
+    /// usual size has been looked through.
+    pub(crate) fn is_enough(&self, options: &Options) -> bool {
+        let selection = &options.selection;
+        if selection.shuffle.is_some() {
+            return false;
+        }
+        let rows = self.good + self.skipped.count;
+        let is_long = rows >= MOST_AHEAD_ROWS || self.bytes >= MOST_AHEAD_BYTES;
+        let rows_are_there = selection
+            .limit
+            .is_some_and(|limit| self.good >= selection.offset.saturating_add(limit.get()));
+        let queries_are_there = options.most.is_some_and(|most| self.selected >= most);
+        is_long && (rows_are_there || queries_are_there)
     }
 
     /// Looks at one row.
     pub(crate) fn look(&mut self, raw: Raw<'_>, options: &Options) -> Result<(), DatasetError> {
         let row = self.good + self.skipped.count;
         let mut offset = raw.offset;
+        self.bytes += match raw.written {
+            Written::Json(text) | Written::Text(text) => text.len() as u64,
+            Written::Binary => 0,
+        };
         let taken = raw.object.and_then(|object| {
             // Cheap only because a spool is rare.
             let kept = self.spool.as_ref().map(|_| object.clone());
@@ -63,6 +91,13 @@ impl Seen {
                 }
                 let shape = Shape::of(&Value::Object(taken.rest));
                 self.joined = std::mem::replace(&mut self.joined, Shape::Unknown).join(shape);
+                if self.joined.fields() > MOST_COLUMNS {
+                    return Err(DatasetError::Row {
+                        path: raw.path.to_owned(),
+                        at: raw.at,
+                        fault: Box::new(too_many_columns()),
+                    });
+                }
                 let queries = match &taken.asks {
                     Asks::Text(_) => 1,
                     Asks::Chat(_, asked) => u32::try_from(asked.len()).unwrap_or(u32::MAX),
@@ -96,6 +131,15 @@ impl Seen {
             }
         }
     }
+}
+
+/// Not one row's fault, so that it cannot be skipped.
+fn too_many_columns() -> Fault {
+    Fault::new(
+        format!("at most {MOST_COLUMNS} different columns in all rows, with those in columns"),
+        "more",
+    )
+    .help("keep what differs from row to row in one column, as a list or a text")
 }
 
 fn shown(fault: Fault, written: Written<'_>) -> Fault {

@@ -3,7 +3,7 @@
 //! The file has no name: it goes with the process, however that ends. Disk is all that bounds it.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write, copy};
+use std::io::{self, BufRead, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +11,9 @@ use std::sync::Arc;
 use crate::error::DatasetError;
 use crate::reader::{Object, Written};
 use crate::source::Source;
+
+/// Bytes of a usual line at most.
+const LINE: u64 = 16 << 10;
 
 /// A file without a name, while it is written.
 #[derive(Debug)]
@@ -28,11 +31,40 @@ impl Spool {
         })
     }
 
-    /// All that `input` gives, before anything can be done with it.
-    pub(crate) fn of(input: &mut dyn Read, label: PathBuf) -> Result<Source, DatasetError> {
-        let mut spool = Self::new()?;
-        copy(input, &mut spool.file).map_err(full)?;
-        spool.finish(label)
+    /// Takes that many lines of `input`; whether it is over. Where lines are long, fewer are taken.
+    pub(crate) fn copy_lines(
+        &mut self,
+        input: &mut dyn BufRead,
+        most: u64,
+    ) -> Result<bool, DatasetError> {
+        let (mut lines, mut bytes) = (0, 0);
+        let longest = most.saturating_mul(LINE);
+        while lines < most && bytes < longest {
+            let piece = match input.fill_buf() {
+                Ok(piece) => piece,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(full(error)),
+            };
+            if piece.is_empty() {
+                return Ok(true);
+            }
+            lines += memchr::memchr_iter(b'\n', piece).count() as u64;
+            bytes += piece.len() as u64;
+            self.file.write_all(piece).map_err(full)?;
+            let taken = piece.len();
+            input.consume(taken);
+        }
+        Ok(false)
+    }
+
+    /// What was put aside so far.
+    pub(crate) fn source(&mut self, label: PathBuf) -> Result<Source, DatasetError> {
+        self.file.flush().map_err(full)?;
+        let file = self.file.get_ref().try_clone().map_err(full)?;
+        Ok(Source::Spool {
+            file: Arc::new(file),
+            label,
+        })
     }
 
     /// Adds one row as a line of JSON and says where it is.

@@ -38,6 +38,7 @@ pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
         columns: Columns::default(),
         selection,
         on_error: OnError::Fail,
+        most: None,
     };
     let supply = Jsonl(Source::Text(ROWS));
     Rows::open(ID, ID.to_owned(), Box::new(supply), options)

@@ -1,8 +1,9 @@
 //! Standard input.
 //!
-//! A dataset is read more than once, so all of it is put aside on disk before anything else.
+//! A dataset is read more than once, so it is put aside on disk before anything else: all of it, or
+//! as much as a limit on rows or queries needs.
 
-use std::io::{IsTerminal, stdin};
+use std::io::{BufRead, IsTerminal, stdin};
 use std::path::PathBuf;
 
 use ipw_core::params::{ParamError, Params};
@@ -13,13 +14,19 @@ use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
 use crate::options::{self, Options};
 use crate::order;
+use crate::packed::Packing;
 use crate::reader::Supply;
 use crate::rows::Rows;
+use crate::source::Source;
 use crate::spool::Spool;
 use crate::{chat, columns};
 
 /// The id in the registry, also the dataset's name.
 pub(crate) const ID: &str = "stdin";
+/// Lines that are put aside at first where rows are limited.
+const FIRST_LINES: u64 = 4096;
+/// What messages call it.
+const LABEL: &str = "(standard input)";
 /// What people type for it.
 pub(crate) const DASH: &str = "-";
 
@@ -47,11 +54,11 @@ pub(crate) const KNOWN: Known = Known {
 };
 
 /// Reads all of standard input and checks it.
-pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
+pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let format = reader.text(FORMAT.0);
     let delimiter = csv::delimiter(&mut reader, ID)?;
-    let options = Options::read(&mut reader, ID)?;
+    let options = Options::read(&mut reader, ID)?.taking(most);
     reader.finish()?;
     let delimiter = match format.as_deref() {
         None | Some("jsonl") => None,
@@ -70,10 +77,49 @@ pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
     if input.is_terminal() {
         return Err(DatasetError::Terminal);
     }
-    let source = Spool::of(&mut input.lock(), PathBuf::from("(standard input)"))?;
-    let supply: Box<dyn Supply> = match delimiter {
-        Some(delimiter) => Box::new(Csv { source, delimiter }),
-        None => Box::new(Jsonl(source)),
+    let supply = |source| -> Box<dyn Supply> {
+        match delimiter {
+            Some(delimiter) => Box::new(Csv { source, delimiter }),
+            None => Box::new(Jsonl(source)),
+        }
     };
-    Rows::open(ID, ID.to_owned(), supply, options)
+    read(&mut input.lock(), &supply, &options)
+}
+
+/// Puts lines aside until the rows that are asked for are there, or the input ends.
+fn read(
+    input: &mut dyn BufRead,
+    supply: &dyn Fn(Source) -> Box<dyn Supply>,
+    options: &Options,
+) -> Result<Rows, DatasetError> {
+    let mut spool = Spool::new()?;
+    let head = input.fill_buf().map_err(|source| DatasetError::Read {
+        path: PathBuf::from(LABEL),
+        source,
+    })?;
+    // What is packed must be whole.
+    let mut lines = if options.is_limited() && Packing::of(head).is_none() {
+        FIRST_LINES
+    } else {
+        u64::MAX
+    };
+    let mut fault = None;
+    loop {
+        let is_over = spool.copy_lines(input, lines)?;
+        let source = spool.source(PathBuf::from(LABEL))?;
+        let rows = Rows::open(ID, ID.to_owned(), supply(source), options.clone());
+        match rows {
+            Ok(rows) if is_over || rows.is_cut() => return Ok(rows),
+            Ok(_) => fault = None,
+            // A row may go on behind what was put aside; then another fault comes next.
+            Err(error) => {
+                let words = error.to_string();
+                if is_over || fault.as_ref() == Some(&words) {
+                    return Err(error);
+                }
+                fault = Some(words);
+            }
+        }
+        lines = lines.saturating_mul(4);
+    }
 }

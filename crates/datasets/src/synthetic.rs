@@ -80,6 +80,7 @@ pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
             shuffle: None,
         },
         on_error: OnError::Fail,
+        most: None,
     };
     Rows::open(ID, ID.to_owned(), Box::new(synthetic), options)
 }

@@ -22,24 +22,42 @@ pub(crate) struct Sequence {
     values: Vec<Vec<f32>>,
 }
 
+/// Room for `count` numbers in each of `slots`, if there is memory for it.
+fn room(slots: usize, count: usize) -> Option<Vec<Vec<f32>>> {
+    let slot = |_| {
+        let mut slot = Vec::new();
+        slot.try_reserve_exact(count).ok().map(|()| slot)
+    };
+    (0..slots).map(slot).collect()
+}
+
 impl Sequence {
-    /// Forgets everything, and makes room for `positions`.
-    pub(crate) fn start(&mut self, model: &Model, positions: usize) {
+    /// Forgets everything, and makes room for `positions`; an error has the bytes that are not there.
+    pub(crate) fn start(&mut self, model: &Model, positions: usize) -> Result<(), u64> {
         let shape = &model.shape;
         self.length = 0;
         let capacity = positions.next_multiple_of(GROUP);
         let slots = shape.layers * shape.kv_heads;
         // A much larger cache of an earlier sequence is given back.
         if self.keys.len() == slots && (capacity..=capacity * 4).contains(&self.capacity) {
-            return;
+            return Ok(());
         }
-        self.keys.clear();
-        self.values.clear();
+        self.keys = Vec::new();
+        self.values = Vec::new();
+        self.capacity = 0;
+        let count = capacity * shape.head;
+        // All of it before any of it is touched.
+        let rooms = room(slots, count).zip(room(slots, count));
+        let Some((mut keys, mut values)) = rooms else {
+            return Err((2 * slots * count * size_of::<f32>()) as u64);
+        };
+        for slot in keys.iter_mut().chain(&mut values) {
+            slot.resize(count, 0.0);
+        }
+        self.keys = keys;
+        self.values = values;
         self.capacity = capacity;
-        self.keys
-            .resize_with(slots, || vec![0.0; capacity * shape.head]);
-        self.values
-            .resize_with(slots, || vec![0.0; capacity * shape.head]);
+        Ok(())
     }
 
     /// How many positions are filled.

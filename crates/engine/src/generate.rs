@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::sampler::Sampler;
 use crate::settings::Settings;
 use crate::stops::Stops;
-use crate::template::{ChatTemplate, Message};
+use crate::template::{ChatTemplate, Message, TemplateError};
 use crate::tokenizer::{Tokenizer, Utf8Joiner};
 
 /// How many tokens of a prompt go through the model at once: enough to be fast, few enough that a
@@ -38,7 +38,7 @@ impl Cancelled {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -138,12 +138,12 @@ impl Generator {
                 bytes: 0.0,
             },
         };
-        let finish = match self.tokens(prompt) {
+        let finish = match self.tokens(prompt, cancelled) {
             Ok(tokens) => {
                 draft.prompt_tokens = Some(tokens.len() as u64);
                 self.generate(&tokens, &prompt.settings, &mut draft)
             }
-            Err((failure, text)) => Finish::Failed(failure, text),
+            Err(finish) => finish,
         };
         let ended = Ended {
             finish,
@@ -158,11 +158,14 @@ impl Generator {
     }
 
     /// The conversation as the model was taught to read it.
-    fn tokens(&self, prompt: &Prompt) -> Result<Vec<u32>, (Failure, String)> {
+    fn tokens(&self, prompt: &Prompt, cancelled: &Cancelled) -> Result<Vec<u32>, Finish> {
         let text = self
             .template
-            .render(&prompt.messages, true)
-            .map_err(|error| (Failure::Template, ipw_core::text::with_causes(&error)))?;
+            .render_until(&prompt.messages, true, cancelled)
+            .map_err(|error| match error {
+                TemplateError::Cancelled => Finish::Cancelled,
+                error => Finish::Failed(Failure::Template, ipw_core::text::with_causes(&error)),
+            })?;
         let context = self.model.shape.context;
         // A text that cannot fit is refused before time is spent on its tokens.
         let least = self.tokenizer.at_least(&text);
@@ -170,18 +173,19 @@ impl Generator {
             let text = format!(
                 "the prompt has at least {least} tokens and the model's context is {context}"
             );
-            return Err((Failure::Context, text));
+            return Err(Finish::Failed(Failure::Context, text));
         }
         let tokens = self.tokenizer.encode_rendered(&text);
         if tokens.is_empty() {
-            return Err((Failure::Template, "the prompt is empty".to_owned()));
+            let text = "the prompt is empty".to_owned();
+            return Err(Finish::Failed(Failure::Template, text));
         }
         if tokens.len() >= context {
             let text = format!(
                 "the prompt has {} tokens and the model's context is {context}",
                 tokens.len()
             );
-            return Err((Failure::Context, text));
+            return Err(Finish::Failed(Failure::Context, text));
         }
         Ok(tokens)
     }
@@ -189,7 +193,15 @@ impl Generator {
     fn generate(&mut self, prompt: &[u32], settings: &Settings, draft: &mut Draft<'_>) -> Finish {
         let room = self.model.shape.context - prompt.len();
         let most = settings.max_tokens.min(room);
-        self.sequence.start(&self.model, prompt.len() + most);
+        let positions = prompt.len() + most;
+        if let Err(bytes) = self.sequence.start(&self.model, positions) {
+            let text = format!(
+                "no memory for the cache of {positions} tokens ({} MiB); set a smaller `max_tokens`, \
+                 or `--client-param context=…`",
+                bytes.div_ceil(1 << 20)
+            );
+            return Finish::Failed(Failure::Engine, text);
+        }
         let mut sampler = Sampler::new(settings.sampling);
         let mut stops = Stops::new(settings.stop.clone());
         let mut joiner = Utf8Joiner::new();

@@ -184,7 +184,11 @@ impl<R: Read + Seek> Gguf<R> {
         let length = usize::try_from(tensor.bytes)
             .map_err(|_| GgufError::Broken(format!("`{}` is too large", tensor.name)))?;
         self.source.seek(SeekFrom::Start(tensor.start))?;
-        let mut bytes = vec![0; length];
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(length)
+            .map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
+        bytes.resize(length, 0);
         self.source.read_exact(&mut bytes)?;
         Ok(bytes)
     }

@@ -238,7 +238,8 @@ fn check_memory(needed: u64, available: Option<u64>) -> Result<(), LoadError> {
     }
 }
 
-/// Memory that may still be taken: the machine's, or the control group's if that is less.
+/// Memory that may still be taken: the least of what the machine, the control group and `ulimit -v`
+/// leave.
 fn available() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let meminfo = read("/proc/meminfo")?;
@@ -250,12 +251,36 @@ fn available() -> Option<u64> {
     let group = number("/sys/fs/cgroup/memory.max")
         .zip(number("/sys/fs/cgroup/memory.current"))
         .map(|(most, now)| most.saturating_sub(now));
-    Some(group.map_or(machine, |group| group.min(machine)))
+    let own = address_space_left(&read("/proc/self/limits")?, &read("/proc/self/status")?);
+    let least = [group, own].into_iter().flatten().min();
+    Some(least.map_or(machine, |least| least.min(machine)))
+}
+
+/// What `ulimit -v` leaves to this process: half of it, as threads and their heaps take address
+/// space that they do not use.
+fn address_space_left(limits: &str, status: &str) -> Option<u64> {
+    let find = |text: &str, name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let most = find(limits, "Max address space")?;
+    let taken = find(status, "VmSize:")? * 1024;
+    Some(most.saturating_sub(taken) / 2)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_on_address_space_counts_as_memory() {
+        let status = "Name:\tipw\nVmPeak:\t 9 kB\nVmSize:\t  1024 kB\n";
+        let limited = "Limit  Soft Limit  Hard Limit  Units\n\
+                       Max address space         3145728              unlimited            bytes     \n";
+        assert_eq!(address_space_left(limited, status), Some(1 << 20));
+        let unlimited = limited.replace("3145728", "unlimited");
+        assert_eq!(address_space_left(&unlimited, status), None);
+    }
 
     #[test]
     fn a_model_larger_than_memory_is_refused_with_both_figures() {

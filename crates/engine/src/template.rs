@@ -1,11 +1,14 @@
 //! Chat templates: the model file's own program that writes a conversation as one prompt.
 //!
 //! They are written for Python's Jinja as `transformers` sets it up, and come from wherever the
-//! file came from: their length, their steps and their output are bounded. The date is the
-//! caller's, because nobody here asks for the time.
+//! file came from: their length, their steps, their values and their output are bounded
+//! (`template/meter`). The date is the caller's: this crate reads no clock.
 
 mod date;
+mod guard;
 mod json;
+mod meter;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +20,9 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 
+use crate::generate::Cancelled;
+use meter::{Stop, metered};
+
 /// The template of a file that brings none: what most models of the last years were trained on.
 pub const CHATML: &str = "{% for message in messages %}\
     {{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}\
@@ -26,7 +32,7 @@ pub const CHATML: &str = "{% for message in messages %}\
 const LONGEST_TEMPLATE: usize = 256 << 10;
 const LONGEST_PROMPT: usize = 16 << 20;
 /// Steps; a real template takes some hundred per message.
-const FUEL: u64 = 5_000_000;
+const FUEL: u64 = 10_000_000;
 /// Far more than templates nest, and it fits the stack of a thread in a debug build.
 const RECURSION: usize = 80;
 const NAME: &str = "chat_template";
@@ -112,6 +118,12 @@ pub enum TemplateError {
     /// The prompt is too long.
     #[error("the chat template writes more than {LONGEST_PROMPT} bytes")]
     TooMuch,
+    /// The values that the template makes are too large.
+    #[error("the chat template needs too much memory: {0}")]
+    TooLarge(String),
+    /// The rendering was cancelled.
+    #[error("the chat template was cancelled")]
+    Cancelled,
     /// The template fails on this conversation.
     #[error("the chat template fails")]
     Failed(#[source] Box<Error>),
@@ -134,8 +146,7 @@ impl ChatTemplate {
         let mut environment = Environment::new();
         environment.set_fuel(Some(FUEL));
         environment.set_recursion_limit(RECURSION);
-        environment
-            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        guard::install(&mut environment);
         environment.add_function("raise_exception", raise_exception);
         environment.add_filter("tojson", tojson);
         let syntax = SyntaxConfig::builder()
@@ -143,8 +154,9 @@ impl ChatTemplate {
             .lstrip_blocks(true)
             .build();
         let parsed = syntax.and_then(|syntax| {
+            let source = rewrite::metered(&without_generation_tags(source), NAME, &syntax)?;
             environment.set_syntax(syntax);
-            environment.add_template_owned(NAME, without_generation_tags(source))
+            environment.add_template_owned(NAME, source)
         });
         parsed.map_err(|error| TemplateError::Syntax(Box::new(error)))?;
         Ok(Self {
@@ -168,6 +180,16 @@ impl ChatTemplate {
         messages: &[Message],
         add_generation_prompt: bool,
     ) -> Result<String, TemplateError> {
+        self.render_until(messages, add_generation_prompt, &Cancelled::default())
+    }
+
+    /// The same; it ends with the step in which it is cancelled.
+    pub(crate) fn render_until(
+        &self,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        cancelled: &Cancelled,
+    ) -> Result<String, TemplateError> {
         let turns = messages.iter().map(|message| {
             context! { role => &message.role, content => &message.content }
         });
@@ -181,8 +203,13 @@ impl ChatTemplate {
         };
         let mut prompt = Limited(Vec::new());
         let template = self.environment.get_template(NAME).map_err(explained)?;
-        let rendered = template.render_captured_to(context, &mut prompt);
-        rendered.map_err(explained)?;
+        let (rendered, stop) = metered(cancelled, || {
+            template.render_captured_to(context, &mut prompt).map(drop)
+        });
+        match stop {
+            None => rendered.map_err(explained)?,
+            Some(stop) => return Err(stop.into()),
+        }
         // Jinja writes texts only, so nothing is ever replaced here.
         Ok(String::from_utf8(prompt.0).unwrap_or_default())
     }
@@ -219,7 +246,18 @@ fn tojson(value: &Value, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let _: Option<bool> = options.get("ensure_ascii")?;
     options.assert_all_used()?;
+    meter::size(value)?;
     json::as_python_does(value, indent.map(|indent| indent.min(16)))
+}
+
+impl From<Stop> for TemplateError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Read => Self::Endless,
+            Stop::Cancelled => Self::Cancelled,
+            Stop::Large | Stop::Made | Stop::Deep => Self::TooLarge(stop.to_string()),
+        }
+    }
 }
 
 fn explained(error: Error) -> TemplateError {

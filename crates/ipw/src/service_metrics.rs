@@ -122,19 +122,23 @@ impl Watched {
     /// Stops looking; what `summary.json` says of it.
     pub(crate) fn finish(self, notices: &Notices) -> Value {
         let scraped = self.scraper.finish();
-        let is_complete = !self.is_lost.load(Ordering::Relaxed);
-        if !is_complete {
+        let is_lost = self.is_lost.load(Ordering::Relaxed);
+        if is_lost {
             let message = "what the service says of itself could not be stored to the end";
             notices.send(Event::Warning {
                 message: message.to_owned(),
             });
+        }
+        if let Some(message) = scraped.shortage() {
+            notices.send(Event::Warning { message });
         }
         json!({
             "url": self.url,
             "pages": scraped.pages,
             "failed": scraped.failed,
             "fault": scraped.fault.as_deref().map(hide),
-            "is_complete": is_complete,
+            "is_complete": !is_lost && scraped.dropped == 0,
+            "dropped_series": scraped.dropped,
             "metrics": scraped.metrics,
         })
     }

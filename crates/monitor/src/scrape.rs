@@ -17,8 +17,8 @@ use crate::http::text;
 use crate::http::web::{Answer, Asker, Failed};
 
 const ACCEPT: &str = "text/plain;version=0.0.4";
-/// More metrics than this are somebody's mistake.
-const MOST: usize = 50_000;
+/// The most series that are kept; more of them are a mistake or an attack.
+pub const MOST: usize = 50_000;
 
 /// A page that can be scraped.
 pub struct Page {
@@ -47,8 +47,23 @@ pub struct Scraped {
     pub failed: u64,
     /// Why the last of those did.
     pub fault: Option<String>,
+    /// Series of one page that were not kept, because there are more than [`MOST`].
+    pub dropped: u64,
     /// Metrics with a name of ours, summed over their labels.
     pub metrics: BTreeMap<&'static str, Span>,
+}
+
+impl Scraped {
+    /// The warning where series were dropped.
+    pub fn shortage(&self) -> Option<String> {
+        (self.dropped > 0).then(|| {
+            format!(
+                "the page of metrics has {} series more than the {MOST} that are kept: \
+                 `server_metrics/` is incomplete; let the service report fewer labels",
+                self.dropped
+            )
+        })
+    }
 }
 
 impl Page {
@@ -143,6 +158,7 @@ impl Seen {
         let at: Timestamp = answer.asked.after(way / 2);
         let mut sums: BTreeMap<&'static str, (f64, bool)> = BTreeMap::new();
         let mut changed = Vec::new();
+        let mut dropped = 0;
         for (metric, sample) in text::samples(&answer.text) {
             if !sample.value.is_finite() {
                 continue;
@@ -161,7 +177,11 @@ impl Seen {
                 .values
                 .get(&key)
                 .is_some_and(|last| last.to_bits() == sample.value.to_bits());
-            if is_same || (self.values.len() >= MOST && !self.values.contains_key(&key)) {
+            if is_same {
+                continue;
+            }
+            if self.values.len() >= MOST && !self.values.contains_key(&key) {
+                dropped += 1;
                 continue;
             }
             changed.push(Sample {
@@ -172,6 +192,7 @@ impl Seen {
             });
             self.values.insert(key, sample.value);
         }
+        self.scraped.dropped = self.scraped.dropped.max(dropped);
         for (name, (value, is_counter)) in sums {
             let span = self.scraped.metrics.entry(name).or_insert_with(|| Span {
                 first: value,
@@ -226,6 +247,17 @@ mod tests {
         let scraped = scraper.finish();
         assert_eq!((scraped.pages, scraped.failed), (2, 0), "{scraped:?}");
         assert_eq!(scraped.metrics["output_tokens"].grown, Some(1.0));
+    }
+
+    #[test]
+    fn series_beyond_the_limit_are_counted_and_those_before_are_kept() {
+        let series = (0..MOST + 7).map(|series| format!("odd{{n=\"{series}\"}} 1\n"));
+        let page: String = series.collect();
+        let mut seen = Seen::default();
+        assert_eq!(seen.changed(&answer(&page, 100)).len(), MOST);
+        assert_eq!(seen.scraped.dropped, 7);
+        let samples = seen.changed(&answer(&page.replace("} 1\n", "} 2\n"), 200));
+        assert_eq!((samples.len(), seen.scraped.dropped), (MOST, 7));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! The rows of other people's tables, as JSON objects: Parquet files and Arrow IPC streams.
 //!
-//! One batch is in memory at a time, and of it a few hundred rows as objects. The files may be
-//! damaged: what is wrong with them is an error, never a panic and never an allocation that the
-//! file's own size does not justify.
+//! One batch is in memory at a time, and of it a few hundred rows as objects, fewer where rows are
+//! large. The files may be damaged or made to harm: what is wrong with them is an error, never a
+//! panic. How much a page (`pages`) and a row (`weight`) may take is checked first.
 
+mod pages;
+mod thrift;
+mod weight;
 mod zones;
 
 use std::fs::File;
@@ -18,7 +21,7 @@ use serde_json::{Map, Value};
 use crate::StoreError;
 use crate::ipc::{Stream, guarded};
 
-/// So many rows are objects at a time.
+/// The most rows that are objects at a time.
 const SLICE: usize = 256;
 
 /// One row: its columns by name, null where it has nothing.
@@ -38,9 +41,10 @@ pub struct TableRows {
 pub fn parquet(path: &Path) -> Result<TableRows, StoreError> {
     let file = File::open(path).map_err(StoreError::io("open", path))?;
     let reader = guarded(|| {
-        Ok(ParquetRecordBatchReaderBuilder::try_new(file)?
-            .with_batch_size(SLICE)
-            .build()?)
+        let pages = file.try_clone()?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
+        let rows = pages::rows_that_fit(&pages, reader.metadata(), SLICE)?;
+        Ok(reader.with_batch_size(rows).build()?)
     });
     let reader = reader.map_err(StoreError::arrow("read the Parquet file", path))?;
     Ok(TableRows::new(path, Box::new(reader)))
@@ -74,7 +78,9 @@ impl TableRows {
             if let Some(batch) = &self.batch {
                 let left = batch.num_rows() - self.next;
                 if left > 0 {
-                    let slice = batch.slice(self.next, left.min(SLICE));
+                    let (next, most) = (self.next, left.min(SLICE));
+                    let rows = guarded(|| weight::rows_that_fit(batch, next, most))?;
+                    let slice = batch.slice(next, rows);
                     self.next += slice.num_rows();
                     return guarded(|| objects(&slice)).map(Some);
                 }

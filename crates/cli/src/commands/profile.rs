@@ -70,7 +70,7 @@ fn assemble(args: &ProfileArgs, plan: Plan, clock: &Arc<dyn Clock>) -> Result<Pr
             .map(|named| counting::load(named, progress))
             .transpose()
     })?;
-    let dataset = Transfer::during(quiet, |progress| open_dataset(&plan.dataset, progress))?;
+    let dataset = Transfer::during(quiet, |progress| open_dataset(&plan, progress))?;
     let client = Transfer::during(quiet, |progress| {
         clients::connect(&plan.client, &plan.model, Arc::clone(clock), progress)
     })?;

@@ -34,6 +34,7 @@ mod kill;
 #[cfg(target_os = "linux")]
 mod launch;
 mod leaderboard;
+mod little_memory;
 mod llama;
 mod load;
 mod look;

@@ -38,6 +38,8 @@ pub(crate) struct Head {
     pub(crate) status: Status,
     pub(crate) content_type: Option<String>,
     pub(crate) retry_after: Option<String>,
+    /// How the body is compressed, which no request of ours allows.
+    pub(crate) compression: Option<String>,
     pub(super) framing: Framing,
     /// Whether another request may follow on this connection.
     pub(super) keeps_alive: bool,
@@ -72,6 +74,10 @@ impl Head {
             },
             content_type: text(http::header::CONTENT_TYPE),
             retry_after: text(http::header::RETRY_AFTER),
+            compression: response
+                .headers
+                .get(http::header::CONTENT_ENCODING)
+                .and_then(|value| compression(value.as_bytes())),
             framing: Framing::UntilClose,
             keeps_alive: false,
         }
@@ -87,7 +93,7 @@ impl Head {
             code: response.code.unwrap_or_default(),
             reason: response.reason.unwrap_or_default().to_owned(),
         };
-        let (mut content_type, mut retry_after) = (None, None);
+        let (mut content_type, mut retry_after, mut packed) = (None, None, None);
         let (mut length, mut is_chunked, mut is_coded) = (None, false, false);
         let mut keeps_alive = response.version == Some(1);
         for header in response.headers.iter() {
@@ -97,6 +103,8 @@ impl Head {
                 content_type = Some(value());
             } else if is("retry-after") {
                 retry_after = Some(value());
+            } else if is("content-encoding") {
+                packed = packed.or_else(|| compression(header.value));
             } else if is("content-length") {
                 // Two lengths that differ leave no way to tell where the reply ends.
                 let said = number(header.value).ok_or(httparse::Error::HeaderValue)?;
@@ -106,6 +114,7 @@ impl Head {
                 length = Some(said);
             } else if is("transfer-encoding") {
                 is_coded = true;
+                packed = packed.or_else(|| compression(header.value));
                 is_chunked = tokens(header.value).last() == Some(b"chunked".to_vec());
             } else if is("connection") {
                 for token in tokens(header.value) {
@@ -127,6 +136,7 @@ impl Head {
             status,
             content_type,
             retry_after,
+            compression: packed,
             keeps_alive: keeps_alive && !matches!(framing, Framing::UntilClose),
             framing,
         })
@@ -138,6 +148,13 @@ fn number(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii();
     let text = std::str::from_utf8(digits).ok()?;
     text.parse().ok().filter(|_| !text.starts_with('+'))
+}
+
+/// The first coding of a list that changes the bytes.
+fn compression(value: &[u8]) -> Option<String> {
+    tokens(value)
+        .find(|token| !matches!(token.as_slice(), b"" | b"identity" | b"chunked"))
+        .map(|token| String::from_utf8_lossy(&token).into_owned())
 }
 
 /// The words of a list in a header, in lower case.
@@ -219,6 +236,22 @@ mod tests {
         assert!(!head.status.is_success());
         assert_eq!(head.content_type.as_deref(), Some("text/html"));
         assert_eq!(head.retry_after.as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn a_compressed_body_is_told_by_either_header() {
+        for (lines, compression) in [
+            ("content-encoding: gzip\n", Some("gzip")),
+            ("Content-Encoding: BR\n", Some("br")),
+            ("content-encoding: identity\n", None),
+            ("content-encoding: identity, zstd\n", Some("zstd")),
+            ("transfer-encoding: deflate, chunked\n", Some("deflate")),
+            ("transfer-encoding: chunked\n", None),
+            ("", None),
+        ] {
+            let head = head(&format!("HTTP/1.1 200 OK\n{lines}\n"));
+            assert_eq!(head.compression.as_deref(), compression, "{lines}");
+        }
     }
 
     #[test]

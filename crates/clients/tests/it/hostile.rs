@@ -299,3 +299,47 @@ fn connections_that_end_as_soon_as_they_are_there_end_the_warm_up() {
     assert!(error.cause.contains("as soon as they are open"), "{error}");
     assert!(error.help.unwrap().contains("`http2`"));
 }
+
+/// Read as text it would be noise, and the row would say that no reply came.
+#[test]
+fn a_body_that_is_compressed_unasked_is_named() {
+    for (status, header, coding, outcome) in [
+        (
+            "200 OK",
+            "content-encoding: gzip",
+            "gzip",
+            Failure::NotAStream,
+        ),
+        ("200 OK", "content-encoding: br", "br", Failure::NotAStream),
+        (
+            "200 OK",
+            "transfer-encoding: deflate",
+            "deflate",
+            Failure::NotAStream,
+        ),
+        (
+            "503 Busy",
+            "content-encoding: zstd",
+            "zstd",
+            Failure::Http(503),
+        ),
+    ] {
+        let peer = Peer::start(move |_, stream| {
+            write!(
+                stream,
+                "HTTP/1.1 {status}\r\ncontent-type: text/event-stream\r\n{header}\r\nconnection: close\r\n\r\n"
+            )?;
+            stream.write_all(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b, 0x4c, 4, 0])
+        })
+        .unwrap();
+        let reply = ask(peer.url(), Ask::default());
+        assert_eq!(reply.outcome, Outcome::Failed(outcome), "{:?}", reply.error);
+        let error = reply.error.unwrap();
+        assert!(
+            error.contains(&format!("compressed (`{coding}`)")),
+            "{error}"
+        );
+        assert!(error.contains("turn compression off"), "{error}");
+        assert!(error.contains(status), "{error}");
+    }
+}

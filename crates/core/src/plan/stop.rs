@@ -23,6 +23,14 @@ impl Stop {
         }
     }
 
+    /// How many queries go out at most, if that is limited.
+    pub const fn most(self) -> Option<u64> {
+        match self {
+            Self::Exhausted => None,
+            Self::After(most) => Some(most.get()),
+        }
+    }
+
     /// How many queries there will be over a dataset of this size; `None` if nobody knows.
     pub fn expected(self, size: Option<u64>) -> Option<u64> {
         match self {

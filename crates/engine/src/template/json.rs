@@ -3,6 +3,8 @@
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 
+use super::meter::fit;
+
 const DEEPEST: usize = 64;
 
 /// The value on one line, or on many with `indent` spaces for each level.
@@ -22,6 +24,8 @@ struct Writer {
 
 impl Writer {
     fn value(&mut self, value: &Value, level: usize) -> Result<(), Error> {
+        // Also what only indents takes room.
+        fit(self.text.len() as u64)?;
         match value.kind() {
             ValueKind::None | ValueKind::Undefined => self.text += "null",
             ValueKind::Bool => self.text += if value.is_true() { "true" } else { "false" },

@@ -4,6 +4,7 @@ use ipw_testkit::{LlamaServer, or_skip};
 use serde_json::{Value, json};
 
 use super::{CHATML, ChatTemplate, LONGEST_TEMPLATE, Message, TemplateError};
+use crate::generate::Cancelled;
 
 const SMOLLM2: &str = include_str!("../../tests/data/templates/smollm2.jinja");
 const MISTRAL: &str = include_str!("../../tests/data/templates/mistral.jinja");
@@ -195,4 +196,89 @@ fn what_templates_use_of_python_works() {
     }
     let unknown = failed("{{ nothing.at_all.here }}");
     assert!(matches!(unknown, TemplateError::Failed(_)));
+}
+
+#[test]
+fn a_template_ends_when_it_is_cancelled() {
+    let source = "{% set s = 'x' * 9000000 %}{% for a in range(99999) %}{% if 'y' in s %}{% endif %}{% endfor %}";
+    let cancelled = Cancelled::default();
+    let template = ours(source);
+    std::thread::scope(|scope| {
+        let rendered = scope.spawn(|| template.render_until(&hello(), true, &cancelled));
+        cancelled.cancel();
+        let error = rendered.join().unwrap().unwrap_err();
+        assert!(matches!(error, TemplateError::Cancelled), "{error:?}");
+    });
+    // The next one starts with a fresh meter.
+    assert_eq!(ours("{{ 'a' ~ 1 }}").render(&hello(), true).unwrap(), "a1");
+}
+
+#[test]
+fn a_template_that_is_metered_means_the_same() {
+    for (source, expected) in [
+        (
+            "{{ 1 + 2 * 3 - 4 }} {{ 7 // 2 }} {{ 2 ** 3 }} {{ 1.5 + 1 }} {{ -1 + 3 }}",
+            "3 3 8 2.5 2",
+        ),
+        ("{{ 'a' + 'b' * 3 ~ 1 ~ none ~ true }}", "abbb1NoneTrue"),
+        (
+            "{{ [1] + [2, 3] }} {{ ([1] * 2) }} {{ (1, 2) }} {{ {'a': [1], \"b\": 'c'} }}",
+            "[1, 2, 3] [1, 1] (1, 2) {'a': [1], 'b': 'c'}",
+        ),
+        (
+            "{% set a, b = 1, 2 %}{{ a }}{{ b }}{% for k, v in {'x': 1}.items() %}{{ k }}{{ v }}{% endfor %}",
+            "12x1",
+        ),
+        (
+            "{% if 0 %}a{% elif 1 %}b{% else %}c{% endif %}{% for x in [] %}x{% else %}none{% endfor %}",
+            "bnone",
+        ),
+        (
+            "{% macro m(a, b='y') %}[{{ a }}{{ b }}{{ caller() if caller }}]{% endmacro %}{{ m('x') }}{% call m('z', b='') %}inner{% endcall %}",
+            "[xy][zinner]",
+        ),
+        (
+            "{% for x in [1, [2, [3]]] recursive %}{% if x is iterable %}({{ loop(x) }}){% else %}{{ x }}{% endif %}{% endfor %}",
+            "1(2(3))",
+        ),
+        (
+            "{% with a = 1, b = 'x' %}{{ a }}{{ b }}{% endwith %}{% filter upper | replace('B', 'c') %}ab{% endfilter %}{% set t | trim %} q {% endset %}{{ t }}",
+            "1xAcq",
+        ),
+        (
+            "{{ 'a' if 0 }}{{ 'b' if 0 else 'c' }}{{ 1 < 2 < 3 }}{{ 2 not in [1] }}{{ not 1 }}{{ 1 is not defined }}",
+            "cTrueTrueFalseFalse",
+        ),
+        (
+            "{{ 'abcd'[1:3] }}{{ 'abcd'[-1] }}{{ [1, 2, 3][::2] }}{{ messages[0:1] | length }}{{ messages[-1].role }}",
+            "bcd[1, 3]1user",
+        ),
+        (
+            "{{ ['b', 'a'] | sort | join('-') }}{{ [1, 2] | map('string') | list }}{{ messages | selectattr('role', 'eq', 'user') | list | length }}",
+            "a-b['1', '2']1",
+        ),
+        (
+            "{{ 'q\"\\\\\\n{{ }}' }}{{ '{%' }}{# no #}",
+            "q\"\\\n{{ }}{%",
+        ),
+        (
+            "{% for i in range(5) if i % 2 %}{{ loop.index }}{{ loop.last }}{{ i }}{% endfor %}{{ 'x'.split(',')[0].upper() }}",
+            "1False12True3X",
+        ),
+        (
+            "{% do namespace() %}{{ dict(a=1).a }}{{ [1, 2] | batch(1) | list }}{{ 'a b'.title() | indent(2, true) }}{{ '%s-%d' | format('a', 3) }}",
+            "1[[1], [2]]  A Ba-3",
+        ),
+    ] {
+        assert_eq!(
+            ours(source).render(&hello(), true).unwrap(),
+            expected,
+            "{source}"
+        );
+    }
+    let error = failed("a\n\n{% if 1 %}\n{{ 1 / 0 }}{% endif %}");
+    let TemplateError::Failed(error) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(error.line(), Some(4), "errors name the template's own line");
 }

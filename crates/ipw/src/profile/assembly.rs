@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use ipw_core::client::Client;
-use ipw_core::dataset::{Dataset, DatasetSpec};
+use ipw_core::dataset::Dataset;
 use ipw_core::event::{Event, Observer};
+use ipw_core::plan::Plan;
 use ipw_core::setting::Setting;
 use ipw_core::slug::model_label;
 use ipw_datasets::Fetching;
@@ -31,13 +32,11 @@ use crate::{clients, counting, grading, naming};
 /// Files that a run has open beside its streams: rows, readings, sources, libraries.
 const OTHER_FILES: u64 = 48;
 
-/// Opens a dataset; `progress` is told of what must be fetched.
-pub fn opened(
-    spec: &DatasetSpec,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Box<dyn Dataset>, Error> {
+/// Opens the dataset of a plan; `progress` is told of what must be fetched.
+pub fn opened(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Box<dyn Dataset>, Error> {
     let mut report = |one| progress(one);
-    let opened = ipw_datasets::open_with(spec, &mut Fetching::from_env(&mut report));
+    let fetching = &mut Fetching::from_env(&mut report);
+    let opened = ipw_datasets::open_for(&plan.dataset, plan.load.stop.most(), fetching);
     opened.map_err(|error| {
         let kind = if error.is_usage() {
             Kind::Invalid
@@ -75,7 +74,7 @@ impl Profile {
                 Err(Error::invalid("the run has no dataset")
                     .with_help("name a dataset or a file, or give a dataset of your own"))
             }
-            None => opened(&self.plan.dataset, &mut |_| {}),
+            None => opened(&self.plan, &mut |_| {}),
         }
     }
 
@@ -244,7 +243,7 @@ impl Profile {
 }
 
 /// The plan as it is stored.
-pub(crate) fn plan_text(plan: &ipw_core::plan::Plan) -> Result<String, Error> {
+pub(crate) fn plan_text(plan: &Plan) -> Result<String, Error> {
     plan::text(plan).map_err(|error| {
         Error::new(Kind::Invalid, error)
             .with_help("a parameter may not be `null`, and whole numbers have 64 bits")

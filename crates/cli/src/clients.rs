@@ -20,7 +20,7 @@ pub(crate) const DEFAULT: &str = if cfg!(feature = "engine") {
 pub(crate) const EMBEDDED: &str = "embedded";
 /// What it runs when nobody names a model.
 #[cfg(feature = "engine")]
-pub(crate) const DEFAULT_MODEL: &str = ipw_models::catalogue::DEFAULT;
+pub(crate) const DEFAULT_MODEL: &str = ipw_hub::models::catalogue::DEFAULT;
 /// What it would run.
 #[cfg(not(feature = "engine"))]
 pub(crate) const DEFAULT_MODEL: &str = "smollm2-135m";
@@ -87,8 +87,8 @@ fn embedded(
 /// The file of a model that runs in process, fetched if it is not here.
 #[cfg(feature = "engine")]
 pub(crate) fn model_file(model: &str, quiet: bool) -> Result<std::path::PathBuf, CliError> {
-    let model =
-        ipw_models::ModelRef::parse(model).map_err(|error| CliError::new(Exit::Usage, error))?;
+    let model = ipw_hub::models::ModelRef::parse(model)
+        .map_err(|error| CliError::new(Exit::Usage, error))?;
     crate::commands::models::fetch_with_progress(&model, quiet)
 }
 

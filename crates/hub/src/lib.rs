@@ -4,13 +4,17 @@
 //! A file is in its [`Place`] only when it was checked: the SHA-256 decides where one is known, else
 //! its length and its first bytes. What broke off is continued, one fetcher at a time. Everything
 //! blocks. The environment is read by [`Hub::from_env`] and nowhere else, so that tests give their
-//! own. What a file is good for is the caller's affair: that of `models`, `datasets` and `tokens`.
+//! own. What a file is good for is the caller's affair: that of [`models`], `datasets` and `tokens`.
+//!
+//! [`models`] is here because a model by name is a fetched file, checked by its name's SHA-256. The
+//! engine, which opens it, needs no network.
 
 mod digest;
 mod error;
 mod http;
 mod hub;
 mod lock;
+pub mod models;
 mod name;
 mod note;
 mod part;

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ipw_core::text::{excerpt, printable};
-use ipw_models::{
-    Cache, Check, Listed, ModelError, ModelRef, State, bytes_in_words, list, path, remove,
-};
+use ipw_hub::models::{self, Cache, Listed, ModelError, ModelRef, State, list, path, remove};
+use ipw_hub::{Check, bytes_in_words};
 
 use crate::args::ModelsCommand;
 use crate::error::{CliError, Exit};
@@ -34,7 +33,7 @@ pub(crate) fn fetch_with_progress(model: &ModelRef, quiet: bool) -> Result<PathB
         ModelRef::Named(_) | ModelRef::Hub(_) => Cache::locate().map_err(failed)?,
     };
     let mut transfer = Transfer::new(quiet);
-    let fetched = ipw_models::fetch(model, &cache, &mut |progress| transfer.told(progress));
+    let fetched = models::fetch(model, &cache, &mut |progress| transfer.told(progress));
     transfer.end();
     fetched.map_err(failed)
 }

@@ -10,12 +10,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::{Broken, CacheError, Failure, Origin, Part, Place, Progress, Report, Verified, space};
 use ipw_core::text::printable;
-use ipw_hub::{
-    Broken, CacheError, Failure, Origin, Part, Place, Progress, Report, Verified, space,
-};
 
-const MEMBER: &str = include_str!("../python/member.py");
+const MEMBER: &str = include_str!("../../python/member.py");
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// How much of what pip said goes into an error.
 const LAST_LINES: usize = 3;

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::{Expected, Magic, Place};
 use ipw_core::cache::NoCache;
-use ipw_hub::{Expected, Magic, Place};
 
-use crate::error::ModelError;
-use crate::reference::ModelRef;
+use super::error::ModelError;
+use super::reference::ModelRef;
 
 /// What every model file starts with.
 const MAGIC: Magic = Magic {

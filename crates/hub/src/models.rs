@@ -1,10 +1,9 @@
 //! Models by name: what a name means, where its file lies, and how it gets there.
 //!
 //! A model is a name of the [catalogue], a file of the user's own, or a file of the hub
-//! (`hf:owner/repo/file.gguf`), which `hub` fetches. [`fetch`] returns the path of a file that was checked: the SHA-256
-//! decides, whichever the source. Nothing here opens a model; that is `engine`. Everything blocks.
-//! The environment is read by [`Cache::locate`] and [`Sources::from_env`] and nowhere else, so that
-//! tests give their own.
+//! (`hf:owner/repo/file.gguf`). [`fetch`] returns the path of a file that was checked: the SHA-256
+//! decides, whichever the source. Nothing here opens a model; that is `engine`. [`Cache::locate`] and
+//! [`Sources::from_env`] alone read the environment, so that tests give their own.
 
 pub mod catalogue;
 
@@ -20,5 +19,4 @@ pub use catalogue::Entry;
 pub use error::{Attempt, ModelError};
 pub use fetch::{Sources, fetch};
 pub use inventory::{Listed, State, list, path, remove};
-pub use ipw_hub::{CacheError, Check, Hub, Patience, Progress, Token, bytes_in_words};
 pub use reference::{HubFile, ModelRef};

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipw_models::catalogue::Source;
-use ipw_models::{Cache, Entry, Hub, ModelError, ModelRef, Patience, Progress, Sources};
+use ipw_hub::models::catalogue::Source;
+use ipw_hub::models::{Cache, Entry, ModelError, ModelRef, Sources};
+use ipw_hub::{Hub, Patience, Progress};
 use sha2::{Digest as _, Sha256};
 
 pub(crate) const FILE: &str = "small.gguf";

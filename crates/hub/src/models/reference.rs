@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::{Kind, Remote, is_name, is_step};
 use ipw_core::nearest::nearest;
-use ipw_hub::{Kind, Remote, is_name, is_step};
 
-use crate::catalogue::{self, Entry};
-use crate::error::ModelError;
+use super::catalogue::{self, Entry};
+use super::error::ModelError;
 
 const HUB_PREFIX: &str = "hf:";
 const DEFAULT_REVISION: &str = "main";

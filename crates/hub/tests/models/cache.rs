@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::mpsc;
 use std::thread;
 
-use ipw_models::{Cache, ModelError, ModelRef, Progress, State, list, path, remove};
+use ipw_hub::Progress;
+use ipw_hub::models::{Cache, ModelError, ModelRef, State, list, path, remove};
 
 use crate::common::{FILE, ON_HUB, Place, content, hub_file, named, sources};
 use ipw_testkit::web::{Served, Server};

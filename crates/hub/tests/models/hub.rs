@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ipw_models::{Check, ModelError, Progress, State, Token, list};
+use ipw_hub::models::{ModelError, State, list};
+use ipw_hub::{Check, Progress, Token};
 
 use crate::common::{FILE, ON_HUB, Place, content, hub_file, named, sha256, sources};
 use ipw_testkit::web::{Reply, Served, Server, redirect};

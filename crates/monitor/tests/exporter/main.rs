@@ -15,7 +15,7 @@ use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Gauge, Method, Quantity, Role, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_monitor::exporter::Exporter;
-use ipw_monitor::http::{HttpSpec, connect};
+use ipw_scrape::http::{HttpSpec, connect};
 use ipw_telemetry::{Collector, Options, PollError, Poller, Session, Setup, detect};
 use ipw_testkit::ManualClock;
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};

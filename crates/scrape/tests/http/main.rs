@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ipw_core::time::{Anchor, Clock, Timestamp};
-use ipw_monitor::http::{HttpSpec, connect};
+use ipw_scrape::http::{HttpSpec, connect};
 use ipw_telemetry::{Collector, PollError};
 use ipw_testkit::ManualClock;
 use ipw_testkit::web::{Reply, Served, Server};

@@ -12,9 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::http::HttpError;
-use crate::http::text;
 use crate::http::web::{Answer, Asker, Failed};
+use crate::http::{HttpError, text};
 
 const ACCEPT: &str = "text/plain;version=0.0.4";
 /// More metrics than this are somebody's mistake.

@@ -1,7 +1,7 @@
 //! Replies after the public examples of each preset.
 
 use ipw_core::source::{Domain, Source};
-use ipw_monitor::http::known;
+use ipw_scrape::http::known;
 
 use super::{at_once, poll, serving};
 

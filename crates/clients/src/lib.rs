@@ -39,7 +39,7 @@ pub use probe::probe;
 
 use std::sync::Arc;
 
-use ipw_core::nearest::nearest;
+use ipw_core::nearest::{did_you_mean, nearest};
 use ipw_core::params::ParamError;
 use ipw_core::time::Clock;
 use serde_json::{Map, Value};
@@ -146,12 +146,6 @@ pub enum ClientError {
     /// The way to the service cannot be used.
     #[error(transparent)]
     Network(#[from] NetworkError),
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
 }
 
 /// Makes the client that `spec` asks for; nothing is sent yet.

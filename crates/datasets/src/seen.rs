@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ipw_core::shape::Shape;
-use ipw_core::text::printable;
+use ipw_core::text::printable_path;
 use serde_json::Value;
 
 use crate::columns::Asks;
@@ -126,7 +126,7 @@ impl Skipped {
             return Vec::new();
         }
         let rows = if self.count == 1 { "row" } else { "rows" };
-        let path = printable(&path.display().to_string());
+        let path = printable_path(path);
         let head = format!("left {} bad {rows} of `{path}` out", self.count);
         let more = self.count - self.first.len() as u64;
         let rest = (more > 0).then(|| format!("and {more} more"));

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Write as _};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use ipw_core::nearest::did_you_mean;
+use ipw_core::text::{printable, printable_path};
 
 use crate::CacheError;
-use ipw_core::text::printable;
 
 /// Why there is no file for a model.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +40,10 @@ pub enum ModelError {
         why: &'static str,
     },
     /// The user's own file is not there, or is no file.
-    #[error("`{}` {what}\nhelp: give the path of a GGUF file", shown(path))]
+    #[error(
+        "`{}` {what}\nhelp: give the path of a GGUF file",
+        printable_path(path)
+    )]
     NotAFile {
         /// The path as given.
         path: PathBuf,
@@ -48,7 +53,7 @@ pub enum ModelError {
     /// The user's own file is not ours to remove.
     #[error(
         "`{}` is a file of your own: only files in the cache are removed",
-        shown(path)
+        printable_path(path)
     )]
     NotOurs {
         /// The path as given.
@@ -60,7 +65,7 @@ pub enum ModelError {
     /// The cache would move with the working directory.
     #[error(
         "`IPW_CACHE` is `{}`, which depends on the working directory\nhelp: set it to an absolute path",
-        shown(path)
+        printable_path(path)
     )]
     RelativeCache {
         /// Its value.
@@ -70,7 +75,7 @@ pub enum ModelError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// A file of the cache cannot be removed.
-    #[error("cannot remove `{}`", shown(path))]
+    #[error("cannot remove `{}`", printable_path(path))]
     Remove {
         /// Which file.
         path: PathBuf,
@@ -142,16 +147,6 @@ fn in_lines(attempts: &[Attempt]) -> String {
         let _ = writeln!(text, "  tried {attempt}");
     }
     text
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
-}
-
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipw_core::duration::parse_positive;
-use ipw_core::nearest::nearest;
+use ipw_core::nearest::{did_you_mean, nearest};
 use ipw_core::params::{ParamError, ParamReader, Params};
 use ipw_core::secret::looks_secret;
 use ipw_core::source::{Domain, Role};
@@ -318,7 +318,7 @@ fn named<T: Copy>(
     }
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
     let near = nearest(&text, names.iter().copied());
-    let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let near = did_you_mean(near);
     Err(ParamError::IllTyped {
         owner: ID.to_owned(),
         name: option.to_owned(),

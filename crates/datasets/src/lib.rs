@@ -43,8 +43,9 @@ use ipw_core::nearest::nearest;
 pub use benchmarks::Benchmark;
 pub use error::DatasetError;
 pub use fault::{At, Fault};
-pub use fetching::{Access, Fetching};
+pub use fetching::Fetching;
 pub use ipw_core::dataset::{Dataset, DatasetSpec, Queries, ReadError};
+pub use ipw_hub::Access;
 pub use spec::named;
 
 /// Opens and checks the dataset that `spec` names. What must be fetched is fetched in silence.

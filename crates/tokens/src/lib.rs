@@ -24,5 +24,6 @@ mod template;
 pub use about::{About, File, Kind};
 pub use counter::{Asked, Counter};
 pub use error::TokensError;
-pub use load::{Access, load};
+pub use ipw_hub::Access;
+pub use load::load;
 pub use reference::Reference;

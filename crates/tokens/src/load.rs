@@ -1,14 +1,14 @@
 //! From a name to a tokenizer that counts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ipw_hub::{Hub, Report, bytes_in_words};
+use ipw_hub::{Access, Report, bytes_in_words};
 
 use crate::about::{About, File, Kind};
 use crate::counter::{Counter, Template};
 use crate::error::TokensError;
-use crate::fetch::Shelf;
+use crate::fetch;
 use crate::json::Json;
 use crate::reference::Reference;
 
@@ -20,25 +20,6 @@ pub(crate) const JINJA: &str = "chat_template.jinja";
 /// Many times the largest that there are.
 const LARGEST: u64 = 512 << 20;
 const GGUF_ENDING: &str = "gguf";
-
-/// Where files of the hub come from and where they are kept.
-#[derive(Debug, Clone)]
-pub struct Access {
-    /// The hub.
-    pub hub: Hub,
-    /// The directory of the cache.
-    pub cache: PathBuf,
-}
-
-impl Access {
-    /// As the environment says.
-    pub fn from_env() -> Result<Self, TokensError> {
-        Ok(Self {
-            hub: Hub::from_env(),
-            cache: ipw_core::cache::directory(|name| std::env::var_os(name))?,
-        })
-    }
-}
 
 /// The tokenizer of that name. `access` is for one of the hub, and `None` means what the environment
 /// says; `report` is told how the fetch goes on.
@@ -53,14 +34,8 @@ pub fn load(
             repository,
             revision,
         } => {
-            let Access { hub, cache } = access.map_or_else(Access::from_env, Ok)?;
-            let shelf = Shelf {
-                repository: &repository,
-                revision: &revision,
-                hub: &hub,
-                cache: &cache,
-            };
-            let directory = shelf.directory(report)?;
+            let access = access.map_or_else(Access::from_env, Ok)?;
+            let directory = fetch::directory(&repository, &revision, &access, report)?;
             beside(named, &directory.join(JSON))
         }
     }

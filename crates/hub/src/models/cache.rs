@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Expected, Magic, Place};
 use ipw_core::cache::NoCache;
 
 use super::error::ModelError;
 use super::reference::ModelRef;
+use crate::{Expected, Magic, Place};
 
 /// What every model file starts with.
 const MAGIC: Magic = Magic {

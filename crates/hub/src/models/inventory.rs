@@ -4,14 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{CacheError, Check, Lock, Place};
-
 use super::cache::Cache;
 use super::catalogue::{CATALOGUE, Entry};
 use super::error::ModelError;
 use super::fetch::own_file;
 use super::reference::{HubFile, ModelRef};
 use super::wheel::{remove_tree, size_of_tree, workshop};
+use crate::{CacheError, Check, Lock, Place};
 
 /// How deep a file of the hub may lie: a loop of links must not hold us.
 const DEEPEST: usize = 16;

@@ -3,14 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::{Kind, Remote, is_name, is_step};
 use ipw_core::nearest::nearest;
 
 use super::catalogue::{self, Entry};
 use super::error::ModelError;
+use crate::{Kind, MAIN, PREFIX, Reference, ReferenceFault, Remote};
 
-const HUB_PREFIX: &str = "hf:";
-const DEFAULT_REVISION: &str = "main";
 const ENDING: &str = ".gguf";
 
 /// A model, as somebody named it.
@@ -40,7 +38,7 @@ impl ModelRef {
     ///
     /// A path ends in `.gguf`, has a separator, or is a file that exists.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
-        if let Some(rest) = text.strip_prefix(HUB_PREFIX) {
+        if let Some(rest) = text.strip_prefix(PREFIX) {
             return HubFile::parse(rest)
                 .map(Self::Hub)
                 .map_err(|why| ModelError::HubReference {
@@ -76,31 +74,22 @@ impl fmt::Display for ModelRef {
 impl HubFile {
     /// `owner/repo[@revision]/path`, without the prefix.
     fn parse(text: &str) -> Result<Self, &'static str> {
-        let mut pieces = text.splitn(3, '/');
-        let (Some(owner), Some(repository), Some(path)) =
-            (pieces.next(), pieces.next(), pieces.next())
-        else {
-            return Err("a part is missing");
-        };
-        let (repository, revision) = repository
-            .split_once('@')
-            .unwrap_or((repository, DEFAULT_REVISION));
-        if !is_name(owner) || !is_name(repository) {
-            return Err("owner and repository have letters, digits, `-`, `_` and `.` only");
-        }
-        if !is_name(revision) {
-            return Err("the revision is a branch, tag or commit without `/`");
-        }
-        if !path.split('/').all(is_step) {
-            return Err("the path leads nowhere in a repository");
-        }
-        if !ends_in_gguf(path) {
+        let found = Reference::parse(text).map_err(|fault| match fault {
+            ReferenceFault::Missing => "a part is missing",
+            ReferenceFault::Name => {
+                "owner and repository have letters, digits, `-`, `_` and `.` only"
+            }
+            ReferenceFault::Revision => "the revision is a branch, tag or commit without `/`",
+            ReferenceFault::Path => "the path leads nowhere in a repository",
+        })?;
+        let path = found.path.ok_or("a part is missing")?;
+        if !ends_in_gguf(&path) {
             return Err("the file is not a `.gguf`");
         }
         Ok(Self {
-            repository: format!("{owner}/{repository}"),
-            revision: revision.to_owned(),
-            path: path.to_owned(),
+            repository: found.repository,
+            revision: found.revision,
+            path,
         })
     }
 
@@ -138,8 +127,8 @@ impl HubFile {
 
 impl fmt::Display for HubFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{HUB_PREFIX}{}", self.repository)?;
-        if self.revision != DEFAULT_REVISION {
+        write!(formatter, "{PREFIX}{}", self.repository)?;
+        if self.revision != MAIN {
             write!(formatter, "@{}", self.revision)?;
         }
         write!(formatter, "/{}", self.path)

@@ -10,8 +10,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Broken, CacheError, Failure, Origin, Part, Place, Progress, Report, Verified, space};
 use ipw_core::text::printable;
+
+use crate::{Broken, CacheError, Failure, Origin, Part, Place, Progress, Report, Verified, space};
 
 const MEMBER: &str = include_str!("../../python/member.py");
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);

@@ -11,6 +11,7 @@
 
 mod browser;
 mod clock;
+pub mod collector;
 pub mod docs;
 mod fake_library;
 pub mod fake_nvml;

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ipw_telemetry::PollError;
-use ipw_testkit::web::{Reply, Served, Server, redirect};
+use ipw_testkit::peer::Peer;
+use ipw_testkit::web::{Asked, Reply, Served, Server, redirect};
 
-use super::{Options, at_once, body, head, poll, raw};
+use super::{Options, at_once, body, poll};
 
 const POWER: Options<'static> = &[("field", "power"), ("unit", "W")];
 const METRIC: Options<'static> = &[("metric", "m"), ("unit", "W")];
@@ -107,7 +108,7 @@ fn a_device_that_goes_away_is_gone_until_it_is_back() {
             if !there.load(Ordering::SeqCst) {
                 return;
             }
-            head(&mut BufReader::new(stream.try_clone().unwrap()));
+            Asked::read(&mut BufReader::new(&stream)).unwrap();
             let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"power\":5}";
             stream.write_all(reply.as_bytes()).unwrap();
         }
@@ -134,14 +135,15 @@ fn a_device_that_goes_away_is_gone_until_it_is_back() {
 fn a_reply_without_end_is_cut_off() {
     let sent = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sent);
-    let url = raw(move |mut stream| {
-        head(&mut BufReader::new(stream.try_clone().unwrap()));
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"power\": [");
-        while stream.write_all(&[b'1'; 4096]).is_ok() {
+    let peer = Peer::listen(move |mut stream| {
+        Asked::read(&mut BufReader::new(&stream))?;
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"power\": [")?;
+        loop {
+            stream.write_all(&[b'1'; 4096])?;
             count.fetch_add(4096, Ordering::SeqCst);
         }
     });
-    let error = at_once(&url, POWER).err().unwrap();
+    let error = at_once(peer.unwrap().url(), POWER).err().unwrap();
     assert!(error.contains("longer than 4 MiB"), "{error}");
     // And what was on its way.
     let mebibytes = sent.load(Ordering::SeqCst) >> 20;
@@ -150,14 +152,15 @@ fn a_reply_without_end_is_cut_off() {
 
 #[test]
 fn a_reply_that_drips_is_given_up() {
-    let url = raw(|mut stream| {
-        head(&mut BufReader::new(stream.try_clone().unwrap()));
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        while stream.write_all(b" ").is_ok() {
+    let peer = Peer::listen(|mut stream| {
+        Asked::read(&mut BufReader::new(&stream))?;
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+        loop {
+            stream.write_all(b" ")?;
             std::thread::sleep(Duration::from_millis(50));
         }
     });
-    let error = at_once(&url, POWER).err().unwrap();
+    let error = at_once(peer.unwrap().url(), POWER).err().unwrap();
     assert!(error.contains("no whole reply within"), "{error}");
 }
 

@@ -9,7 +9,6 @@ mod tls;
 mod truth;
 
 use std::io::{BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +16,8 @@ use ipw_core::time::{Anchor, Clock, Timestamp};
 use ipw_scrape::http::{HttpSpec, connect};
 use ipw_telemetry::{Collector, PollError};
 use ipw_testkit::ManualClock;
-use ipw_testkit::web::{Reply, Served, Server};
+use ipw_testkit::peer::Peer;
+use ipw_testkit::web::{Asked, Reply, Served, Server};
 
 type Options<'a> = &'a [(&'a str, &'a str)];
 
@@ -66,46 +66,20 @@ fn serving(text: &str) -> Server {
     Server::of(Served::of(text.as_bytes()))
 }
 
-/// A server that does with a connection what it likes.
-fn raw(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let answer = Arc::new(answer);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let answer = Arc::clone(&answer);
-            std::thread::spawn(move || answer(stream));
-        }
-    });
-    url
-}
-
-/// Reads one head; `false` at the end.
-fn head(reader: &mut impl std::io::BufRead) -> bool {
-    let mut line = String::new();
-    loop {
-        line.clear();
-        match reader.read_line(&mut line) {
-            Ok(0) | Err(_) => return false,
-            Ok(_) if line == "\r\n" => return true,
-            Ok(_) => {}
-        }
-    }
-}
-
 #[test]
 fn one_connection_serves_all_requests_where_the_device_keeps_it() {
     let connections = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&connections);
-    let url = raw(move |mut stream| {
+    let peer = Peer::listen(move |mut stream| {
         count.fetch_add(1, Ordering::SeqCst);
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        while head(&mut reader) {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        while Asked::read(&mut reader).is_ok() {
             let reply = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{\"a\":1}";
-            stream.write_all(reply.as_bytes()).unwrap();
+            stream.write_all(reply.as_bytes())?;
         }
+        Ok(())
     });
-    let mut collector = at_once(&url, &[("field", "a"), ("unit", "W")]).unwrap();
+    let mut collector = at_once(peer.unwrap().url(), &[("field", "a"), ("unit", "W")]).unwrap();
     for _ in 0..20 {
         assert!(poll(&mut *collector).1.is_ok());
     }

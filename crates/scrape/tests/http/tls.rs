@@ -1,16 +1,17 @@
 //! https with an authority of one's own, as the controllers of servers have it.
 
 use std::io::{BufReader, Write as _};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ipw_testkit::peer::Peer;
+use ipw_testkit::web::Asked;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use super::{Options, at_once, head, poll};
+use super::{Options, at_once, poll};
 
 /// An authority's certificate in a file.
 struct Authority {
@@ -50,23 +51,19 @@ fn controller(authority: &Authority) -> String {
         )
         .unwrap();
     let config = Arc::new(config);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let config = Arc::clone(&config);
-            std::thread::spawn(move || {
-                let connection = ServerConnection::new(config).unwrap();
-                let mut stream = BufReader::new(StreamOwned::new(connection, stream));
-                while head(&mut stream) {
-                    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{\"a\":3}";
-                    let _ = stream.get_mut().write_all(reply.as_bytes());
-                    let _ = stream.get_mut().flush();
-                }
-            });
+    let peer = Peer::listen(move |stream| {
+        let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut stream = BufReader::new(StreamOwned::new(connection, stream));
+        while Asked::read(&mut stream).is_ok() {
+            let reply = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{\"a\":3}";
+            stream.get_mut().write_all(reply.as_bytes())?;
+            stream.get_mut().flush()?;
         }
+        Ok(())
     });
-    format!("https://localhost:{port}/")
+    peer.unwrap()
+        .url()
+        .replace("http://127.0.0.1", "https://localhost")
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ipw_clients::{Client, ClientSpec, Known};
+use ipw_clients::{Client, ClientInfo, ClientSpec};
 use ipw_core::nearest::nearest;
 use ipw_core::time::Clock;
 use ipw_runner::plan::Generation;
@@ -26,7 +26,7 @@ pub(crate) const DEFAULT_MODEL: &str = ipw_hub::models::catalogue::DEFAULT;
 pub(crate) const DEFAULT_MODEL: &str = "smollm2-135m";
 
 /// All clients, the default first.
-pub(crate) fn known() -> Vec<Known> {
+pub(crate) fn known() -> Vec<ClientInfo> {
     let mut known = Vec::new();
     #[cfg(feature = "engine")]
     known.push(ipw_engine::client::KNOWN);

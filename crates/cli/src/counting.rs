@@ -7,14 +7,17 @@ use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_runner::Plan;
 use ipw_store::Run;
-use ipw_tokens::{Asked, Counter};
+use ipw_tokens::{SentQuery, TokenCounter};
 use serde_json::json;
 
 use crate::error::{CliError, Exit};
 use crate::observe::Transfer;
 
 /// The tokenizer of that name; what must be fetched is fetched in sight of the user.
-pub(crate) fn load(named: Option<&str>, quiet: bool) -> Result<Option<Arc<Counter>>, CliError> {
+pub(crate) fn load(
+    named: Option<&str>,
+    quiet: bool,
+) -> Result<Option<Arc<TokenCounter>>, CliError> {
     let Some(named) = named else {
         return Ok(None);
     };
@@ -33,11 +36,11 @@ pub(crate) fn load(named: Option<&str>, quiet: bool) -> Result<Option<Arc<Counte
 }
 
 /// Counts every reply of this plan.
-pub(crate) fn every_reply(counter: Arc<Counter>, plan: &Plan) -> ipw_runner::Counter {
+pub(crate) fn every_reply(counter: Arc<TokenCounter>, plan: &Plan) -> ipw_runner::TokenCounter {
     let plan = plan.clone();
     let is_raw = ipw_clients::is_raw(&plan.client);
     Arc::new(move |query: &Query, reply: &mut Reply| {
-        let asked = Asked {
+        let asked = SentQuery {
             query: &ipw_runner::as_sent(&plan.load, query),
             system: plan.generation.system.as_deref(),
             parameters: &plan.parameters_over(&query.parameters),
@@ -48,7 +51,7 @@ pub(crate) fn every_reply(counter: Arc<Counter>, plan: &Plan) -> ipw_runner::Cou
 }
 
 /// What the user should know before the first query; `resumed` is the run that goes on.
-pub(crate) fn warnings(counter: Option<&Counter>, resumed: Option<&Path>) -> Vec<String> {
+pub(crate) fn warnings(counter: Option<&TokenCounter>, resumed: Option<&Path>) -> Vec<String> {
     let Some(counter) = counter else {
         return Vec::new();
     };

@@ -12,7 +12,7 @@ use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
 use ipw_analysis::steady::{Flights, Load, NotSteady, Served, Steady, Window};
 use ipw_core::record::{self, Record};
 use ipw_core::time::Timestamp;
-use ipw_runner::Judge;
+use ipw_runner::SloCheck;
 use ipw_runner::plan::Load as Planned;
 use ipw_store::instants::Instants;
 use ipw_store::{Run, StoreError};
@@ -80,12 +80,12 @@ pub(crate) fn origin(load: &Planned) -> Origin {
 }
 
 /// Who says of each row whether it kept the plan's limits.
-pub(crate) fn judge(load: &Planned) -> Option<Judge> {
+pub(crate) fn judge(load: &Planned) -> Option<SloCheck> {
     let slo = Slo::parse(load.slo.as_deref()?, origin(load)).ok()?;
     Some(Arc::new(move |record| kept(&slo, record)))
 }
 
-fn kept(slo: &Slo, record: &Record) -> record::Kept {
+fn kept(slo: &Slo, record: &Record) -> record::SloMark {
     let timing = &record.reply.timing;
     let seconds = |instant: Timestamp| instant.seconds();
     let chunks: Vec<f64> = timing.chunks.iter().copied().map(seconds).collect();
@@ -103,16 +103,16 @@ fn kept(slo: &Slo, record: &Record) -> record::Kept {
     });
     let names = |quantities: Vec<Quantity>| quantities.into_iter().map(Quantity::name).collect();
     match verdict {
-        slo::Kept::Met => record::Kept {
+        slo::SloOutcome::Met => record::SloMark {
             is_met: Some(true),
             missed: Vec::new(),
         },
-        slo::Kept::Missed { missed } => record::Kept {
+        slo::SloOutcome::Missed { missed } => record::SloMark {
             is_met: Some(false),
             missed: names(missed),
         },
-        slo::Kept::Unknown { .. } => record::Kept::default(),
-        slo::Kept::Failed => record::Kept {
+        slo::SloOutcome::Unknown { .. } => record::SloMark::default(),
+        slo::SloOutcome::Failed => record::SloMark {
             is_met: Some(false),
             missed: vec!["failed"],
         },

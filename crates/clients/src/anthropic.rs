@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::http::BaseUrl;
 use crate::service::{Manner, Service};
-use crate::{ClientError, ClientSpec, Entry, Known};
+use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "anthropic",
     summary: "Anthropic's messages API: /v1/messages, streamed",
     default_url: "https://api.anthropic.com",

@@ -46,7 +46,7 @@ use serde_json::{Map, Value};
 
 /// A client that `ipw list clients` shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
+pub struct ClientInfo {
     /// Its id.
     pub id: &'static str,
     /// What it is for.
@@ -66,7 +66,7 @@ type Make = fn(&ClientSpec, Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientErr
 
 /// A client as the registry has it.
 struct Entry {
-    known: Known,
+    known: ClientInfo,
     make: Make,
     /// What can be told of the queries before the first is sent.
     check: fn(&ClientSpec, Option<&str>) -> Result<(), ClientError>,
@@ -84,7 +84,7 @@ const CLIENTS: &[Entry] = &[
     lmstudio::CLIENT,
 ];
 
-const KNOWN: [Known; CLIENTS.len()] = {
+const KNOWN: [ClientInfo; CLIENTS.len()] = {
     let mut known = [CLIENTS[0].known; CLIENTS.len()];
     let mut at = 1;
     while at < known.len() {
@@ -95,7 +95,7 @@ const KNOWN: [Known; CLIENTS.len()] = {
 };
 
 /// All clients, as `ipw list clients` shows them.
-pub const fn known() -> &'static [Known] {
+pub const fn known() -> &'static [ClientInfo] {
     &KNOWN
 }
 

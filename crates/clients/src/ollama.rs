@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use crate::http::BaseUrl;
 use crate::service::Service;
-use crate::{ClientError, ClientSpec, Entry, Known};
+use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: ClientInfo = ClientInfo {
     id: "ollama",
     summary: "Ollama's own API: /api/chat, streamed, with its own durations",
     default_url: "http://127.0.0.1:11434",

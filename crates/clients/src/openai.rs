@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::http::BaseUrl;
 use crate::service::Service;
-use crate::{ClientError, ClientSpec, Entry, Known};
+use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 pub(crate) use flavour::RESERVED;
 use flavour::{API, About, Flavour, INCLUDE_USAGE, MODELS, Question};
@@ -46,7 +46,7 @@ static FLAVOUR: Flavour = Flavour {
     questions: &[],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "openai",
     summary: "any OpenAI-compatible service: chat, completions or responses, streamed",
     default_url: "http://127.0.0.1:8080/v1",

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::openai::flavour::{
     API, About, Flavour, INCLUDE_USAGE, Place, Question, RESERVED, Switch, model_name, number, text,
 };
-use crate::{Entry, Known, openai};
+use crate::{ClientInfo, Entry, openai};
 
 /// What is kept of how it was started: nothing that may hold a key or a path.
 const FLAGS: [&str; 14] = [
@@ -46,7 +46,7 @@ static FLAVOUR: Flavour = Flavour {
     ],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "sglang",
     summary: "SGLang's OpenAI server, with its version, model and flags",
     default_url: "http://127.0.0.1:30000/v1",

@@ -23,13 +23,13 @@ use ipw_core::witness::{Sight, Witness};
 use tokio::task::unconstrained;
 use tokio::time::timeout;
 
-use crate::fault::{self, Asked};
+use crate::fault::{self, FailedRequest};
 use crate::http::{Answered, Body, HttpError};
 use crate::service::Service;
 use crate::sse::TooLarge;
 use crate::{ndjson, sse};
 use progress::{Ended, Patience, Progress};
-use watch::{Seen, Unseen, Watch};
+use watch::{NoWitness, Watch, WitnessWatch};
 
 /// How long the end of the body may take after the last event before the connection is given up.
 const AFTERMATH: Duration = Duration::from_millis(100);
@@ -145,7 +145,7 @@ impl Service {
                 return progress.reply(ended, self.clock.now());
             }
         };
-        let asked = Asked {
+        let asked = FailedRequest {
             client,
             endpoint,
             model: request.model,
@@ -201,7 +201,7 @@ impl Service {
     /// What is left of the body when the reply is complete.
     async fn exchange<C: Chat>(
         &self,
-        asked: Asked<'_>,
+        asked: FailedRequest<'_>,
         body: Vec<u8>,
         patience: &Patience<'_>,
         progress: &mut Progress<C>,
@@ -239,8 +239,17 @@ impl Service {
             return Err(HttpError::new(Failure::NotAStream, text).into());
         }
         match witness {
-            None => read(&mut answered, chat, patience, timing, &Unseen).await?,
-            Some(witness) => read(&mut answered, chat, patience, timing, &Seen(witness)).await?,
+            None => read(&mut answered, chat, patience, timing, &NoWitness).await?,
+            Some(witness) => {
+                read(
+                    &mut answered,
+                    chat,
+                    patience,
+                    timing,
+                    &WitnessWatch(witness),
+                )
+                .await?
+            }
         }
         Ok((!chat.is_broken()).then_some(answered.body))
     }

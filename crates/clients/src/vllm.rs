@@ -6,7 +6,7 @@ use crate::openai::flavour::{
     API, About, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED, Switch, listed,
     model_name, number, text,
 };
-use crate::{Entry, Known, openai};
+use crate::{ClientInfo, Entry, openai};
 
 static FLAVOUR: Flavour = Flavour {
     known: KNOWN,
@@ -28,7 +28,7 @@ static FLAVOUR: Flavour = Flavour {
     ],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "vllm",
     summary: "vLLM's OpenAI server (`vllm serve`), with its version and context",
     default_url: "http://127.0.0.1:8000/v1",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ipw_core::params::{ParamError, ParamReader, Params};
 use serde_json::Value;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::error::DatasetError;
 use crate::fault::{At, Fault};
 use crate::files;
@@ -30,7 +30,7 @@ pub(crate) const DELIMITER: (&str, &str) = (
 );
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a table as text with a header (.csv, .tsv); naming its path is enough",
     params: &[

@@ -8,7 +8,7 @@ use ipw_core::nearest::nearest;
 use ipw_core::params::Params;
 use serde_json::Value;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::error::DatasetError;
 use crate::files;
 use crate::options::{self, Options};
@@ -30,7 +30,7 @@ const PATH: (&str, &str) = (
 const SPLIT: (&str, &str) = ("split", "which split, where there is more than one");
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a Hugging Face dataset on disk, or a run of ours; naming its directory is enough",
     params: &[

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ipw_core::params::Params;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::error::DatasetError;
 use crate::fault::{At, Fault};
 use crate::files;
@@ -24,7 +24,7 @@ pub(crate) const ID: &str = "jsonl";
 const PATH: (&str, &str) = ("path", "the file, with one JSON object on each line");
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a file with one JSON object on each line; naming its path is enough",
     params: &[

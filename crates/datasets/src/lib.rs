@@ -26,7 +26,6 @@ mod parquet;
 mod reader;
 mod records;
 mod rows;
-mod seen;
 mod source;
 mod spec;
 mod splits;
@@ -34,6 +33,7 @@ mod spool;
 mod starter;
 mod stdin;
 mod stream;
+mod survey;
 mod synthetic;
 mod tables;
 mod words;
@@ -90,7 +90,7 @@ pub fn open_with(
 
 /// What can be said of a dataset without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct DatasetInfo {
     /// The name that selects it.
     pub id: &'static str,
     /// One line about it.
@@ -110,11 +110,11 @@ pub fn benchmark_params() -> &'static [(&'static str, &'static str)] {
 }
 
 /// All other datasets, the default one first.
-pub fn known() -> &'static [Known] {
+pub fn known() -> &'static [DatasetInfo] {
     KNOWN
 }
 
-const KNOWN: &[Known] = &[
+const KNOWN: &[DatasetInfo] = &[
     starter::KNOWN,
     jsonl::KNOWN,
     csv::KNOWN,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ipw_core::params::Params;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::error::DatasetError;
 use crate::files;
 use crate::options::{self, Options};
@@ -24,7 +24,7 @@ const PATH: (&str, &str) = (
 );
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a Parquet file, or a directory of them; naming the file's path is enough",
     params: &[

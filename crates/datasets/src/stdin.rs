@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ipw_core::params::{ParamError, Params};
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::csv::{self, Csv};
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
@@ -26,7 +26,7 @@ pub(crate) const DASH: &str = "-";
 const FORMAT: (&str, &str) = ("format", "`jsonl` (default), `csv` or `tsv`");
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "standard input, also spelt `-`; put aside on disk before the first request",
     params: &[

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::kernels::{Quantised, Seen};
+use crate::kernels::{HeadCache, Quantised};
 use crate::matrix::{GROUP, Matrix};
 use crate::model::{Layer, Linear, Model};
 use crate::shape::Pairs;
@@ -262,7 +262,7 @@ impl Model {
         let one = |(at, (query, out)): (usize, (&[f32], &mut [f32])), scores: &mut Vec<f32>| {
             let (token, head) = (at / shape.heads, at % shape.heads);
             let slot = index * shape.kv_heads + head / group;
-            let seen = Seen {
+            let seen = HeadCache {
                 keys: &sequence.keys[slot],
                 values: &sequence.values[slot],
                 count: sequence.length + token + 1,

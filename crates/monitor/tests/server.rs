@@ -40,7 +40,8 @@ fn moving(count: usize, polls: &Arc<AtomicU64>) -> ScriptedCollector {
         ..source(&format!("test/{number}"), quantity, Method::Counter)
     };
     let (polls, mut joules) = (Arc::clone(polls), 0.0);
-    ScriptedCollector::new((0..count).map(source).collect(), move |clock, take| {
+    let sources = (0..count).map(source).collect();
+    let mut collector = ScriptedCollector::new(sources, move |clock, take| {
         let polled = polls.fetch_add(1, Ordering::SeqCst);
         joules += 0.1;
         for place in 0..count {
@@ -50,7 +51,9 @@ fn moving(count: usize, polls: &Arc<AtomicU64>) -> ScriptedCollector {
             return Err(PollError::Retry("a passing fault".to_owned()));
         }
         Ok(())
-    })
+    });
+    collector.id = "test";
+    collector
 }
 
 /// A monitor on a thread of its own.

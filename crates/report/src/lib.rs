@@ -21,8 +21,8 @@ pub use gather::Options;
 pub use html::{basis, html, is_redacted};
 pub use markdown::markdown;
 pub use page::{
-    About, Calibration, Cell, Column, Figure, Headline, How, Level, Line, LineShare, Note, Page,
-    Queries, Section, Segment, Series, Table, Text, Timeline,
+    About, Calibration, Cell, Column, Figure, Headline, How, Level, LineShare, Note, Page, Queries,
+    QueryLine, Section, Segment, Series, Table, Text, Timeline,
 };
 
 /// The page as JSON, for programs.

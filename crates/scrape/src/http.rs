@@ -24,7 +24,7 @@ use ipw_core::params::ParamError;
 use ipw_core::time::Clock;
 use ipw_telemetry::Collector;
 
-pub use preset::{Known, known};
+pub use preset::{PresetInfo, known};
 pub use spec::HttpSpec;
 
 /// The id of the collector.

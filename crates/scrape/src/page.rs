@@ -92,7 +92,7 @@ impl Scraper {
         let thread = std::thread::Builder::new()
             .name("ipw-scrape".to_owned())
             .spawn(move || {
-                let mut seen = Seen::default();
+                let mut seen = ScrapeState::default();
                 let mut is_last = false;
                 loop {
                     match page.asker.ask(&*clock) {
@@ -130,12 +130,12 @@ impl Scraper {
 
 /// What was there last.
 #[derive(Default)]
-struct Seen {
+struct ScrapeState {
     values: BTreeMap<(String, String), f64>,
     scraped: Scraped,
 }
 
-impl Seen {
+impl ScrapeState {
     fn changed(&mut self, answer: &Answer) -> Vec<Sample> {
         self.scraped.pages += 1;
         let way = answer.answered.since(answer.asked);
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn only_changes_are_kept_and_known_metrics_are_summed_over_their_labels() {
-        let mut seen = Seen::default();
+        let mut seen = ScrapeState::default();
         let first = "# HELP x y\nvllm:num_requests_running{model=\"a\"} 1\n\
                      vllm:num_requests_running{model=\"b\"} 2\nvllm:prompt_tokens_total 10\nodd NaN\n";
         let samples = seen.changed(&answer(first, 100));

@@ -81,6 +81,7 @@ fn slowable(number: usize, bench: &Arc<Bench>) -> ScriptedCollector {
         bench.polls.fetch_add(1, Ordering::SeqCst);
         Ok(())
     });
+    collector.id = "slowable";
     collector.interval = Some(Duration::from_millis(2));
     collector.circle = Some("slowable");
     collector

@@ -34,6 +34,8 @@ pub fn source(name: &str, quantity: Quantity, method: Method) -> Source {
 pub struct ScriptedCollector {
     sources: Vec<Source>,
     poll: Poll,
+    /// Its id.
+    pub id: &'static str,
     /// The devices of its sources.
     pub devices: Vec<Device>,
     /// How often it wants to be polled; `None`: as the user says.
@@ -51,6 +53,7 @@ impl ScriptedCollector {
         Self {
             sources,
             poll: Box::new(poll),
+            id: "scripted",
             devices: Vec::new(),
             interval: None,
             circle: None,
@@ -74,7 +77,7 @@ impl ScriptedCollector {
 
 impl Collector for ScriptedCollector {
     fn id(&self) -> &'static str {
-        "scripted"
+        self.id
     }
 
     fn sources(&self) -> &[Source] {

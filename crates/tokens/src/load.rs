@@ -6,7 +6,7 @@ use std::path::Path;
 use ipw_hub::{Access, Report, bytes_in_words};
 
 use crate::about::{About, File, Kind};
-use crate::counter::{Counter, Template};
+use crate::counter::{Template, TokenCounter};
 use crate::error::TokensError;
 use crate::fetch;
 use crate::json::Json;
@@ -27,7 +27,7 @@ pub fn load(
     named: &str,
     access: Option<Access>,
     report: Report<'_>,
-) -> Result<Counter, TokensError> {
+) -> Result<TokenCounter, TokensError> {
     match Reference::parse(named)? {
         Reference::Path(path) => at(named, &path),
         Reference::Hub {
@@ -41,7 +41,7 @@ pub fn load(
     }
 }
 
-fn at(named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn at(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     let not_there = |what: &str| TokensError::NotThere {
         path: path.to_owned(),
         what: what.to_owned(),
@@ -70,7 +70,7 @@ fn at(named: &str, path: &Path) -> Result<Counter, TokensError> {
 }
 
 /// A `tokenizer.json` with what lies beside it; a file of another name stands for itself.
-fn beside(named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn beside(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     let content = read(path)?;
     let json = Json::parse(&content).map_err(|why| TokensError::NotATokenizer {
         name: path.display().to_string(),
@@ -93,7 +93,7 @@ fn beside(named: &str, path: &Path) -> Result<Counter, TokensError> {
         chat_template: template.as_ref().map(|_| written_in.to_owned()),
         files,
     };
-    Ok(Counter::new(Box::new(json), template, about, note))
+    Ok(TokenCounter::new(Box::new(json), template, about, note))
 }
 
 #[cfg(feature = "engine")]
@@ -112,7 +112,7 @@ fn template(config: Option<&[u8]>, jinja: Option<&[u8]>) -> (Option<Template>, O
 }
 
 #[cfg(feature = "engine")]
-fn in_model(named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn in_model(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     let found = crate::gguf::read(path, &name(path)).map_err(|why| TokensError::NotATokenizer {
         name: path.display().to_string(),
         why,
@@ -125,11 +125,16 @@ fn in_model(named: &str, path: &Path) -> Result<Counter, TokensError> {
         files: vec![found.file],
     };
     let encoder = Box::new(found.encoder);
-    Ok(Counter::new(encoder, found.template, about, found.note))
+    Ok(TokenCounter::new(
+        encoder,
+        found.template,
+        about,
+        found.note,
+    ))
 }
 
 #[cfg(not(feature = "engine"))]
-fn in_model(_named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn in_model(_named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     Err(TokensError::NoEngine {
         path: path.to_owned(),
     })

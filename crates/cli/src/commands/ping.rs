@@ -16,7 +16,7 @@ use ipw_core::text::printable;
 use ipw_core::time::Clock;
 use ipw_core::verdict::Grade;
 use ipw_runner::SystemClock;
-use ipw_tokens::Asked;
+use ipw_tokens::SentQuery;
 
 use super::profile::{not_ready, only_model};
 use crate::args::PingArgs;
@@ -114,13 +114,13 @@ async fn ping<'a>(
 
 impl Ping<'_> {
     /// Counts as a run does, when all is over.
-    fn count(&mut self, tokens: &ipw_tokens::Counter) {
+    fn count(&mut self, tokens: &ipw_tokens::TokenCounter) {
         for warning in counting::warnings(Some(tokens), None) {
             screen::talk(&format!("warning: {}", printable(&warning)));
         }
         let Record { query, reply, .. } = &mut self.row;
         let generation = &self.ask.generation;
-        let asked = Asked {
+        let asked = SentQuery {
             query,
             system: generation.system.as_deref(),
             parameters: &generation.parameters,

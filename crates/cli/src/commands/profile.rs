@@ -100,7 +100,7 @@ pub(crate) struct Profile {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) dataset: Box<dyn Dataset>,
     client: Box<dyn Client>,
-    tokens: Option<Arc<ipw_tokens::Counter>>,
+    tokens: Option<Arc<ipw_tokens::TokenCounter>>,
 }
 
 /// How the queries went.

@@ -3,7 +3,7 @@
 use ipw_analysis::density;
 use ipw_analysis::interval::wilson;
 use ipw_analysis::percentile::Percentile;
-use ipw_analysis::regression::{Fit, Line as FitLine, Regressions, regressions};
+use ipw_analysis::regression::{Fit, LinearFit as FitLine, Regressions, regressions};
 use ipw_plot::{
     Axis, Band, Bar, Caption, Correctness, Curve, Density, Ecdf, Forest, Group, Heading, Mark,
     Origin, Quantity, Samples, Scatter, Segment, StackedBars, Style, Subject, Unit,

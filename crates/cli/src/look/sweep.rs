@@ -1,9 +1,7 @@
 //! What load does, over the steps of a sweep.
 
 use ipw_analysis::saturation::Knee;
-use ipw_plot::{
-    Axis, Caption, Heading, Line as SweepLine, Origin, Panel, Quantity, SweepCurves, Unit,
-};
+use ipw_plot::{Axis, Caption, Heading, Origin, Panel, Quantity, SweepCurves, SweepLine, Unit};
 
 use super::figures::Drawing;
 use crate::swept::{Point, Swept};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::request::Extras;
-use crate::{ClientError, Entry, Known, Make};
+use crate::{ClientError, ClientInfo, Entry, Make};
 
 /// The parameter that chooses the API.
 pub(crate) const API: (&str, &str) = (
@@ -35,7 +35,7 @@ pub(crate) const RESERVED: &[&str] = &[
 
 /// One kind of server.
 pub(crate) struct Flavour {
-    pub(crate) known: Known,
+    pub(crate) known: ClientInfo,
     /// What it is called in messages.
     pub(crate) name: &'static str,
     /// Where it says whether it is ready; the list of models is asked in any case.
@@ -111,7 +111,7 @@ impl Flavour {
     }
 
     /// The registry's entry for a server of this kind.
-    pub(crate) const fn entry(make: Make, known: Known) -> Entry {
+    pub(crate) const fn entry(make: Make, known: ClientInfo) -> Entry {
         Entry {
             known,
             make,

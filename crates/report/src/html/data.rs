@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::markup;
-use crate::page::{Line, Page, Segment, Text};
+use crate::page::{Page, QueryLine, Segment, Text};
 use crate::words::rounded;
 
 /// Names that many lines share, written once.
@@ -87,7 +87,7 @@ fn segment(segment: &Segment) -> Value {
 }
 
 /// A line in the order that the script knows; what is not known at the end is left off.
-fn list(line: &Line, names: &mut Names) -> Value {
+fn list(line: &QueryLine, names: &mut Names) -> Value {
     let number = |value: Option<f64>| json!(value.and_then(rounded));
     // Instants need more digits than durations.
     let instant = |value: Option<f64>| {

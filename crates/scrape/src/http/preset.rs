@@ -61,7 +61,7 @@ pub(super) struct Board {
 
 /// A preset, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct PresetInfo {
     /// Its name, for `preset=`.
     pub name: &'static str,
     /// One line.
@@ -73,8 +73,8 @@ pub struct Known {
 }
 
 /// All presets.
-pub fn known() -> impl Iterator<Item = Known> {
-    PRESETS.iter().map(|preset| Known {
+pub fn known() -> impl Iterator<Item = PresetInfo> {
+    PRESETS.iter().map(|preset| PresetInfo {
         name: preset.name,
         about: preset.about,
         document: preset.document,

@@ -19,7 +19,7 @@ const MOST_LISTED: usize = 5;
 
 /// What the rows so far have shown.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Survey {
     /// The shape that holds the metadata of all of them.
     pub(crate) joined: Shape,
     /// Where they are, if they are to be shuffled.
@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     pub(crate) skipped: Skipped,
 }
 
-impl Seen {
+impl Survey {
     pub(crate) fn new(supply: &dyn Supply, options: &Options) -> Result<Self, DatasetError> {
         let is_spooled = options.selection.shuffle.is_some() && !supply.jumps()?;
         Ok(Self {

@@ -20,6 +20,7 @@ use ipw_core::reply::{Failure, Outcome, Reply, ServiceTiming, Timing, TokenCount
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 use ipw_core::witness::{Sight, Witness};
+use serde::Deserialize;
 use tokio::task::unconstrained;
 use tokio::time::timeout;
 
@@ -97,6 +98,20 @@ pub(crate) fn without_reply(is_done: bool) -> (Outcome, Option<String>) {
         (Failure::Closed, "the stream ended before a reply came")
     };
     (Outcome::Failed(failure), Some(text.to_owned()))
+}
+
+/// An event as JSON. serde_json does not look into strings that it skips: an event is UTF-8 as a
+/// whole or not.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// The outcome of a stream with an event that is not what the API says.
+pub(crate) fn bad_event(data: &[u8], expected: &str, error: &str) -> (Outcome, String) {
+    let shown = excerpt(&String::from_utf8_lossy(data), 80);
+    let text = format!("an event is not {expected} ({error}): {shown}");
+    (Outcome::Failed(Failure::BadEvent), text)
 }
 
 /// The outcome of a stream that ended in the middle of a reply.

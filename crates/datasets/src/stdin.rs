@@ -11,12 +11,10 @@ use crate::DatasetInfo;
 use crate::csv::{self, Csv};
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
-use crate::options::{self, Options};
-use crate::order;
+use crate::options::{Options, row_params};
 use crate::reader::Supply;
 use crate::rows::Rows;
 use crate::spool::Spool;
-use crate::{chat, columns};
 
 /// The id in the registry, also the dataset's name.
 pub(crate) const ID: &str = "stdin";
@@ -29,21 +27,7 @@ const FORMAT: (&str, &str) = ("format", "`jsonl` (default), `csv` or `tsv`");
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "standard input, also spelt `-`; put aside on disk before the first request",
-    params: &[
-        FORMAT,
-        csv::DELIMITER,
-        columns::PROBLEM,
-        columns::ANSWER,
-        columns::SUBJECT,
-        columns::ID,
-        chat::TURNS,
-        chat::HISTORY,
-        order::LIMIT,
-        order::OFFSET,
-        order::SHUFFLE,
-        order::SEED,
-        options::ON_ERROR,
-    ],
+    params: row_params!(FORMAT, csv::DELIMITER),
 };
 
 /// Reads all of standard input and checks it.

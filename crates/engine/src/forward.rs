@@ -177,15 +177,7 @@ impl Model {
         }
         self.attend(index, count, sequence, scratch);
         self.fill(count, scratch, |scratch| &scratch.attended);
-        let Scratch {
-            input,
-            branch,
-            grouped,
-            stream,
-            ..
-        } = scratch;
-        self.linear(&mut [(&layer.output, &mut *branch)], input, count, grouped);
-        self.kernels.add(stream, branch);
+        self.join(&layer.output, count, scratch);
     }
 
     fn feed_forward(&self, layer: &Layer, count: usize, scratch: &mut Scratch) {
@@ -205,6 +197,11 @@ impl Model {
         );
         self.kernels.swiglu(gate, up);
         self.fill(count, scratch, |scratch| &scratch.gate);
+        self.join(&layer.down, count, scratch);
+    }
+
+    /// Multiplies the input and adds the product to the stream.
+    fn join(&self, weights: &Linear, count: usize, scratch: &mut Scratch) {
         let Scratch {
             input,
             branch,
@@ -212,7 +209,7 @@ impl Model {
             stream,
             ..
         } = scratch;
-        self.linear(&mut [(&layer.down, &mut *branch)], input, count, grouped);
+        self.linear(&mut [(weights, &mut *branch)], input, count, grouped);
         self.kernels.add(stream, branch);
     }
 

@@ -37,6 +37,7 @@ mod spawned;
 pub mod tap;
 pub mod tiny_model;
 pub mod tokenizers;
+mod trace;
 pub mod web;
 mod wheel;
 

@@ -238,20 +238,11 @@ impl Collector for Fast {
 }
 
 fn fast_source() -> Source {
-    Source {
-        name: "fast".to_owned(),
-        collector: "fast".into(),
-        host: None,
-        device: None,
-        quantity: Quantity::Energy {
-            domain: Domain::CpuPackage,
-            rollover: Rollover::Resets,
-        },
-        method: Method::Counter,
-        period: None,
-        privilege: "none".into(),
-        relative_sigma: None,
-    }
+    let quantity = Quantity::Energy {
+        domain: Domain::CpuPackage,
+        rollover: Rollover::Resets,
+    };
+    ipw_testkit::collector::source("fast", quantity, Method::Counter)
 }
 
 fn windows(effort: Effort) -> String {

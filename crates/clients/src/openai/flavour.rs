@@ -15,6 +15,11 @@ pub(crate) const API: (&str, &str) = (
     "api",
     "`chat` (default), `completions` (the prompt as it is, no template) or `responses`",
 );
+/// The parameter of servers that count tokens in every chunk.
+pub(crate) const CONTINUOUS_USAGE: (&str, &str) = (
+    "continuous_usage_stats",
+    "`true` asks for token counts in every chunk, not only the last",
+);
 /// The parameter that asks for token counts.
 pub(crate) const INCLUDE_USAGE: (&str, &str) = (
     "include_usage",

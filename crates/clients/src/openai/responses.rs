@@ -7,7 +7,6 @@
 mod wire;
 
 use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
-use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 use serde_json::Value;
 
@@ -181,9 +180,7 @@ impl stream::Chat for Responses {
         match parse(data) {
             Ok(event) => self.take(event, at),
             Err(error) => {
-                let shown = excerpt(&String::from_utf8_lossy(data), 80);
-                let text = format!("an event is not one of the responses API ({error}): {shown}");
-                self.fault = Some((Outcome::Failed(Failure::BadEvent), text));
+                self.fault = Some(stream::bad_event(data, "one of the responses API", &error));
             }
         }
     }

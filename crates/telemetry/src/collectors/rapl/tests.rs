@@ -2,13 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-use ipw_core::time::{Anchor, Clock, Timestamp};
 
 use super::*;
 use crate::collector::PollError;
+pub(super) use crate::collectors::sysfs::tests::{Ticks, names};
 
 /// A `/sys` of our own.
 pub(super) struct Tree(tempfile::TempDir);
@@ -62,28 +60,6 @@ impl Tree {
             ..Options::default()
         })
     }
-}
-
-/// A clock that moves on by 100 ms whenever somebody looks at it.
-#[derive(Default)]
-pub(super) struct Ticks(AtomicU64);
-
-impl Clock for Ticks {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.fetch_add(100_000_000, Ordering::Relaxed))
-    }
-
-    fn anchor(&self) -> Anchor {
-        Anchor {
-            unix_nanos: 0,
-            monotonic_nanos: 0,
-        }
-    }
-}
-
-pub(super) fn names(collector: &dyn Collector) -> Vec<&str> {
-    let sources = collector.sources().iter();
-    sources.map(|source| source.name.as_str()).collect()
 }
 
 /// Name and joules of what one poll says.

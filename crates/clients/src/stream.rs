@@ -63,11 +63,24 @@ pub(crate) trait Chat: Default + Send {
     /// Whether the last event came: nothing that follows belongs to the reply.
     fn is_done(&self) -> bool;
 
+    /// What was wrong with an event, or what the service says went wrong.
+    fn fault(&self) -> Option<&(Outcome, String)>;
+
     /// Whether reading on is of no use.
-    fn is_broken(&self) -> bool;
+    fn is_broken(&self) -> bool {
+        self.fault().is_some()
+    }
+
+    /// How a reply without a fault ended, now that nothing more will come.
+    fn ended(&self) -> (Outcome, Option<String>);
 
     /// How the reply ended, now that nothing more will come.
-    fn outcome(&self) -> (Outcome, Option<String>);
+    fn outcome(&self) -> (Outcome, Option<String>) {
+        match self.fault() {
+            Some((outcome, text)) => (outcome.clone(), Some(text.clone())),
+            None => self.ended(),
+        }
+    }
 
     /// Token counts and who counted.
     fn tokens(&self) -> (TokenCounts, Option<TokenSource>);

@@ -128,14 +128,11 @@ impl stream::Chat for Chat {
         self.done
     }
 
-    fn is_broken(&self) -> bool {
-        self.fault.is_some()
+    fn fault(&self) -> Option<&(Outcome, String)> {
+        self.fault.as_ref()
     }
 
-    fn outcome(&self) -> (Outcome, Option<String>) {
-        if let Some((outcome, text)) = &self.fault {
-            return (outcome.clone(), Some(text.clone()));
-        }
+    fn ended(&self) -> (Outcome, Option<String>) {
         if !self.saw_choice {
             return stream::without_reply(self.done);
         }

@@ -113,7 +113,7 @@ pub(crate) fn without_reply(is_done: bool) -> (Outcome, Option<String>) {
     (Outcome::Failed(failure), Some(text.to_owned()))
 }
 
-/// An event as JSON. serde_json does not look into strings that it skips: an event is UTF-8 as a
+/// An event as JSON. `serde_json` does not look into strings that it skips: an event is UTF-8 as a
 /// whole or not.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, String> {
     let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
@@ -269,14 +269,8 @@ impl Service {
         match witness {
             None => read(&mut answered, chat, patience, timing, &NoWitness).await?,
             Some(witness) => {
-                read(
-                    &mut answered,
-                    chat,
-                    patience,
-                    timing,
-                    &WitnessWatch(witness),
-                )
-                .await?
+                let watch = WitnessWatch(witness);
+                read(&mut answered, chat, patience, timing, &watch).await?;
             }
         }
         Ok((!chat.is_broken()).then_some(answered.body))

@@ -3,7 +3,7 @@
 //!
 //! A crate of its own, beside `monitor`: both modules share one HTTP client and one reader of
 //! Prometheus text, and need no gRPC. They are no part of `telemetry`, which stays free of ureq and
-//! rustls. The OpenMetrics exporter stays in `monitor`, because it serves the session.
+//! rustls. The exporter for Prometheus stays in `monitor`, because it serves the session.
 
 pub mod http;
 pub mod page;

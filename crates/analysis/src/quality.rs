@@ -146,7 +146,7 @@ pub struct Part {
 #[serde(default)]
 pub struct Telemetry {
     /// Source by source.
-    pub sources: Vec<Told>,
+    pub sources: Vec<SourceReport>,
     /// Readings that failed.
     pub faults: Vec<String>,
     /// How the estimate came about.
@@ -171,7 +171,7 @@ pub struct Pause {
 /// What one source said.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Told {
+pub struct SourceReport {
     about: About,
     joules: Option<f64>,
     gaps: u64,
@@ -369,7 +369,7 @@ fn clocks(facts: &Facts) -> Vec<Note> {
     notes
 }
 
-impl Told {
+impl SourceReport {
     fn notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         let mut say = |id: Doubt, finding: String, advice: &str| {

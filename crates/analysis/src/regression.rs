@@ -1,7 +1,7 @@
 //! Lines through points: the original's fit with its keys, and beside it what the fit is worth
 //! (docs/method.md §9.2).
 //!
-//! [`ols`] keeps the original's rules to the letter. [`Line`] is the same line with standard
+//! [`ols`] keeps the original's rules to the letter. [`LinearFit`] is the same line with standard
 //! errors, intervals and bands. [`Robust`] is a line that a few wild points do not move.
 
 use ipw_core::stats::quantile;
@@ -50,7 +50,7 @@ pub struct Coefficient {
 
 /// A line by least squares, with what it is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Line {
+pub struct LinearFit {
     /// Points.
     pub count: u64,
     /// Growth per unit.
@@ -212,7 +212,7 @@ fn fitted(points: &[(f64, f64)]) -> Fit {
     }
 }
 
-impl Line {
+impl LinearFit {
     /// The line through these points; `None` for fewer than three, and at a single place.
     pub fn through(x: &[f64], y: &[f64]) -> Option<Self> {
         let points = points(x, y);

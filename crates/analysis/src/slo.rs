@@ -54,7 +54,7 @@ pub struct Slo {
 /// How one query fared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
-pub enum Kept {
+pub enum SloOutcome {
     /// All limits.
     Met,
     /// Not these.
@@ -134,9 +134,9 @@ impl Quantity {
 
 impl Slo {
     /// How this query fared.
-    pub fn verdict(&self, row: &Row) -> Kept {
+    pub fn verdict(&self, row: &Row) -> SloOutcome {
         if !row.is_answered {
-            return Kept::Failed;
+            return SloOutcome::Failed;
         }
         let latency = row.latency();
         let (mut missed, mut unknown) = (Vec::new(), Vec::new());
@@ -148,11 +148,11 @@ impl Slo {
             }
         }
         if !missed.is_empty() {
-            Kept::Missed { missed }
+            SloOutcome::Missed { missed }
         } else if !unknown.is_empty() {
-            Kept::Unknown { unknown }
+            SloOutcome::Unknown { unknown }
         } else {
-            Kept::Met
+            SloOutcome::Met
         }
     }
 }
@@ -205,14 +205,14 @@ impl Tally {
     }
 
     /// Takes one query in, and says how it fared.
-    pub fn push(&mut self, row: &Row) -> Kept {
+    pub fn push(&mut self, row: &Row) -> SloOutcome {
         let verdict = self.slo.verdict(row);
         self.counts.rows += 1;
         match &verdict {
-            Kept::Met => self.counts.met += 1,
-            Kept::Unknown { .. } => self.counts.unknown += 1,
-            Kept::Failed => self.counts.failed += 1,
-            Kept::Missed { missed } => {
+            SloOutcome::Met => self.counts.met += 1,
+            SloOutcome::Unknown { .. } => self.counts.unknown += 1,
+            SloOutcome::Failed => self.counts.failed += 1,
+            SloOutcome::Missed { missed } => {
                 for (objective, count) in self.slo.objectives.iter().zip(&mut self.missed) {
                     *count += u64::from(missed.contains(&objective.quantity));
                 }

@@ -14,18 +14,13 @@ use serde_json::{Value, json};
 const TRUTH: &str = include_str!("numpy.py");
 
 /// A stream of random numbers with a known start.
-struct Random(u64);
+struct Random(ipw_core::random::Random);
 
 impl Random {
     /// Uniform in (0, 1].
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
         #[expect(clippy::cast_precision_loss, reason = "52 bits")]
-        let share = ((mixed >> 12) + 1) as f64 / (1_u64 << 52) as f64;
+        let share = ((self.0.number() >> 12) + 1) as f64 / (1_u64 << 52) as f64;
         share
     }
 
@@ -194,7 +189,7 @@ fn statistics_are_those_of_numpy_and_scipy() {
     let Some(python) = or_skip(Venv::ensure("scipy", &["numpy", "scipy"])) else {
         return;
     };
-    let random = &mut Random(20_250_101);
+    let random = &mut Random(ipw_core::random::Random::new(20_250_101));
     let samples = samples(random);
     let sets = [false, true].map(|is_weighted| observations(random, is_weighted));
     let points = points(random);

@@ -11,7 +11,7 @@ use ipw_analysis::distribution::{normal_quantile, normal_share, student_quantile
 use ipw_analysis::ecdf::Ecdf;
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::metric::{Metric, Row};
-use ipw_analysis::regression::{self, Line, Robust, ols, regressions};
+use ipw_analysis::regression::{self, LinearFit, Robust, ols, regressions};
 use ipw_core::random::Random;
 use ipw_testkit::{Venv, or_skip};
 use serde_json::{Value, json};
@@ -186,7 +186,7 @@ fn fits_are_theirs(runs: &[Vec<regression::Row>], truth: &Value) {
 fn lines_are_theirs(sets: &[Vec<(f64, f64)>], truth: &Value) {
     for (points, truth) in sets.iter().zip(list(truth)) {
         let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-        let found = Line::through(&x, &y).unwrap();
+        let found = LinearFit::through(&x, &y).unwrap();
         for (place, coefficient) in [found.intercept, found.slope].into_iter().enumerate() {
             same(coefficient.value, &truth["values"][place], "value");
             same(coefficient.standard_error, &truth["errors"][place], "error");

@@ -8,17 +8,16 @@ mod wire;
 use std::sync::Arc;
 
 use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
-use ipw_core::nearest::nearest_few;
 use ipw_core::reply::Reply;
 use ipw_core::time::Clock;
 use serde_json::{Value, json};
 
 use crate::http::BaseUrl;
-use crate::service::{Manner, Service};
-use crate::{ClientError, ClientSpec, Entry, Known};
+use crate::service::{Manner, Service, model_warnings};
+use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "anthropic",
     summary: "Anthropic's messages API: /v1/messages, streamed",
     default_url: "https://api.anthropic.com",
@@ -61,17 +60,7 @@ impl Anthropic {
     }
 
     async fn warnings(&self, model: &str) -> Vec<String> {
-        let warning = match self.list().await {
-            Ok(models) if models.is_empty() || models.iter().any(|listed| listed == model) => {
-                return Vec::new();
-            }
-            Ok(models) => {
-                let near = nearest_few(model, models.iter().map(String::as_str), 3).join("`, `");
-                format!("the service does not list a model `{model}`; it has `{near}`")
-            }
-            Err(error) => format!("cannot tell whether the service has `{model}`: {error}"),
-        };
-        vec![warning]
+        model_warnings(model, self.list().await, "")
     }
 }
 

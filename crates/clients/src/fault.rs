@@ -51,7 +51,7 @@ const NO_MODEL: [&str; 7] = [
 
 /// The request that was answered with an error.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct FailedRequest<'a> {
     /// The client's id.
     pub(crate) client: &'static str,
     pub(crate) endpoint: &'a str,
@@ -63,7 +63,7 @@ pub(crate) fn of_status(
     status: &impl fmt::Display,
     code: u16,
     body: &[u8],
-    asked: Asked<'_>,
+    asked: FailedRequest<'_>,
 ) -> (Outcome, String) {
     let text = format!("{status}{}", said(body));
     let words = String::from_utf8_lossy(body).to_lowercase();
@@ -116,7 +116,7 @@ fn lacks_model(words: &str) -> bool {
 }
 
 /// Who it is that answered, if the body is in another hand than this client's services write.
-fn another_api(body: &[u8], asked: Asked<'_>) -> Option<String> {
+fn another_api(body: &[u8], asked: FailedRequest<'_>) -> Option<String> {
     let no_such = |who: &str| format!("{who} answered, and it has no `{}`", asked.endpoint);
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
         let is_go = body.trim_ascii() == b"404 page not found";
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn answer(code: u16, body: &str, client: &'static str) -> (Outcome, String) {
-        let asked = Asked {
+        let asked = FailedRequest {
             client,
             endpoint: "/v1/responses",
             model: "tiny",

@@ -51,11 +51,11 @@ impl HttpError {
 pub(crate) struct Pool {
     connector: Connector,
     clock: Arc<dyn Clock>,
-    kept: Kept,
+    kept: Connections,
 }
 
 /// What is kept for the next query.
-enum Kept {
+enum Connections {
     /// HTTP/1.1: connections that carry one exchange at a time, while they carry none.
     Idle(Mutex<Vec<Connection>>),
     /// HTTP/2: connections that carry many.
@@ -118,9 +118,9 @@ impl Body {
 impl Pool {
     pub(crate) fn new(connector: Connector, clock: Arc<dyn Clock>) -> Self {
         let kept = if connector.speaks_http2() {
-            Kept::Shared(http2::Sharing::default())
+            Connections::Shared(http2::Sharing::default())
         } else {
-            Kept::Idle(Mutex::default())
+            Connections::Idle(Mutex::default())
         };
         Self {
             connector,
@@ -140,8 +140,8 @@ impl Pool {
         witness: Option<&dyn Witness>,
     ) -> Result<Answered, HttpError> {
         let idle = match &self.kept {
-            Kept::Idle(idle) => idle,
-            Kept::Shared(sharing) => {
+            Connections::Idle(idle) => idle,
+            Connections::Shared(sharing) => {
                 let way = http2::Way {
                     connector: &self.connector,
                     clock: &self.clock,
@@ -174,8 +174,10 @@ impl Pool {
         // How long these take is no query's time.
         let mut own = Timing::begun(self.clock.now());
         match &self.kept {
-            Kept::Shared(sharing) => sharing.warm(&self.connector, &self.clock, queries).await,
-            Kept::Idle(idle) => {
+            Connections::Shared(sharing) => {
+                sharing.warm(&self.connector, &self.clock, queries).await
+            }
+            Connections::Idle(idle) => {
                 while lock(idle).len() < queries {
                     match self.connector.connect(&self.clock, &mut own, None).await {
                         Ok(connection) => lock(idle).push(connection),
@@ -194,7 +196,7 @@ impl Pool {
 
     /// Takes a connection back for the next query, if it can carry one.
     pub(crate) fn give_back(&self, body: Body) {
-        if let (Kept::Idle(idle), Body::Own(body)) = (&self.kept, body)
+        if let (Connections::Idle(idle), Body::Own(body)) = (&self.kept, body)
             && let Some(connection) = body.into_idle()
         {
             lock(idle).push(connection);
@@ -204,8 +206,8 @@ impl Pool {
     /// Lets go of all connections that carry nothing.
     pub(crate) fn clear(&self) {
         match &self.kept {
-            Kept::Idle(idle) => lock(idle).clear(),
-            Kept::Shared(sharing) => sharing.clear(),
+            Connections::Idle(idle) => lock(idle).clear(),
+            Connections::Shared(sharing) => sharing.clear(),
         }
     }
 }

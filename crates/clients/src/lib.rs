@@ -39,7 +39,7 @@ pub use probe::probe;
 
 use std::sync::Arc;
 
-use ipw_core::nearest::nearest;
+use ipw_core::nearest::{did_you_mean, nearest};
 use ipw_core::params::ParamError;
 use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
@@ -47,7 +47,7 @@ use serde_json::{Map, Value};
 
 /// A client that `ipw list clients` shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
+pub struct ClientInfo {
     /// Its id.
     pub id: &'static str,
     /// What it is for.
@@ -67,7 +67,7 @@ type Make = fn(&ClientSpec, Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientErr
 
 /// A client as the registry has it.
 struct Entry {
-    known: Known,
+    known: ClientInfo,
     make: Make,
     /// What can be told of the queries before the first is sent.
     check: fn(&ClientSpec, Option<&str>) -> Result<(), ClientError>,
@@ -85,7 +85,7 @@ const CLIENTS: &[Entry] = &[
     lmstudio::CLIENT,
 ];
 
-const KNOWN: [Known; CLIENTS.len()] = {
+const KNOWN: [ClientInfo; CLIENTS.len()] = {
     let mut known = [CLIENTS[0].known; CLIENTS.len()];
     let mut at = 1;
     while at < known.len() {
@@ -96,7 +96,7 @@ const KNOWN: [Known; CLIENTS.len()] = {
 };
 
 /// All clients, as `ipw list clients` shows them.
-pub const fn known() -> &'static [Known] {
+pub const fn known() -> &'static [ClientInfo] {
     &KNOWN
 }
 
@@ -150,12 +150,6 @@ pub enum ClientError {
     /// The way to the service cannot be used.
     #[error(transparent)]
     Network(#[from] NetworkError),
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
 }
 
 /// Makes the client that `spec` asks for; nothing is sent yet.

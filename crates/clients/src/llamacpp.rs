@@ -8,7 +8,7 @@ use crate::openai::flavour::{
     API, About, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED, Switch, listed,
     model_name, number, text,
 };
-use crate::{Entry, Known, openai};
+use crate::{ClientInfo, Entry, openai};
 
 static FLAVOUR: Flavour = Flavour {
     known: KNOWN,
@@ -41,7 +41,7 @@ static FLAVOUR: Flavour = Flavour {
     ],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "llamacpp",
     summary: "llama.cpp's `llama-server`: OpenAI's API with its own timings, and /props",
     default_url: "http://127.0.0.1:8080/v1",

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::openai::flavour::{
     API, About, Flavour, INCLUDE_USAGE, Question, RESERVED, listed, number, text,
 };
-use crate::{Entry, Known, openai};
+use crate::{ClientInfo, Entry, openai};
 
 static FLAVOUR: Flavour = Flavour {
     known: KNOWN,
@@ -18,7 +18,7 @@ static FLAVOUR: Flavour = Flavour {
     }],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "lmstudio",
     summary: "LM Studio's OpenAI server, with the model's quantisation and context",
     default_url: "http://127.0.0.1:1234/v1",

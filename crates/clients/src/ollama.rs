@@ -10,18 +10,17 @@ mod wire;
 use std::sync::Arc;
 
 use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
-use ipw_core::nearest::nearest_few;
 use ipw_core::reply::Reply;
 use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
 use serde_json::{Value, json};
 
 use crate::http::BaseUrl;
-use crate::service::Service;
-use crate::{ClientError, ClientSpec, Entry, Known};
+use crate::service::{Service, model_warnings};
+use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: ClientInfo = ClientInfo {
     id: "ollama",
     summary: "Ollama's own API: /api/chat, streamed, with its own durations",
     default_url: "http://127.0.0.1:11434",
@@ -84,20 +83,18 @@ impl Ollama {
     }
 
     async fn warnings(&self, model: &str) -> Vec<String> {
-        let warning = match self.list().await {
-            Ok(models) if models.iter().any(|listed| is_same(listed, model)) => return Vec::new(),
-            Ok(models) if models.is_empty() => {
-                format!("the service has no model yet; `ollama pull {model}` fetches this one")
-            }
-            Ok(models) => {
-                let near = nearest_few(model, models.iter().map(String::as_str), 3).join("`, `");
-                format!(
-                    "the service does not list a model `{model}`; it has `{near}`; `ollama pull {model}` fetches it"
-                )
-            }
-            Err(error) => format!("cannot tell whether the service has `{model}`: {error}"),
-        };
-        vec![warning]
+        let models = self.list().await;
+        match &models {
+            Ok(models) if models.iter().any(|listed| is_same(listed, model)) => Vec::new(),
+            Ok(models) if models.is_empty() => vec![format!(
+                "the service has no model yet; `ollama pull {model}` fetches this one"
+            )],
+            _ => model_warnings(
+                model,
+                models,
+                &format!("; `ollama pull {model}` fetches it"),
+            ),
+        }
     }
 }
 

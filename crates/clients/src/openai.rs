@@ -15,14 +15,13 @@ mod wire;
 use std::sync::{Arc, OnceLock};
 
 use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
-use ipw_core::nearest::nearest_few;
 use ipw_core::reply::Reply;
 use ipw_core::time::Clock;
 use serde_json::{Value, json};
 
 use crate::http::BaseUrl;
-use crate::service::Service;
-use crate::{ClientError, ClientSpec, Entry, Known};
+use crate::service::{Service, model_warnings};
+use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 pub(crate) use flavour::RESERVED;
 use flavour::{API, About, Flavour, INCLUDE_USAGE, MODELS, Question};
@@ -46,7 +45,7 @@ static FLAVOUR: Flavour = Flavour {
     questions: &[],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "openai",
     summary: "any OpenAI-compatible service: chat, completions or responses, streamed",
     default_url: "http://127.0.0.1:8080/v1",
@@ -139,19 +138,7 @@ impl OpenAi {
     }
 
     async fn warnings(&self, model: &str) -> Vec<String> {
-        match self.list().await {
-            Ok(models) if models.iter().any(|listed| listed == model) => Vec::new(),
-            Ok(models) if models.is_empty() => Vec::new(),
-            Ok(models) => {
-                let near = nearest_few(model, models.iter().map(String::as_str), 3).join("`, `");
-                vec![format!(
-                    "the service does not list a model `{model}`; it has `{near}`"
-                )]
-            }
-            Err(error) => vec![format!(
-                "cannot tell whether the service has `{model}`: {error}"
-            )],
-        }
+        model_warnings(model, self.list().await, "")
     }
 
     /// What the server says of itself. What it does not answer is not known, and nobody's fault.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipw_core::client::KeySource;
-use ipw_core::client::NotReady;
+use ipw_core::client::{KeySource, NotReady};
+use ipw_core::nearest::nearest_few;
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::setting::Setting;
 use ipw_core::text::excerpt;
@@ -48,6 +48,29 @@ const BEARER: Manner = Manner {
     key: |key| format!("authorization: {}", key.bearer()),
     lines: "",
 };
+
+/// What there is to say of a model that a service may not have; `models` is what it lists, and
+/// `hint` goes behind the names that it has.
+pub(crate) fn model_warnings(
+    model: &str,
+    models: Result<Vec<String>, NotReady>,
+    hint: &str,
+) -> Vec<String> {
+    match models {
+        Ok(models) if models.is_empty() || models.iter().any(|listed| listed == model) => {
+            Vec::new()
+        }
+        Ok(models) => {
+            let near = nearest_few(model, models.iter().map(String::as_str), 3).join("`, `");
+            vec![format!(
+                "the service does not list a model `{model}`; it has `{near}`{hint}"
+            )]
+        }
+        Err(error) => vec![format!(
+            "cannot tell whether the service has `{model}`: {error}"
+        )],
+    }
+}
 
 impl Service {
     pub(crate) fn new(

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::openai::flavour::{
-    API, About, Flavour, INCLUDE_USAGE, Place, Question, RESERVED, Switch, model_name, number, text,
+    API, About, CONTINUOUS_USAGE, Flavour, INCLUDE_USAGE, Place, Question, RESERVED, Switch,
+    model_name, number, text,
 };
-use crate::{Entry, Known, openai};
+use crate::{ClientInfo, Entry, openai};
 
 /// What is kept of how it was started: nothing that may hold a key or a path.
 const FLAGS: [&str; 14] = [
@@ -30,7 +31,7 @@ static FLAVOUR: Flavour = Flavour {
     name: "SGLang",
     health: Some("/health"),
     switches: &[Switch {
-        name: "continuous_usage_stats",
+        name: CONTINUOUS_USAGE.0,
         place: Place::StreamOptions,
     }],
     questions: &[
@@ -46,18 +47,11 @@ static FLAVOUR: Flavour = Flavour {
     ],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "sglang",
     summary: "SGLang's OpenAI server, with its version, model and flags",
     default_url: "http://127.0.0.1:30000/v1",
-    params: &[
-        API,
-        INCLUDE_USAGE,
-        (
-            "continuous_usage_stats",
-            "`true` asks for token counts in every chunk, not only the last",
-        ),
-    ],
+    params: &[API, INCLUDE_USAGE, CONTINUOUS_USAGE],
     reserved: RESERVED,
     required: &[],
 };

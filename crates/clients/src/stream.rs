@@ -20,16 +20,17 @@ use ipw_core::reply::{Failure, Outcome, Reply, ServiceTiming, Timing, TokenCount
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 use ipw_core::witness::{Sight, Witness};
+use serde::Deserialize;
 use tokio::task::unconstrained;
 use tokio::time::timeout;
 
-use crate::fault::{self, Asked};
+use crate::fault::{self, FailedRequest};
 use crate::http::{Answered, Body, HttpError};
 use crate::service::Service;
 use crate::sse::TooLarge;
 use crate::{ndjson, sse};
 use progress::{Ended, Patience, Progress};
-use watch::{Seen, Unseen, Watch};
+use watch::{NoWitness, Watch, WitnessWatch};
 
 /// How long the end of the body may take after the last event before the connection is given up.
 const AFTERMATH: Duration = Duration::from_millis(100);
@@ -62,11 +63,24 @@ pub(crate) trait Chat: Default + Send {
     /// Whether the last event came: nothing that follows belongs to the reply.
     fn is_done(&self) -> bool;
 
+    /// What was wrong with an event, or what the service says went wrong.
+    fn fault(&self) -> Option<&(Outcome, String)>;
+
     /// Whether reading on is of no use.
-    fn is_broken(&self) -> bool;
+    fn is_broken(&self) -> bool {
+        self.fault().is_some()
+    }
+
+    /// How a reply without a fault ended, now that nothing more will come.
+    fn ended(&self) -> (Outcome, Option<String>);
 
     /// How the reply ended, now that nothing more will come.
-    fn outcome(&self) -> (Outcome, Option<String>);
+    fn outcome(&self) -> (Outcome, Option<String>) {
+        match self.fault() {
+            Some((outcome, text)) => (outcome.clone(), Some(text.clone())),
+            None => self.ended(),
+        }
+    }
 
     /// Token counts and who counted.
     fn tokens(&self) -> (TokenCounts, Option<TokenSource>);
@@ -97,6 +111,20 @@ pub(crate) fn without_reply(is_done: bool) -> (Outcome, Option<String>) {
         (Failure::Closed, "the stream ended before a reply came")
     };
     (Outcome::Failed(failure), Some(text.to_owned()))
+}
+
+/// An event as JSON. `serde_json` does not look into strings that it skips: an event is UTF-8 as a
+/// whole or not.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// The outcome of a stream with an event that is not what the API says.
+pub(crate) fn bad_event(data: &[u8], expected: &str, error: &str) -> (Outcome, String) {
+    let shown = excerpt(&String::from_utf8_lossy(data), 80);
+    let text = format!("an event is not {expected} ({error}): {shown}");
+    (Outcome::Failed(Failure::BadEvent), text)
 }
 
 /// The outcome of a stream that ended in the middle of a reply.
@@ -145,7 +173,7 @@ impl Service {
                 return progress.reply(ended, self.clock.now());
             }
         };
-        let asked = Asked {
+        let asked = FailedRequest {
             client,
             endpoint,
             model: request.model,
@@ -201,7 +229,7 @@ impl Service {
     /// What is left of the body when the reply is complete.
     async fn exchange<C: Chat>(
         &self,
-        asked: Asked<'_>,
+        asked: FailedRequest<'_>,
         body: Vec<u8>,
         patience: &Patience<'_>,
         progress: &mut Progress<C>,
@@ -243,8 +271,11 @@ impl Service {
             return Err(HttpError::new(Failure::NotAStream, text).into());
         }
         match witness {
-            None => read(&mut answered, chat, patience, timing, &Unseen).await?,
-            Some(witness) => read(&mut answered, chat, patience, timing, &Seen(witness)).await?,
+            None => read(&mut answered, chat, patience, timing, &NoWitness).await?,
+            Some(witness) => {
+                let watch = WitnessWatch(witness);
+                read(&mut answered, chat, patience, timing, &watch).await?;
+            }
         }
         Ok((!chat.is_broken()).then_some(answered.body))
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::openai::flavour::{
     API, About, Flavour, INCLUDE_USAGE, Question, RESERVED, model_name, number, text,
 };
-use crate::{Entry, Known, openai};
+use crate::{ClientInfo, Entry, openai};
 
 static FLAVOUR: Flavour = Flavour {
     known: KNOWN,
@@ -21,7 +21,7 @@ static FLAVOUR: Flavour = Flavour {
     }],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "tgi",
     summary: "text-generation-inference: its OpenAI API, with its version, model and limits",
     default_url: "http://127.0.0.1:3000/v1",

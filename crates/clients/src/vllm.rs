@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use crate::openai::flavour::{
-    API, About, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED, Switch, listed,
-    model_name, number, text,
+    API, About, CONTINUOUS_USAGE, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED,
+    Switch, listed, model_name, number, text,
 };
-use crate::{Entry, Known, openai};
+use crate::{ClientInfo, Entry, openai};
 
 static FLAVOUR: Flavour = Flavour {
     known: KNOWN,
     name: "vLLM",
     health: Some("/health"),
     switches: &[Switch {
-        name: "continuous_usage_stats",
+        name: CONTINUOUS_USAGE.0,
         place: Place::StreamOptions,
     }],
     questions: &[
@@ -28,18 +28,11 @@ static FLAVOUR: Flavour = Flavour {
     ],
 };
 
-const KNOWN: Known = Known {
+const KNOWN: ClientInfo = ClientInfo {
     id: "vllm",
     summary: "vLLM's OpenAI server (`vllm serve`), with its version and context",
     default_url: "http://127.0.0.1:8000/v1",
-    params: &[
-        API,
-        INCLUDE_USAGE,
-        (
-            "continuous_usage_stats",
-            "`true` asks for token counts in every chunk, not only the last",
-        ),
-    ],
+    params: &[API, INCLUDE_USAGE, CONTINUOUS_USAGE],
     reserved: RESERVED,
     required: &[],
 };

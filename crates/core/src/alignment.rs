@@ -80,7 +80,7 @@ pub struct Aligned {
 
 /// What a look did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum LookOutcome {
     /// It agrees with what was known.
     Kept,
     /// It does not: their clock was set. Nothing connects what came before with what comes.
@@ -144,9 +144,9 @@ pub struct Alignment {
 
 impl Alignment {
     /// Takes an answer.
-    pub fn take(&mut self, exchange: &Exchange) -> Taken {
+    pub fn take(&mut self, exchange: &Exchange) -> LookOutcome {
         let Some((low, high)) = limits(exchange) else {
-            return Taken::Nonsense;
+            return LookOutcome::Nonsense;
         };
         let base = *self.base.get_or_insert(low);
         self.looks += 1;
@@ -160,11 +160,11 @@ impl Alignment {
             .map_or(Some(seen), |before| seen.meets(before.at(seen.at)));
         self.now = Some(both.unwrap_or(seen));
         if both.is_some() {
-            return Taken::Kept;
+            return LookOutcome::Kept;
         }
         self.steps += 1;
         self.first = None;
-        Taken::Stepped
+        LookOutcome::Stepped
     }
 
     /// Another clock is there now: nothing is known of it.
@@ -233,19 +233,19 @@ impl Arrivals {
     }
 
     /// Takes a stamp that arrived at `now`.
-    pub fn take(&mut self, stamp: i64, now: Timestamp) -> Taken {
+    pub fn take(&mut self, stamp: i64, now: Timestamp) -> LookOutcome {
         let Some(late) = i64::try_from(now.nanos())
             .ok()
             .and_then(|now| now.checked_sub(stamp))
         else {
-            return Taken::Nonsense;
+            return LookOutcome::Nonsense;
         };
         let base = *self.base.get_or_insert(late);
         self.looks += 1;
         let late = since(late, base);
         let Some(known) = self.known(now) else {
             self.quickest = Some((now, late));
-            return Taken::Kept;
+            return LookOutcome::Kept;
         };
         self.late = if late > known + STEP {
             self.late + 1
@@ -256,12 +256,12 @@ impl Arrivals {
             self.steps += 1;
             self.late = 0;
             self.quickest = Some((now, late));
-            return Taken::Stepped;
+            return LookOutcome::Stepped;
         }
         if late <= known {
             self.quickest = Some((now, late));
         }
-        Taken::Kept
+        LookOutcome::Kept
     }
 
     /// The shift at `now`: a quick message of long ago may have been quick for a clock that has run
@@ -393,7 +393,7 @@ mod tests {
             let mut now = 1_000_000_000;
             for (there, back) in ways {
                 let answer = theirs.answers(now, there, back);
-                prop_assert_eq!(alignment.take(&answer), Taken::Kept);
+                prop_assert_eq!(alignment.take(&answer), LookOutcome::Kept);
                 now = answer.answered.nanos() + 900_000_000;
                 let ours = alignment.ours(theirs.reads(now), at(now)).unwrap();
                 let off = ours.since(at(now)).max(at(now).since(ours));
@@ -446,22 +446,22 @@ mod tests {
         assert!(alignment.aligned(at(0)).is_none());
         assert_eq!(
             alignment.take(&before.answers(1_000, 10_000, 10_000)),
-            Taken::Kept
+            LookOutcome::Kept
         );
         let stepped = after.answers(1_000_000, 10_000, 10_000);
-        assert_eq!(alignment.take(&stepped), Taken::Stepped);
+        assert_eq!(alignment.take(&stepped), LookOutcome::Stepped);
         let backwards = Exchange {
             received: 10,
             replied: 5,
             ..stepped
         };
-        assert_eq!(alignment.take(&backwards), Taken::Nonsense);
+        assert_eq!(alignment.take(&backwards), LookOutcome::Nonsense);
         let extreme = Exchange {
             received: i64::MIN,
             replied: i64::MAX,
             ..stepped
         };
-        assert_eq!(alignment.take(&extreme), Taken::Nonsense);
+        assert_eq!(alignment.take(&extreme), LookOutcome::Nonsense);
         assert_eq!(alignment.aligned(at(2_000_000)).unwrap().steps, 1);
     }
 
@@ -482,7 +482,10 @@ mod tests {
                 9_000_000
             };
             let now = sent + way;
-            assert_eq!(arrivals.take(theirs.reads(sent), at(now)), Taken::Kept);
+            assert_eq!(
+                arrivals.take(theirs.reads(sent), at(now)),
+                LookOutcome::Kept
+            );
             let ours = arrivals.ours(theirs.reads(sent), at(now)).unwrap();
             if tick > 7 {
                 let off = ours.since(at(sent)).max(at(sent).since(ours));
@@ -501,7 +504,7 @@ mod tests {
         };
         let steps = (0..100_u64).filter(|tick| {
             let sent = 30_000_000_000 + tick * 50_000_000;
-            arrivals.take(set.reads(sent), at(sent + 200_000)) == Taken::Stepped
+            arrivals.take(set.reads(sent), at(sent + 200_000)) == LookOutcome::Stepped
         });
         assert_eq!(steps.count(), 1);
     }

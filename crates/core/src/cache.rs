@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::text::printable;
+use crate::text::printable_path;
 
 const VARIABLE: &str = "IPW_CACHE";
 const OURS: &str = "ipw";
@@ -17,7 +17,7 @@ pub enum NoCache {
     /// The cache would move with the working directory.
     #[error(
         "`IPW_CACHE` is `{}`, which depends on the working directory\nhelp: set it to an absolute path",
-        printable(&path.display().to_string())
+        printable_path(path)
     )]
     Relative {
         /// Its value.

@@ -10,6 +10,7 @@ pub mod cache;
 pub mod chat;
 pub mod claim;
 pub mod client;
+pub mod collector;
 pub mod counter;
 pub mod dataset;
 pub mod duration;

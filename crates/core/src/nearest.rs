@@ -11,6 +11,21 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
+/// The suggestion after the name that is not known; nothing if no name is near.
+pub fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// The help for a name that is not known: the nearest, and all that there are.
+pub fn known_are<'a>(nearest: Option<&str>, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<_> = known.into_iter().map(|name| format!("`{name}`")).collect();
+    let known = format!("known are {}", known.join(", "));
+    match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`? {known}"),
+        None => known,
+    }
+}
+
 /// The `count` known names nearest to `wanted`, best first, however far they are.
 pub fn nearest_few<'a>(
     wanted: &str,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::nearest;
+use crate::nearest::{did_you_mean, nearest};
 
 /// Parameters as they were given: names and texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,10 +76,7 @@ fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
     } else {
         known.join(", ")
     };
-    match nearest {
-        Some(name) => format!("; did you mean `{name}`? (known: {known})"),
-        None => format!(" (known: {known})"),
-    }
+    format!("{} (known: {known})", did_you_mean(nearest))
 }
 
 impl Params {

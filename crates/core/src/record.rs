@@ -26,12 +26,12 @@ pub struct Record {
     /// Whether it is right.
     pub grade: Grade,
     /// Whether it kept the limits; `None` where there are none.
-    pub kept: Option<Kept>,
+    pub kept: Option<SloMark>,
 }
 
 /// How a reply kept the limits that a good one keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct SloMark {
     /// All of them; `None` when a latency is not known.
     pub is_met: Option<bool>,
     /// Those that it missed, or `failed`.

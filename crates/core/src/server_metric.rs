@@ -18,7 +18,7 @@ pub struct Sample {
 
 /// A metric that several services have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct ServerMetric {
     /// What we call it.
     pub name: &'static str,
     /// Whether it only grows.
@@ -27,16 +27,16 @@ pub struct Known {
     metrics: &'static [&'static str],
 }
 
-const fn gauge(name: &'static str, metrics: &'static [&'static str]) -> Known {
-    Known {
+const fn gauge(name: &'static str, metrics: &'static [&'static str]) -> ServerMetric {
+    ServerMetric {
         name,
         is_counter: false,
         metrics,
     }
 }
 
-const fn counter(name: &'static str, metrics: &'static [&'static str]) -> Known {
-    Known {
+const fn counter(name: &'static str, metrics: &'static [&'static str]) -> ServerMetric {
+    ServerMetric {
         name,
         is_counter: true,
         metrics,
@@ -44,7 +44,7 @@ const fn counter(name: &'static str, metrics: &'static [&'static str]) -> Known 
 }
 
 /// Names of vLLM, `SGLang`, TGI and llama.cpp, as their documentation and sources have them.
-const KNOWN: [Known; 11] = [
+const KNOWN: [ServerMetric; 11] = [
     gauge(
         "requests_running",
         &[
@@ -121,7 +121,7 @@ const KNOWN: [Known; 11] = [
 ];
 
 /// What we call a service's metric; `None` for one that is its own.
-pub fn known_as(metric: &str) -> Option<&'static Known> {
+pub fn known_as(metric: &str) -> Option<&'static ServerMetric> {
     KNOWN.iter().find(|known| known.metrics.contains(&metric))
 }
 

@@ -1,6 +1,7 @@
 //! Texts from outside on their way to a terminal.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// `text` without what a terminal would obey: control characters, escape sequences' lead-ins and
 /// marks that turn the direction of writing. Line breaks and tabs become spaces.
@@ -13,6 +14,11 @@ pub fn printable(text: &str) -> String {
             character => Some(character),
         })
         .collect()
+}
+
+/// A path as messages repeat it: without what a terminal would obey.
+pub fn printable_path(path: &Path) -> String {
+    printable(&path.display().to_string())
 }
 
 /// Whether a character turns the direction of writing.

@@ -81,7 +81,7 @@ pub(crate) struct Manner {
 
 /// One question of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct Question {
     /// Its text.
     pub(crate) problem: String,
     /// The reply that the dataset records for it.
@@ -104,7 +104,7 @@ impl Manner {
     }
 
     /// What the list in the column `name` asks: one question or more.
-    pub(crate) fn questions(self, name: &str, list: &Value) -> Result<Vec<Asked>, Fault> {
+    pub(crate) fn questions(self, name: &str, list: &Value) -> Result<Vec<Question>, Fault> {
         let list = Heard::of(name, list)?;
         let has_replies = list.messages.iter().any(Message::is_reply);
         let is_recorded = list.messages.last().is_some_and(Message::is_reply);
@@ -265,10 +265,10 @@ fn ends(messages: &[Message], is_bare: bool) -> Vec<usize> {
 }
 
 /// The question of the messages before `end`, asked with what is recorded.
-fn recorded(name: &str, messages: &[Message], number: u32, end: usize) -> Result<Asked, Fault> {
+fn recorded(name: &str, messages: &[Message], number: u32, end: usize) -> Result<Question, Fault> {
     let sent = &messages[..end];
     let reply = messages.get(end).filter(|message| message.is_reply());
-    Ok(Asked {
+    Ok(Question {
         problem: problem(name, sent)?,
         recorded: reply.map(Message::text).filter(|text| !text.is_empty()),
         messages: sent.to_vec(),
@@ -278,7 +278,7 @@ fn recorded(name: &str, messages: &[Message], number: u32, end: usize) -> Result
 }
 
 /// Each turn, asked with the replies of the run.
-fn live(name: &str, messages: &[Message], ends: &[usize]) -> Result<Vec<Asked>, Fault> {
+fn live(name: &str, messages: &[Message], ends: &[usize]) -> Result<Vec<Question>, Fault> {
     if messages.iter().any(|message| message.role() == "tool") {
         return Err(Fault::new(
             format!("no results of tools in `{name}`, as the service's own replies go in between"),
@@ -294,11 +294,11 @@ fn live(name: &str, messages: &[Message], ends: &[usize]) -> Result<Vec<Asked>, 
         .map(|(number, end)| {
             let own = messages[from..*end].iter();
             sent.extend(own.filter(|message| !message.is_reply()).cloned());
-            let asked = Asked {
+            let asked = Question {
                 replies_before: Some(replies_before.clone()),
                 ..recorded(name, messages, number, *end)?
             };
-            let asked = Asked {
+            let asked = Question {
                 messages: sent.clone(),
                 ..asked
             };

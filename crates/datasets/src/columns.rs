@@ -9,7 +9,7 @@ use ipw_core::params::ParamReader;
 use ipw_core::text::{excerpt, printable};
 use serde_json::{Map, Value};
 
-use crate::chat::{self, Asked, Manner};
+use crate::chat::{self, Manner, Question};
 use crate::error::DatasetError;
 use crate::fault::Fault;
 use crate::object::describe;
@@ -79,7 +79,7 @@ pub(crate) enum Asks {
     /// One text.
     Text(String),
     /// A conversation: its own id, and what is asked of it.
-    Chat(Option<String>, Vec<Asked>),
+    Chat(Option<String>, Vec<Question>),
 }
 
 /// What a row says is right.

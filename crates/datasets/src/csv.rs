@@ -5,18 +5,17 @@ use std::path::PathBuf;
 use ipw_core::params::{ParamError, ParamReader, Params};
 use serde_json::Value;
 
-use crate::Known;
+use crate::DatasetInfo;
+use crate::columns;
 use crate::error::DatasetError;
 use crate::fault::{At, Fault};
 use crate::files;
 use crate::object::{is_small, utf8};
-use crate::options::{self, Options};
-use crate::order;
+use crate::options::{Options, row_params};
 use crate::reader::{Object, Raw, Reader, Supply, Written};
 use crate::records::{Record, Records};
 use crate::rows::Rows;
 use crate::source::{Input, Source};
-use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "csv";
@@ -30,24 +29,10 @@ pub(crate) const DELIMITER: (&str, &str) = (
 );
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a table as text with a header (.csv, .tsv); naming its path is enough",
-    params: &[
-        PATH,
-        DELIMITER,
-        columns::PROBLEM,
-        columns::ANSWER,
-        columns::SUBJECT,
-        columns::ID,
-        chat::TURNS,
-        chat::HISTORY,
-        order::LIMIT,
-        order::OFFSET,
-        order::SHUFFLE,
-        order::SEED,
-        options::ON_ERROR,
-    ],
+    params: row_params!(PATH, DELIMITER),
 };
 
 /// Columns whose cells are JSON, because their values are no text.

@@ -1,13 +1,14 @@
 //! Why a dataset cannot be had.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ipw_core::cache::NoCache;
 use ipw_core::dataset::ReadError;
+use ipw_core::nearest::did_you_mean;
 use ipw_core::params::ParamError;
 use ipw_core::setting::Setting;
-use ipw_core::text::{printable, with_causes};
+use ipw_core::text::{printable, printable_path, with_causes};
 use ipw_hub::CacheError;
 use ipw_store::StoreError;
 
@@ -40,10 +41,10 @@ pub enum DatasetError {
     },
     /// There is no such file.
     #[error(
-        "`{}` does not exist{}", shown(path),
+        "`{}` does not exist{}", printable_path(path),
         nearest.as_deref().map_or_else(
             || format!("; expected {expected}"),
-            |nearest| format!("; did you mean `{}`?", shown(nearest)),
+            |nearest| did_you_mean(Some(&printable_path(nearest))),
         )
     )]
     NotFound {
@@ -58,7 +59,7 @@ pub enum DatasetError {
     #[error(
         "`{}` is {kind}; give the path of a regular file, which can be read more than once, \
          or `-` for standard input",
-        shown(path)
+        printable_path(path)
     )]
     NotAFile {
         /// The path as given.
@@ -67,7 +68,7 @@ pub enum DatasetError {
         kind: &'static str,
     },
     /// The file is there and cannot be opened.
-    #[error("cannot open `{}`", shown(path))]
+    #[error("cannot open `{}`", printable_path(path))]
     Open {
         /// The path as given.
         path: PathBuf,
@@ -75,7 +76,7 @@ pub enum DatasetError {
         source: io::Error,
     },
     /// The file was opened and cannot be read.
-    #[error("cannot read `{}`", shown(path))]
+    #[error("cannot read `{}`", printable_path(path))]
     Read {
         /// The path as given.
         path: PathBuf,
@@ -84,7 +85,7 @@ pub enum DatasetError {
     },
     /// A row that cannot be a query.
     #[error(
-        "`{}` {at}{}: {fault}", shown(path),
+        "`{}` {at}{}: {fault}", printable_path(path),
         fault.column.map(|column| format!(", column {column}")).unwrap_or_default()
     )]
     Row {
@@ -107,20 +108,20 @@ pub enum DatasetError {
          (also with .gz or .zst), .parquet or .arrow, for the first bytes of Parquet, Arrow, gzip \
          and zstd, for a first line that begins with `{{`, and for one that names a column with \
          the prompt; say which it is, as in `{} {}`",
-        shown(path), Setting::Dataset.to("csv"), Setting::DatasetParam.to("path=…")
+        printable_path(path), Setting::Dataset.to("csv"), Setting::DatasetParam.to("path=…")
     )]
     Unrecognised {
         /// The path as given.
         path: PathBuf,
     },
     /// A file with nothing in it, and a name that says nothing.
-    #[error("`{}` is empty; expected a row for each prompt", shown(path))]
+    #[error("`{}` is empty; expected a row for each prompt", printable_path(path))]
     Empty {
         /// The path as given.
         path: PathBuf,
     },
     /// A directory without a dataset.
-    #[error("`{}` holds no dataset: looked for {looked_for}", shown(path))]
+    #[error("`{}` holds no dataset: looked for {looked_for}", printable_path(path))]
     NoDataset {
         /// The path as given.
         path: PathBuf,
@@ -130,7 +131,7 @@ pub enum DatasetError {
     /// Which of several splits is not said, or there is no such.
     #[error(
         "`{}` {}; choose with `{}` (there are: {})",
-        shown(path),
+        printable_path(path),
         wanted.as_deref().map_or_else(
             || "has more than one split".to_owned(),
             |wanted| format!(
@@ -232,7 +233,7 @@ pub enum DatasetError {
     /// What must be put aside does not fit on the disk.
     #[error(
         "cannot put the dataset aside in `{}`; make room there, or set `TMPDIR` to another directory",
-        shown(directory)
+        printable_path(directory)
     )]
     Spool {
         /// Where temporary files go.
@@ -244,7 +245,7 @@ pub enum DatasetError {
     #[error(
         "`{}` changed while the run was reading it: row {row} {change}; \
          leave the file as it is until the run has ended",
-        shown(path)
+        printable_path(path)
     )]
     Changed {
         /// The path as given.
@@ -280,16 +281,6 @@ impl From<StoreError> for DatasetError {
 
 fn is_gated_in_words(is_gated: bool) -> &'static str {
     if is_gated { ", which is gated" } else { "" }
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
-}
-
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
 }
 
 #[cfg(test)]

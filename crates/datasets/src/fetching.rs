@@ -1,19 +1,8 @@
 //! How a benchmark that is not on this disk gets here.
 
-use std::path::PathBuf;
-
-use ipw_hub::{Hub, Progress};
+use ipw_hub::{Access, Progress};
 
 use crate::error::DatasetError;
-
-/// Where files come from and where they are kept.
-#[derive(Debug, Clone)]
-pub struct Access {
-    /// The hub.
-    pub hub: Hub,
-    /// The directory of the cache.
-    pub cache: PathBuf,
-}
 
 /// How a benchmark is fetched.
 pub struct Fetching<'a> {
@@ -32,11 +21,7 @@ impl<'a> Fetching<'a> {
         }
     }
 
-    pub(crate) fn access(&self) -> Result<(Hub, PathBuf), DatasetError> {
-        if let Some(access) = &self.access {
-            return Ok((access.hub.clone(), access.cache.clone()));
-        }
-        let cache = ipw_core::cache::directory(|name| std::env::var_os(name))?;
-        Ok((Hub::from_env(), cache))
+    pub(crate) fn access(&self) -> Result<Access, DatasetError> {
+        Ok(self.access.clone().map_or_else(Access::from_env, Ok)?)
     }
 }

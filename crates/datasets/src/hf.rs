@@ -8,15 +8,13 @@ use ipw_core::nearest::nearest;
 use ipw_core::params::Params;
 use serde_json::Value;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::error::DatasetError;
 use crate::files;
-use crate::options::{self, Options};
-use crate::order;
+use crate::options::{Options, row_params};
 use crate::rows::Rows;
 use crate::splits::{self, Split};
 use crate::tables::{Format, Tables};
-use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "hf";
@@ -30,24 +28,10 @@ const PATH: (&str, &str) = (
 const SPLIT: (&str, &str) = ("split", "which split, where there is more than one");
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a Hugging Face dataset on disk, or a run of ours; naming its directory is enough",
-    params: &[
-        PATH,
-        SPLIT,
-        columns::PROBLEM,
-        columns::ANSWER,
-        columns::SUBJECT,
-        columns::ID,
-        chat::TURNS,
-        chat::HISTORY,
-        order::LIMIT,
-        order::OFFSET,
-        order::SHUFFLE,
-        order::SEED,
-        options::ON_ERROR,
-    ],
+    params: row_params!(PATH, SPLIT),
 };
 
 const LOOKED_FOR: &str = "`state.json` or `dataset_dict.json` of `save_to_disk`, \

@@ -4,18 +4,16 @@ use std::path::PathBuf;
 
 use ipw_core::params::Params;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::error::DatasetError;
 use crate::fault::{At, Fault};
 use crate::files;
 use crate::lines::{LONGEST, Lines};
 use crate::object;
-use crate::options::{self, Options};
-use crate::order;
+use crate::options::{Options, row_params};
 use crate::reader::{Raw, Reader, Supply, Written};
 use crate::rows::Rows;
 use crate::source::{Input, Source};
-use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "jsonl";
@@ -24,23 +22,10 @@ pub(crate) const ID: &str = "jsonl";
 const PATH: (&str, &str) = ("path", "the file, with one JSON object on each line");
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a file with one JSON object on each line; naming its path is enough",
-    params: &[
-        PATH,
-        columns::PROBLEM,
-        columns::ANSWER,
-        columns::SUBJECT,
-        columns::ID,
-        chat::TURNS,
-        chat::HISTORY,
-        order::LIMIT,
-        order::OFFSET,
-        order::SHUFFLE,
-        order::SEED,
-        options::ON_ERROR,
-    ],
+    params: row_params!(PATH),
 };
 
 /// Opens and checks the file that `params` name.

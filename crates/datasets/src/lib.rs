@@ -27,7 +27,6 @@ mod parquet;
 mod reader;
 mod records;
 mod rows;
-mod seen;
 mod source;
 mod spec;
 mod splits;
@@ -35,6 +34,7 @@ mod spool;
 mod starter;
 mod stdin;
 mod stream;
+mod survey;
 mod synthetic;
 mod tables;
 mod words;
@@ -44,8 +44,9 @@ use ipw_core::nearest::nearest;
 pub use benchmarks::Benchmark;
 pub use error::DatasetError;
 pub use fault::{At, Fault};
-pub use fetching::{Access, Fetching};
+pub use fetching::Fetching;
 pub use ipw_core::dataset::{Dataset, DatasetSpec, Queries, ReadError};
+pub use ipw_hub::Access;
 pub use spec::named;
 
 /// Opens and checks the dataset that `spec` names. What must be fetched is fetched in silence.
@@ -100,7 +101,7 @@ pub fn open_for(
 
 /// What can be said of a dataset without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct DatasetInfo {
     /// The name that selects it.
     pub id: &'static str,
     /// One line about it.
@@ -120,11 +121,11 @@ pub fn benchmark_params() -> &'static [(&'static str, &'static str)] {
 }
 
 /// All other datasets, the default one first.
-pub fn known() -> &'static [Known] {
+pub fn known() -> &'static [DatasetInfo] {
     KNOWN
 }
 
-const KNOWN: &[Known] = &[
+const KNOWN: &[DatasetInfo] = &[
     starter::KNOWN,
     jsonl::KNOWN,
     csv::KNOWN,

@@ -8,6 +8,27 @@ use crate::columns::Columns;
 use crate::error::DatasetError;
 use crate::order::Selection;
 
+/// The parameters of a dataset that reads rows: its own, then those of [`Options`].
+macro_rules! row_params {
+    ($($own:expr),+) => {
+        &[
+            $($own,)+
+            $crate::columns::PROBLEM,
+            $crate::columns::ANSWER,
+            $crate::columns::SUBJECT,
+            $crate::columns::ID,
+            $crate::chat::TURNS,
+            $crate::chat::HISTORY,
+            $crate::order::LIMIT,
+            $crate::order::OFFSET,
+            $crate::order::SHUFFLE,
+            $crate::order::SEED,
+            $crate::options::ON_ERROR,
+        ]
+    };
+}
+pub(crate) use row_params;
+
 /// The parameter `on_error` and its meaning.
 pub(crate) const ON_ERROR: (&str, &str) = (
     "on_error",

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use ipw_core::params::Params;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::error::DatasetError;
 use crate::files;
-use crate::options::{self, Options};
-use crate::order;
+use crate::options::{Options, row_params};
 use crate::rows::Rows;
 use crate::tables::{Format, Tables};
-use crate::{chat, columns};
 
 /// The id in the registry.
 pub(crate) const ID: &str = "parquet";
@@ -24,23 +22,10 @@ const PATH: (&str, &str) = (
 );
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a Parquet file, or a directory of them; naming the file's path is enough",
-    params: &[
-        PATH,
-        columns::PROBLEM,
-        columns::ANSWER,
-        columns::SUBJECT,
-        columns::ID,
-        chat::TURNS,
-        chat::HISTORY,
-        order::LIMIT,
-        order::OFFSET,
-        order::SHUFFLE,
-        order::SEED,
-        options::ON_ERROR,
-    ],
+    params: row_params!(PATH),
 };
 
 /// Opens and checks what `params` name.

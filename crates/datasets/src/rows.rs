@@ -9,15 +9,15 @@ use ipw_core::query::{Live, Query, Turn};
 use ipw_core::shape::Shape;
 use serde_json::{Map, Value};
 
-use crate::chat::Asked;
+use crate::chat::Question;
 use crate::columns::{Answer, Asks, Columns, Row};
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
 use crate::options::{OnError, Options};
 use crate::order::{Selection, shuffle};
 use crate::reader::{Raw, Supply};
-use crate::seen::{Seen, Skipped};
 use crate::stream::Stream;
+use crate::survey::{Skipped, Survey};
 use crate::{Dataset, Queries, ReadError};
 
 /// The field of the metadata that says where in the source a row was.
@@ -71,7 +71,7 @@ impl Rows {
         supply: Box<dyn Supply>,
         options: Options,
     ) -> Result<Self, DatasetError> {
-        let mut seen = Seen::new(supply.as_ref(), &options)?;
+        let mut seen = Survey::new(supply.as_ref(), &options)?;
         let mut reader = supply.reader()?;
         let is_cut = loop {
             if seen.is_enough(&options) {
@@ -194,7 +194,7 @@ fn answers(answer: Answer, count: usize) -> impl Iterator<Item = Option<String>>
 }
 
 /// A query for each turn that is asked.
-fn turns(shared: &Query, conversation: &str, asked: Vec<Asked>, answer: Answer) -> Vec<Query> {
+fn turns(shared: &Query, conversation: &str, asked: Vec<Question>, answer: Answer) -> Vec<Query> {
     let count = asked.len();
     let of = u32::try_from(count).unwrap_or(u32::MAX);
     let answers = answers(answer, count);

@@ -8,7 +8,7 @@
 
 use ipw_core::params::Params;
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::columns::Columns;
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
@@ -23,7 +23,7 @@ const ROWS: &str = include_str!("starter.jsonl");
 pub(crate) const ID: &str = "starter";
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "built in: 256 questions from eight subjects, easy to hard, with answers that can be checked",
     params: &[order::LIMIT, order::OFFSET, order::SHUFFLE, order::SEED],

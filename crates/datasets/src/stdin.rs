@@ -8,18 +8,16 @@ use std::path::PathBuf;
 
 use ipw_core::params::{ParamError, Params};
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::csv::{self, Csv};
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
-use crate::options::{self, Options};
-use crate::order;
+use crate::options::{Options, row_params};
 use crate::packed::Packing;
 use crate::reader::Supply;
 use crate::rows::Rows;
 use crate::source::Source;
 use crate::spool::Spool;
-use crate::{chat, columns};
 
 /// The id in the registry, also the dataset's name.
 pub(crate) const ID: &str = "stdin";
@@ -33,24 +31,10 @@ pub(crate) const DASH: &str = "-";
 const FORMAT: (&str, &str) = ("format", "`jsonl` (default), `csv` or `tsv`");
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "standard input, also spelt `-`; put aside on disk before the first request",
-    params: &[
-        FORMAT,
-        csv::DELIMITER,
-        columns::PROBLEM,
-        columns::ANSWER,
-        columns::SUBJECT,
-        columns::ID,
-        chat::TURNS,
-        chat::HISTORY,
-        order::LIMIT,
-        order::OFFSET,
-        order::SHUFFLE,
-        order::SEED,
-        options::ON_ERROR,
-    ],
+    params: row_params!(FORMAT, csv::DELIMITER),
 };
 
 /// Reads all of standard input and checks it.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ipw_core::params::{ParamReader, Params};
 use serde_json::{Value, json};
 
-use crate::Known;
+use crate::DatasetInfo;
 use crate::columns::Columns;
 use crate::error::DatasetError;
 use crate::fault::At;
@@ -50,7 +50,7 @@ const SEED: (&str, &str) = (
 );
 
 /// What can be said of it without opening it.
-pub(crate) const KNOWN: Known = Known {
+pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "prompts of random words with given lengths of prompts and replies, for load",
     params: &[COUNT, INPUT, OUTPUT, FORCE_OUTPUT, SHARED_PREFIX, SEED],

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ipw_clients::{
-    BoxFuture, Client, ClientError, ClientSpec, CloseError, Known, NotReady, Request,
+    BoxFuture, Client, ClientError, ClientInfo, ClientSpec, CloseError, NotReady, Request,
 };
 use ipw_core::reply::{
     Exchange, Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource,
@@ -22,7 +22,7 @@ use crate::settings::Settings;
 use crate::template::conversation;
 
 /// What `ipw list clients` shows.
-pub const KNOWN: Known = Known {
+pub const KNOWN: ClientInfo = ClientInfo {
     id: "embedded",
     summary: "the engine inside this binary: GGUF models of the llama family, on the CPU",
     default_url: "embedded",

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::kernels::{Quantised, Seen};
+use crate::kernels::{HeadCache, Quantised};
 use crate::matrix::{GROUP, Matrix};
 use crate::model::{Layer, Linear, Model};
 use crate::shape::Pairs;
@@ -195,15 +195,7 @@ impl Model {
         }
         self.attend(index, count, sequence, scratch);
         self.fill(count, scratch, |scratch| &scratch.attended);
-        let Scratch {
-            input,
-            branch,
-            grouped,
-            stream,
-            ..
-        } = scratch;
-        self.linear(&mut [(&layer.output, &mut *branch)], input, count, grouped);
-        self.kernels.add(stream, branch);
+        self.join(&layer.output, count, scratch);
     }
 
     fn feed_forward(&self, layer: &Layer, count: usize, scratch: &mut Scratch) {
@@ -223,6 +215,11 @@ impl Model {
         );
         self.kernels.swiglu(gate, up);
         self.fill(count, scratch, |scratch| &scratch.gate);
+        self.join(&layer.down, count, scratch);
+    }
+
+    /// Multiplies the input and adds the product to the stream.
+    fn join(&self, weights: &Linear, count: usize, scratch: &mut Scratch) {
         let Scratch {
             input,
             branch,
@@ -230,7 +227,7 @@ impl Model {
             stream,
             ..
         } = scratch;
-        self.linear(&mut [(&layer.down, &mut *branch)], input, count, grouped);
+        self.linear(&mut [(weights, &mut *branch)], input, count, grouped);
         self.kernels.add(stream, branch);
     }
 
@@ -280,7 +277,7 @@ impl Model {
         let one = |(at, (query, out)): (usize, (&[f32], &mut [f32])), scores: &mut Vec<f32>| {
             let (token, head) = (at / shape.heads, at % shape.heads);
             let slot = index * shape.kv_heads + head / group;
-            let seen = Seen {
+            let seen = HeadCache {
                 keys: &sequence.keys[slot],
                 values: &sequence.values[slot],
                 count: sequence.length + token + 1,

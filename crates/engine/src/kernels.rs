@@ -11,7 +11,7 @@ mod avx2;
 mod portable;
 mod vector;
 
-pub(crate) use vector::Seen;
+pub(crate) use vector::HeadCache;
 
 use crate::matrix::{GROUP, Matrix, NARROW, Runs, WIDE};
 use crate::quant::BLOCK;
@@ -163,7 +163,7 @@ vectorised! {
     rms_norm(numbers: &[f32], weights: &[f32], epsilon: f32, out: &mut [f32]);
     swiglu(gate: &mut [f32], up: &[f32]);
     add(a: &mut [f32], b: &[f32]);
-    attend(query: &[f32], seen: Seen<'_>, scores: &mut Vec<f32>, out: &mut [f32]);
+    attend(query: &[f32], seen: HeadCache<'_>, scores: &mut Vec<f32>, out: &mut [f32]);
 }
 
 /// Activations of several tokens in 8 bits, with a scale for every 32.

@@ -1,5 +1,6 @@
 //! Generation parameters, by the names that OpenAI's API and llama.cpp gave them.
 
+use ipw_core::nearest::{did_you_mean, nearest};
 use serde_json::{Map, Value};
 
 use crate::sampler::Sampling;
@@ -175,9 +176,7 @@ fn whole(name: &str, value: &Value, least: u64) -> Result<usize, BadParameter> {
 fn neutral(name: &str, value: &Value) -> Result<(), BadParameter> {
     let Some((_, values)) = NEUTRAL.iter().find(|(known, _)| *known == name) else {
         let known: Vec<_> = PARAMETERS.iter().map(|(known, _)| *known).collect();
-        let near = ipw_core::nearest::nearest(name, known.iter().copied())
-            .map(|near| format!("; did you mean `{near}`?"))
-            .unwrap_or_default();
+        let near = did_you_mean(nearest(name, known.iter().copied()));
         return Err(BadParameter(format!(
             "the embedded engine has no parameter `{}`{near} (known: {})",
             ipw_core::text::excerpt(name, 60),

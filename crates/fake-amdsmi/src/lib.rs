@@ -30,6 +30,8 @@
 mod layout;
 mod script;
 mod system;
+#[path = "../../testkit/src/trace.rs"]
+mod trace;
 
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};

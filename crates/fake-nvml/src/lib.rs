@@ -15,3 +15,5 @@ mod clock;
 mod exports;
 mod script;
 mod sensor;
+#[path = "../../testkit/src/trace.rs"]
+mod trace;

@@ -9,20 +9,7 @@ impl Board {
         if round <= 0.0 || seconds <= 0.0 {
             return 0.0;
         }
-        let per_round: f64 = self
-            .steps
-            .iter()
-            .map(|(length, watts)| length * watts)
-            .sum();
-        let rounds = (seconds / round).floor();
-        let mut left = seconds - rounds * round;
-        let mut energy = rounds * per_round;
-        for (length, watts) in &self.steps {
-            let taken = left.min(*length);
-            energy += taken * watts;
-            left -= taken;
-        }
-        energy
+        crate::trace::energy(&self.steps, seconds)
     }
 
     /// The last update of its sensors.

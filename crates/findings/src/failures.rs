@@ -38,34 +38,42 @@ pub fn advice(outcome: &str) -> Option<Cow<'static, str>> {
     let fewer_tokens = Setting::Param.to("max_tokens=…");
     let fixed = match outcome {
         "timed_out" => {
-            return owned(format!(
+            return Some(Cow::Owned(format!(
                 "allow more (`{}`, `{}`, `{}`), or ask for less (`{fewer_tokens}`)",
                 Setting::RequestTimeout,
                 Setting::FirstTokenTimeout,
                 Setting::IdleTimeout
-            ));
+            )));
         }
-        "failed:dns" => return owned(format!("check the name in `{}`", Setting::ClientBaseUrl)),
+        "failed:dns" => {
+            return Some(Cow::Owned(format!(
+                "check the name in `{}`",
+                Setting::ClientBaseUrl
+            )));
+        }
         "failed:connect" => "the service went away or is overloaded: look whether it still runs",
         "failed:tls" => {
-            return owned(format!(
+            return Some(Cow::Owned(format!(
                 "check that the URL's scheme and name fit the certificate, and that its issuer is trusted here (`{}`)",
                 Setting::CaFile
-            ));
+            )));
         }
-        "failed:protocol" => return owned(format!("leave `{}` out", Setting::Http2)),
+        "failed:protocol" => return Some(Cow::Owned(format!("leave `{}` out", Setting::Http2))),
         "failed:reset" | "failed:closed" => {
             "the service broke off: look into its log, often it ran out of memory"
         }
         "failed:http_400" => {
-            return owned(format!(
+            return Some(Cow::Owned(format!(
                 "the service refuses the request: look at the parameters (`{}`) and the prompt's length",
                 Setting::Param
-            ));
+            )));
         }
         "failed:http_401" | "failed:http_403" => "the key is wrong, or has run out",
         "failed:http_404" => {
-            return owned(format!("check `{}` and the URL's path", Setting::Model));
+            return Some(Cow::Owned(format!(
+                "check `{}` and the URL's path",
+                Setting::Model
+            )));
         }
         "failed:http_408" => {
             "the service gave up waiting: it is overloaded, or a proxy is in between"
@@ -84,19 +92,19 @@ pub fn advice(outcome: &str) -> Option<Cow<'static, str>> {
             "the model said nothing: look at the prompt, and at `stop` and `max_tokens`"
         }
         "failed:too_large" => {
-            return owned(format!(
+            return Some(Cow::Owned(format!(
                 "ask for less (`{fewer_tokens}`), or allow larger replies (`{}`)",
                 Setting::MaxReply
-            ));
+            )));
         }
         "failed:parameter" => "`ipw list clients` and the guide have the parameters",
         "failed:context" => "shorten the prompt, or take a model with a longer context",
         "failed:history" => "see why the turn before it failed",
         "failed:template" => {
-            return owned(format!(
+            return Some(Cow::Owned(format!(
                 "the model's chat template refuses it, often because of `{}`",
                 Setting::System
-            ));
+            )));
         }
         "failed:engine" => "a fault of ours: please report it",
         other if other.starts_with("failed:http_5") => "look into the service's own log",
@@ -104,10 +112,6 @@ pub fn advice(outcome: &str) -> Option<Cow<'static, str>> {
         _ => return None,
     };
     Some(Cow::Borrowed(fixed))
-}
-
-fn owned(advice: String) -> Option<Cow<'static, str>> {
-    Some(Cow::Owned(advice))
 }
 
 #[cfg(test)]

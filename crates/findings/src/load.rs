@@ -79,7 +79,7 @@ pub fn origin(load: &Planned) -> Origin {
 }
 
 /// Says of a row which limits it kept.
-pub type SloCheck = Arc<dyn Fn(&Record) -> record::Kept + Send + Sync>;
+pub type SloCheck = Arc<dyn Fn(&Record) -> record::SloMark + Send + Sync>;
 
 /// What checks every row against the limits of the plan; `None` without limits.
 pub fn slo_check(load: &Planned) -> Option<SloCheck> {
@@ -87,7 +87,7 @@ pub fn slo_check(load: &Planned) -> Option<SloCheck> {
     Some(Arc::new(move |record| kept(&slo, record)))
 }
 
-fn kept(slo: &Slo, record: &Record) -> record::Kept {
+fn kept(slo: &Slo, record: &Record) -> record::SloMark {
     let timing = &record.reply.timing;
     let seconds = |instant: Timestamp| instant.seconds();
     let chunks: Vec<f64> = timing.chunks.iter().copied().map(seconds).collect();
@@ -105,16 +105,16 @@ fn kept(slo: &Slo, record: &Record) -> record::Kept {
     });
     let names = |quantities: Vec<Quantity>| quantities.into_iter().map(Quantity::name).collect();
     match verdict {
-        slo::Kept::Met => record::Kept {
+        slo::SloOutcome::Met => record::SloMark {
             is_met: Some(true),
             missed: Vec::new(),
         },
-        slo::Kept::Missed { missed } => record::Kept {
+        slo::SloOutcome::Missed { missed } => record::SloMark {
             is_met: Some(false),
             missed: names(missed),
         },
-        slo::Kept::Unknown { .. } => record::Kept::default(),
-        slo::Kept::Failed => record::Kept {
+        slo::SloOutcome::Unknown { .. } => record::SloMark::default(),
+        slo::SloOutcome::Failed => record::SloMark {
             is_met: Some(false),
             missed: vec!["failed"],
         },

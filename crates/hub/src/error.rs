@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ipw_core::text::printable;
+use ipw_core::text::printable_path;
 
 use crate::space::in_words;
 
@@ -16,7 +16,7 @@ pub enum CacheError {
     #[error(
         "cannot write to the cache `{}`: {cause}\nhelp: set `IPW_CACHE` to a directory that you may \
          write to",
-        shown(directory)
+        printable_path(directory)
     )]
     Unusable {
         /// Which directory.
@@ -25,7 +25,7 @@ pub enum CacheError {
         cause: io::Error,
     },
     /// A file of the cache cannot be read.
-    #[error("cannot read `{}`", shown(path))]
+    #[error("cannot read `{}`", printable_path(path))]
     Read {
         /// Which file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum CacheError {
     #[error(
         "not enough room in `{}`: {} needed, {} free{}\nhelp: make room, or set `IPW_CACHE` to a \
          directory on another disk",
-        shown(directory), in_words(*needed),
+        printable_path(directory), in_words(*needed),
         free.map_or("an unknown amount".to_owned(), in_words),
         kept.map_or(String::new(), |kept| {
             format!("; the {} that arrived are kept, and the next try goes on from there", in_words(kept))
@@ -100,10 +100,6 @@ impl fmt::Display for Denied {
             self.status
         )
     }
-}
-
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
 }
 
 #[cfg(test)]

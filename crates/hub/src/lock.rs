@@ -16,17 +16,11 @@ impl Lock {
     /// Takes the lock; if another process has it, says so and waits.
     pub fn take(path: &Path, report: Report<'_>) -> io::Result<Self> {
         let file = open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                report(Progress::Waiting {
-                    lock: path.to_owned(),
-                });
-                file.lock()?;
-            }
-            // A file system without locks: the checksum still decides.
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => return Err(error),
+        if !is_free(&file)? {
+            report(Progress::Waiting {
+                lock: path.to_owned(),
+            });
+            file.lock()?;
         }
         Ok(Self { _file: file })
     }
@@ -34,13 +28,18 @@ impl Lock {
     /// Takes the lock if nobody has it.
     pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let file = open(path)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
-                Err(error)
-            }
-            _ => Ok(Some(Self { _file: file })),
-        }
+        Ok(is_free(&file)?.then_some(Self { _file: file }))
+    }
+}
+
+/// Locks the file; `false` if another process has it.
+fn is_free(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        // A file system without locks: the checksum still decides.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -5,10 +5,11 @@
 
 use std::io::Read as _;
 
+use ipw_core::text::printable;
 use serde_json::Value;
 use url::Url;
 
-use crate::error::Denied;
+use crate::error::{Denied, Failure};
 use crate::http::{self, Answer};
 use crate::hub::{Hub, Remote};
 use crate::progress::{Progress, Report};
@@ -53,6 +54,21 @@ pub enum Refusal {
     Missing(Missing),
     /// It cannot be reached, is busy, or says what makes no sense.
     Other(String),
+}
+
+impl Refusal {
+    /// The refusal as a failed fetch; `what` is the kind of thing that was asked for.
+    pub fn into_failure(self, what: &str, revision: &str) -> Failure {
+        Failure::Source(match self {
+            Self::Denied(denied) => return Failure::Denied(denied),
+            Self::Offline => "`HF_HUB_OFFLINE` is set, and it is not in the cache".to_owned(),
+            Self::Missing(Missing::Revision) => {
+                format!("it has no revision `{}`", printable(revision))
+            }
+            Self::Missing(_) => format!("the server has no such {what} (404)"),
+            Self::Other(reason) => reason,
+        })
+    }
 }
 
 impl Hub {

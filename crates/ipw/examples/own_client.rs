@@ -1,5 +1,7 @@
 //! A client of one's own: a closure that answers. `cargo run --example own_client DIR`.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use ipw::own::{Answer, Prompts};
 
 /// Stands for a model that runs in this program.

@@ -3,6 +3,8 @@
 //! The line is simulated: a pipe on which a thread writes what such meters write. A real one is
 //! opened as a file, for example `/dev/ttyUSB0`.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 

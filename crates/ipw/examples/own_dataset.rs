@@ -1,6 +1,8 @@
 //! A dataset of one's own: queries that are made as they are asked for, with metadata.
 //! `cargo run --example own_dataset DIR`.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use ipw::Dataset;
 use ipw::parts::core::dataset::{Queries, ReadError};
 use ipw::parts::core::query::Query;
@@ -12,11 +14,11 @@ struct Products {
 }
 
 impl Dataset for Products {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "products"
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "products"
     }
 

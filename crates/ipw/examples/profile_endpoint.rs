@@ -1,5 +1,7 @@
 //! Profile an endpoint that speaks OpenAI's API: `cargo run --example profile_endpoint URL MODEL DIR`.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), ipw::Error> {
     let mut arguments = std::env::args().skip(1);

@@ -1,5 +1,11 @@
 //! Read a run and print joules per token: `cargo run --example read_run RUN`.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "an example prints, and no run has 2^52 tokens"
+)]
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args()
         .nth(1)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ipw_clients::{Client, ClientSpec, Known};
+use ipw_clients::{Client, ClientInfo, ClientSpec};
 use ipw_core::nearest::nearest;
 use ipw_core::plan::Generation;
 #[cfg(not(feature = "engine"))]
@@ -24,13 +24,13 @@ pub const DEFAULT: &str = if cfg!(feature = "engine") {
 pub const EMBEDDED: &str = "embedded";
 /// What it runs when nobody names a model.
 #[cfg(feature = "engine")]
-pub const DEFAULT_MODEL: &str = ipw_models::catalogue::DEFAULT;
+pub const DEFAULT_MODEL: &str = ipw_hub::models::catalogue::DEFAULT;
 /// What it would run.
 #[cfg(not(feature = "engine"))]
 pub const DEFAULT_MODEL: &str = "smollm2-135m";
 
 /// All clients, the default first.
-pub fn known() -> Vec<Known> {
+pub fn known() -> Vec<ClientInfo> {
     let mut known = Vec::new();
     #[cfg(feature = "engine")]
     known.push(ipw_engine::client::KNOWN);
@@ -98,7 +98,7 @@ pub fn model_file(
     model: &str,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<std::path::PathBuf, Error> {
-    use ipw_models::{Cache, ModelError, ModelRef};
+    use ipw_hub::models::{Cache, ModelError, ModelRef};
     let failed = |error: ModelError| {
         let kind = if error.is_usage() {
             Kind::Invalid
@@ -113,7 +113,7 @@ pub fn model_file(
         ModelRef::File(_) => Cache::at(std::path::PathBuf::new()),
         ModelRef::Named(_) | ModelRef::Hub(_) => Cache::locate().map_err(failed)?,
     };
-    ipw_models::fetch(&model, &cache, progress).map_err(failed)
+    ipw_hub::models::fetch(&model, &cache, progress).map_err(failed)
 }
 
 /// Refuses generation parameters that the client is known not to have: better now than in every

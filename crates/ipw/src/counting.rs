@@ -8,13 +8,13 @@ use ipw_core::reply::Reply;
 use ipw_hub::Progress;
 use ipw_runner::Plan;
 use ipw_store::Run;
-use ipw_tokens::{Asked, Counter};
+use ipw_tokens::{SentQuery, TokenCounter};
 use serde_json::json;
 
 use crate::error::{Error, Kind};
 
 /// The tokenizer of that name, fetched if it is not here.
-pub fn load(named: &str, progress: &mut dyn FnMut(Progress)) -> Result<Arc<Counter>, Error> {
+pub fn load(named: &str, progress: &mut dyn FnMut(Progress)) -> Result<Arc<TokenCounter>, Error> {
     let loaded = ipw_tokens::load(named, None, progress);
     let counter = loaded.map_err(|error| {
         let kind = if error.is_usage() {
@@ -28,11 +28,11 @@ pub fn load(named: &str, progress: &mut dyn FnMut(Progress)) -> Result<Arc<Count
 }
 
 /// Counts every reply of this plan.
-pub fn every_reply(counter: Arc<Counter>, plan: &Plan) -> ipw_runner::Counter {
+pub fn every_reply(counter: Arc<TokenCounter>, plan: &Plan) -> ipw_runner::TokenCounter {
     let plan = plan.clone();
     let is_raw = ipw_clients::is_raw(&plan.client);
     Arc::new(move |query: &Query, reply: &mut Reply| {
-        let asked = Asked {
+        let asked = SentQuery {
             query: &ipw_runner::as_sent(&plan.load, query),
             system: plan.generation.system.as_deref(),
             parameters: &plan.parameters_over(&query.parameters),
@@ -43,7 +43,7 @@ pub fn every_reply(counter: Arc<Counter>, plan: &Plan) -> ipw_runner::Counter {
 }
 
 /// What the user should know before the first query; `resumed` is the run that goes on.
-pub fn warnings(counter: Option<&Counter>, resumed: Option<&Path>) -> Vec<String> {
+pub fn warnings(counter: Option<&TokenCounter>, resumed: Option<&Path>) -> Vec<String> {
     let Some(counter) = counter else {
         return Vec::new();
     };

@@ -235,7 +235,7 @@ impl Collector for Meter {
 /// Prompts in memory, each with a reference answer or without.
 pub struct Prompts {
     name: String,
-    prompts: Vec<(String, Option<String>)>,
+    asked: Vec<(String, Option<String>)>,
     shape: Shape,
 }
 
@@ -248,7 +248,7 @@ impl Prompts {
         let prompts = prompts.into_iter();
         Self {
             name: name.into(),
-            prompts: prompts
+            asked: prompts
                 .map(|(prompt, answer)| (prompt.into(), answer.map(Into::into)))
                 .collect(),
             shape: Shape::Struct(vec![("row".to_owned(), Shape::Int)]),
@@ -266,7 +266,7 @@ impl Dataset for Prompts {
     }
 
     fn size(&self) -> Option<u64> {
-        Some(self.prompts.len() as u64)
+        Some(self.asked.len() as u64)
     }
 
     fn metadata_shape(&self) -> &Shape {
@@ -274,16 +274,14 @@ impl Dataset for Prompts {
     }
 
     fn queries(&self) -> Result<Queries<'_>, ReadError> {
-        let queries = (0_u64..)
-            .zip(&self.prompts)
-            .map(|(index, (prompt, answer))| {
-                let mut query = Query::asking(prompt.clone());
-                query.index = index;
-                query.id = index.to_string();
-                query.answer.clone_from(answer);
-                query.metadata.insert("row".to_owned(), index.into());
-                Ok(query)
-            });
+        let queries = (0_u64..).zip(&self.asked).map(|(index, (prompt, answer))| {
+            let mut query = Query::asking(prompt.clone());
+            query.index = index;
+            query.id = index.to_string();
+            query.answer.clone_from(answer);
+            query.metadata.insert("row".to_owned(), index.into());
+            Ok(query)
+        });
         Ok(Box::new(queries))
     }
 }

@@ -12,7 +12,7 @@ use ipw_core::query::Query;
 use ipw_core::record::Record;
 use ipw_core::reply::TokenCounts;
 use ipw_core::verdict::Grade;
-use ipw_tokens::{Asked as Counted, Counter};
+use ipw_tokens::{SentQuery, TokenCounter};
 use serde_json::Value;
 
 use crate::error::{Error, not_ready};
@@ -100,10 +100,10 @@ pub async fn ping<'a>(
 
 impl Ping<'_> {
     /// Counts tokens as a run does, when all is over.
-    pub fn count(&mut self, tokens: &Counter) {
+    pub fn count(&mut self, tokens: &TokenCounter) {
         let Record { query, reply, .. } = &mut self.row;
         let generation = &self.ask.generation;
-        let asked = Counted {
+        let asked = SentQuery {
             query,
             system: generation.system.as_deref(),
             parameters: &generation.parameters,

@@ -67,7 +67,7 @@ pub struct Profile {
     dataset: Option<Box<dyn Dataset>>,
     collectors: Option<Vec<Box<dyn Collector>>>,
     grader: Option<Grader>,
-    tokens: Option<Arc<ipw_tokens::Counter>>,
+    tokens: Option<Arc<ipw_tokens::TokenCounter>>,
     observers: Vec<Box<dyn Observer>>,
     sinks: Vec<Box<dyn Sink + Send>>,
     clock: Arc<dyn Clock>,

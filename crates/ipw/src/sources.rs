@@ -9,8 +9,8 @@ use ipw_core::plan::SourceSpec;
 use ipw_core::setting::Setting;
 use ipw_core::source::{Role, Source};
 use ipw_core::time::Clock;
-use ipw_monitor::http::{self, HttpSpec};
 use ipw_monitor::remote::{self, Address, RemoteError, RemoteSpec};
+use ipw_scrape::http::{self, HttpSpec};
 use ipw_telemetry::collectors::replay::Replay;
 use ipw_telemetry::{Absent, Collector, Detected, Options, detect};
 

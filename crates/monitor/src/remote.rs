@@ -30,7 +30,7 @@ pub use address::{Address, DEFAULT_PORT};
 use crate::{Token, TokenError};
 
 use self::inbox::Inbox;
-use self::line::{Found, Line};
+use self::line::{Found, Link};
 
 /// How long the first connection may take, all in all.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -166,7 +166,7 @@ pub fn connect(spec: &RemoteSpec, clock: &Arc<dyn Clock>) -> Result<Remote, Remo
     let inbox = Arc::new(Mutex::new(Inbox::default()));
     let (stop, stopped) = watch::channel(false);
     let (told, tell) = sync_channel(1);
-    let line = Line {
+    let line = Link {
         address: spec.address.clone(),
         name: spec.name.clone(),
         token,

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Method, Quantity, Source};
-use ipw_core::time::{Clock, Timestamp};
+use ipw_core::time::Clock;
 use ipw_monitor::Token;
 use ipw_monitor::pb::energy_monitor_client::EnergyMonitorClient;
 use ipw_monitor::pb::{self, HealthRequest, StreamRequest, TelemetryReading, TimeRequest};
 use ipw_monitor::server::{ListenError, Listener, Machine, Monitor};
 use ipw_runner::SystemClock;
-use ipw_telemetry::{Collector, PollError, Role, Session, Setup};
+use ipw_telemetry::{PollError, Role, Session, Setup};
+use ipw_testkit::collector::{ScriptedCollector, source};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio_stream::StreamExt as _;
@@ -28,65 +29,31 @@ use tonic::{Code, Request, Streaming};
 
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// A counter that moves at every poll, and tells how often it was asked.
-struct Moving {
-    sources: Vec<Source>,
-    polls: Arc<AtomicU64>,
-    joules: f64,
-}
-
-impl Moving {
-    fn new(count: usize, polls: &Arc<AtomicU64>) -> Self {
-        let source = |number: usize| Source {
-            name: format!("test/{number}"),
-            collector: "test".into(),
-            host: None,
-            device: None,
-            quantity: Quantity::Energy {
-                domain: Domain::CpuPackage,
-                rollover: Rollover::Resets,
-            },
-            method: Method::Counter,
-            period: None,
-            privilege: "none".into(),
-            relative_sigma: Some(0.02),
-        };
-        Self {
-            sources: (0..count).map(source).collect(),
-            polls: Arc::clone(polls),
-            joules: 0.0,
+/// Counters that move at every poll, and tell how often they were asked.
+fn moving(count: usize, polls: &Arc<AtomicU64>) -> ScriptedCollector {
+    let quantity = Quantity::Energy {
+        domain: Domain::CpuPackage,
+        rollover: Rollover::Resets,
+    };
+    let source = |number: usize| Source {
+        relative_sigma: Some(0.02),
+        ..source(&format!("test/{number}"), quantity, Method::Counter)
+    };
+    let (polls, mut joules) = (Arc::clone(polls), 0.0);
+    let sources = (0..count).map(source).collect();
+    let mut collector = ScriptedCollector::new(sources, move |clock, take| {
+        let polled = polls.fetch_add(1, Ordering::SeqCst);
+        joules += 0.1;
+        for place in 0..count {
+            take(place, clock.now(), joules);
         }
-    }
-}
-
-impl Collector for Moving {
-    fn id(&self) -> &'static str {
-        "test"
-    }
-
-    fn sources(&self) -> &[Source] {
-        &self.sources
-    }
-
-    fn interval(&self, wanted: Duration) -> Duration {
-        wanted
-    }
-
-    fn poll(
-        &mut self,
-        clock: &dyn Clock,
-        take: &mut dyn FnMut(usize, Timestamp, f64),
-    ) -> Result<(), PollError> {
-        let count = self.polls.fetch_add(1, Ordering::SeqCst);
-        self.joules += 0.1;
-        for place in 0..self.sources.len() {
-            take(place, clock.now(), self.joules);
-        }
-        if count == 3 {
+        if polled == 3 {
             return Err(PollError::Retry("a passing fault".to_owned()));
         }
         Ok(())
-    }
+    });
+    collector.id = "test";
+    collector
 }
 
 /// A monitor on a thread of its own.
@@ -111,7 +78,7 @@ impl Serving {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let polls = Arc::new(AtomicU64::new(0));
         let setup = Setup {
-            collectors: vec![Box::new(Moving::new(options.sources.max(1), &polls))],
+            collectors: vec![Box::new(moving(options.sources.max(1), &polls))],
             interval: INTERVAL,
             role: Role::Service,
             absent: None,

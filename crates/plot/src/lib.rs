@@ -47,6 +47,6 @@ pub use pareto::{Pareto, Run};
 pub use png::{PngError, png};
 pub use scatter::{Curve, Scatter};
 pub use style::{Mode, Style};
-pub use sweep::{Line, Panel, SweepCurves};
+pub use sweep::{Panel, SweepCurves, SweepLine};
 pub use timeline::{Arrangement, Ending, PowerSource, PowerTimeline, Slot, Span};
 pub use unit::Unit;

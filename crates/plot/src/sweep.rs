@@ -14,7 +14,7 @@ use crate::style::Style;
 
 /// A line of a panel.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct SweepLine {
     /// What it is (`p99`).
     pub name: String,
     /// Load and value, from left to right.
@@ -29,7 +29,7 @@ pub struct Panel {
     /// The vertical axis.
     pub y: Axis,
     /// Its lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SweepLine>,
 }
 
 /// Panels over the same load.
@@ -200,7 +200,7 @@ impl SweepCurves {
     }
 }
 
-fn line_entry((series, line): (usize, &Line)) -> Entry {
+fn line_entry((series, line): (usize, &SweepLine)) -> Entry {
     if line.origin.is_estimated() {
         let name = format!("{}, estimated", line.name);
         return Entry::new(
@@ -214,7 +214,7 @@ fn line_entry((series, line): (usize, &Line)) -> Entry {
     Entry::new(Swatch::LineAndPoint { series }, &line.name)
 }
 
-fn draw_line(scene: &mut Scene, plot: &Plot, series: usize, line: &Line) {
+fn draw_line(scene: &mut Scene, plot: &Plot, series: usize, line: &SweepLine) {
     let places: Vec<((f64, f64), Quantity)> = line
         .points
         .iter()

@@ -2,9 +2,9 @@
 
 use ipw_plot::{
     Arrangement, Axis, Band, Bar, Caption, CompareBars, Correctness, Curve, Density, Difference,
-    Ecdf, Ending, Forest, Group, Heading, Interval, Line, Mark, Mode, Origin, Panel, Pareto,
-    PowerSource, PowerTimeline, Quantity, Run, Samples, Scatter, Segment, Slot, Span, StackedBars,
-    Style, Subject, SweepCurves, Unit,
+    Ecdf, Ending, Forest, Group, Heading, Interval, Mark, Mode, Origin, Panel, Pareto, PowerSource,
+    PowerTimeline, Quantity, Run, Samples, Scatter, Segment, Slot, Span, StackedBars, Style,
+    Subject, SweepCurves, SweepLine, Unit,
 };
 use proptest::prelude::*;
 
@@ -285,7 +285,7 @@ impl Input {
 
     fn panels(&self, style: &Style) -> Vec<String> {
         let quantities = || self.quantities().into_iter();
-        let line = |index: usize| Line {
+        let line = |index: usize| SweepLine {
             name: self.word(index),
             points: self.other.iter().copied().zip(quantities()).collect(),
             origin: self.origin(index),

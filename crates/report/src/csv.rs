@@ -1,6 +1,6 @@
 //! The queries of a page as CSV. No cell begins with what a spreadsheet would compute.
 
-use crate::page::{Line, Page, Text};
+use crate::page::{Page, QueryLine, Text};
 
 const HEAD: [&str; 19] = [
     "query_index",
@@ -35,7 +35,7 @@ pub fn csv(page: &Page) -> String {
     text
 }
 
-fn row(line: &Line) -> Vec<String> {
+fn row(line: &QueryLine) -> Vec<String> {
     let words = |text: &Option<Text>| {
         text.as_ref()
             .map(|text| cell(&text.text))
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_negative_number_stays_a_number_and_the_unknown_is_empty() {
-        let line = Line {
+        let line = QueryLine {
             joules: Some(-0.5),
-            ..Line::default()
+            ..QueryLine::default()
         };
         let row = row(&line);
         assert_eq!(row.len(), HEAD.len());

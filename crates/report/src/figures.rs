@@ -7,7 +7,7 @@ mod sweep;
 use ipw_analysis::density;
 use ipw_analysis::interval::wilson;
 use ipw_analysis::percentile::Percentile;
-use ipw_analysis::regression::{Fit, Line as FitLine, Regressions, regressions};
+use ipw_analysis::regression::{Fit, LinearFit as FitLine, Regressions, regressions};
 use ipw_findings::look::{Line, Look};
 use ipw_plot::{
     Axis, Band, Bar, Caption, Correctness, Curve, Density, Ecdf, Forest, Group, Heading, Mark,

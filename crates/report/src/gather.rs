@@ -37,14 +37,14 @@ pub struct Options {
 }
 
 /// What everything below looks at.
-pub(crate) struct Known<'a> {
+pub(crate) struct Inputs<'a> {
     pub(crate) run: &'a Run,
     pub(crate) overview: &'a Overview,
     pub(crate) pass: &'a Pass,
     pub(crate) values: &'a Values,
 }
 
-impl Known<'_> {
+impl Inputs<'_> {
     /// Something of `summary.json`; null where it is missing.
     pub(crate) fn at(&self, pointer: &str) -> &Value {
         self.run.summary().pointer(pointer).unwrap_or(&Value::Null)
@@ -66,7 +66,7 @@ impl Page {
         let mut pass = Pass::over(run, overview, options.redact)?;
         let timeline = timeline(run, &mut pass);
         let queries = pass::queries(std::mem::take(&mut pass.lines), overview);
-        let known = Known {
+        let known = Inputs {
             run,
             overview,
             pass: &pass,
@@ -104,7 +104,7 @@ impl Page {
     }
 }
 
-fn about(known: &Known<'_>) -> About {
+fn about(known: &Inputs<'_>) -> About {
     let started = known.at("/parts/0/unix_nanos").as_u64();
     About {
         model: known.run.model().to_owned(),

@@ -236,7 +236,7 @@ pub struct Queries {
     /// Rows in all.
     pub in_all: u64,
     /// Those that are here.
-    pub lines: Vec<Line>,
+    pub lines: Vec<QueryLine>,
     /// Above this many seconds a query is one of the slowest; `None` for too few.
     pub slow: Option<f64>,
     /// Above this many joules it is one of the costliest.
@@ -256,7 +256,7 @@ pub struct Text {
 
 /// One query.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct QueryLine {
     /// Place in the run's order.
     pub index: u64,
     /// Which part of the run.

@@ -13,7 +13,7 @@ use ipw_core::energy::{QueryEnergy, Split};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::reading::Window;
-use ipw_core::record::{Kept, Record};
+use ipw_core::record::{Record, SloMark};
 use ipw_core::reply::Reply;
 use ipw_core::rollup::Basis;
 use ipw_core::sink::{Sink, SinkError};
@@ -52,21 +52,21 @@ pub(crate) struct Landed {
 }
 
 /// Says how a reply kept its limits.
-pub type Judge = Arc<dyn Fn(&Record) -> Kept + Send + Sync>;
+pub type SloCheck = Arc<dyn Fn(&Record) -> SloMark + Send + Sync>;
 
 /// Says whether a reply is right.
 pub type Grader = Arc<dyn Fn(&Query, &Reply) -> Grade + Send + Sync>;
 
 /// Counts the tokens of a reply: where the service did not say, and to see whether it was right.
-pub type Counter = Arc<dyn Fn(&Query, &mut Reply) + Send + Sync>;
+pub type TokenCounter = Arc<dyn Fn(&Query, &mut Reply) + Send + Sync>;
 
 /// Who reads a reply when it is over.
 pub(crate) struct Readers {
     /// Bytes that the plan sends with every query.
     pub(crate) sent_bytes: usize,
-    pub(crate) counter: Option<Counter>,
+    pub(crate) counter: Option<TokenCounter>,
     pub(crate) grader: Grader,
-    pub(crate) judge: Option<Judge>,
+    pub(crate) judge: Option<SloCheck>,
 }
 
 /// Makes rows of what has landed.

@@ -14,13 +14,19 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Takes a session's readings to disk, and tells the session what it may forget.
 pub struct Recorder {
     /// `None` when it is over.
-    rail: Option<(SyncSender<()>, JoinHandle<Result<(), SinkError>>)>,
+    rail: Option<Rail>,
+}
+
+/// The way to the recorder's thread, which ends when the sender is gone.
+struct Rail {
+    stop: SyncSender<()>,
+    thread: JoinHandle<Result<(), SinkError>>,
 }
 
 /// A run whose future is dropped stores the readings so far.
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.rail.take() {
+        if let Some(Rail { stop, thread }) = self.rail.take() {
             drop(stop);
             let _ = thread.join();
         }
@@ -64,13 +70,14 @@ impl Recorder {
                 }
             })?;
         Ok(Self {
-            rail: Some((stop, thread)),
+            rail: Some(Rail { stop, thread }),
         })
     }
 
     /// Takes what is left to disk and ends.
     pub fn finish(mut self) -> Result<(), SinkError> {
-        let (stop, thread) = self.rail.take().expect("it is taken at the end alone");
+        let rail = self.rail.take();
+        let Rail { stop, thread } = rail.expect("it is taken at the end alone");
         drop(stop);
         match thread.join() {
             Ok(outcome) => outcome,

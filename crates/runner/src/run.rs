@@ -12,7 +12,7 @@ use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
 use ipw_telemetry::{SelfTest, Session};
 
-use crate::assemble::{Assembler, Counter, Grader, Judge, Readers};
+use crate::assemble::{Assembler, Grader, Readers, SloCheck, TokenCounter};
 use crate::conversations::Recall;
 use crate::dispatch::Dispatch;
 use crate::idle::{self, Idled};
@@ -30,11 +30,11 @@ pub struct Parts<'a> {
     /// What the hardware reports.
     pub session: Arc<Session>,
     /// Who counts their tokens; `None` without a tokenizer.
-    pub counter: Option<Counter>,
+    pub counter: Option<TokenCounter>,
     /// Who says whether replies are right.
     pub grader: Grader,
     /// Who says how they kept their limits; `None` without limits.
-    pub judge: Option<Judge>,
+    pub judge: Option<SloCheck>,
     /// The clock of this part.
     pub clock: Arc<dyn Clock>,
     /// The number of this part.

@@ -61,7 +61,7 @@ pub struct UnknownScorer {
 
 /// A scorer as lists show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct ScorerInfo {
     /// Its name.
     pub id: &'static str,
     /// What it does, in one sentence.
@@ -88,41 +88,41 @@ pub fn scorer(id: &str) -> Result<&'static dyn Scorer, UnknownScorer> {
 }
 
 /// Every scorer there is.
-pub fn known() -> &'static [Known] {
+pub fn known() -> &'static [ScorerInfo] {
     &[
-        Known {
+        ScorerInfo {
             id: exact::ID,
             summary: "the same words, whatever their case and decoration",
         },
-        Known {
+        ScorerInfo {
             id: numeric::ID,
             summary: "the same number, however it is written",
         },
-        Known {
+        ScorerInfo {
             id: choice::ID,
             summary: "the same option, by letter or by text",
         },
-        Known {
+        ScorerInfo {
             id: math::ID,
             summary: "the same value or expression, in LaTeX or plain",
         },
-        Known {
+        ScorerInfo {
             id: contains::ID,
             summary: "the reference's words stand in the answer; alternatives with `|`",
         },
-        Known {
+        ScorerInfo {
             id: pattern::ID,
             summary: "the reference is a pattern that the answer matches",
         },
-        Known {
+        ScorerInfo {
             id: json::ID,
             summary: "the answer's last JSON value equals the reference",
         },
-        Known {
+        ScorerInfo {
             id: instructions::ID,
             summary: "every constraint of the row is kept, as IFEval has them",
         },
-        Known {
+        ScorerInfo {
             id: judge::ID,
             summary: "a model compares it with the reference",
         },

@@ -34,7 +34,7 @@ pub use work::{Work, Worked};
 
 use book::Book;
 use playback::{Follow, Playback};
-use rows::{Asked, Outline, Rows};
+use rows::{FlightRow, Outline, Rows};
 use sources::{PartSources, Sources};
 use work::{QuietSteps, Works};
 
@@ -228,11 +228,11 @@ struct Playing<'a> {
 struct Both<'a, 'b>(&'a mut Book<'b>, &'a mut Works);
 
 impl Follow for Both<'_, '_> {
-    fn reads(&mut self, asked: &Rc<Asked>) {
+    fn reads(&mut self, asked: &Rc<FlightRow>) {
         self.0.reads(asked);
     }
 
-    fn begins(&mut self, asked: &Rc<Asked>) {
+    fn begins(&mut self, asked: &Rc<FlightRow>) {
         self.0.begins(asked);
         self.1.begins(asked);
     }
@@ -342,7 +342,7 @@ impl Playing<'_> {
 }
 
 /// The row as far as its energy columns need it.
-fn row(asked: &Asked, energy: QueryEnergy) -> Row {
+fn row(asked: &FlightRow, energy: QueryEnergy) -> Row {
     let (start, end) = asked
         .window
         .map_or((Timestamp::ZERO, Timestamp::ZERO), |window| {

@@ -11,7 +11,7 @@ use crate::{Absent, Collector, Options};
 
 /// A collector, as people see it before it has looked.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
+pub struct CollectorInfo {
     /// Its id.
     pub id: &'static str,
     /// What it reads.
@@ -21,60 +21,60 @@ pub struct Known {
 }
 
 /// Every collector there is.
-pub const fn known() -> &'static [Known] {
+pub const fn known() -> &'static [CollectorInfo] {
     &KNOWN
 }
 
 const SCRIPTED: &str =
     "unverified on hardware; on a scripted library with a known power, loaded as the real one";
 
-const KNOWN: [Known; 10] = [
-    Known {
+const KNOWN: [CollectorInfo; 10] = [
+    CollectorInfo {
         id: "nvml",
         summary: "NVIDIA's boards: energy, power, state (the driver's own library)",
         checked: SCRIPTED,
     },
-    Known {
+    CollectorInfo {
         id: "amd",
         summary: "AMD's boards: energy (amd-smi), power and state (the kernel's files)",
         checked: SCRIPTED,
     },
-    Known {
+    CollectorInfo {
         id: "intel_gpu",
         summary: "Intel's boards: energy counters of i915 and xe",
         checked: "unverified on hardware; on trees after a public listing of an Arc Pro B70",
     },
-    Known {
+    CollectorInfo {
         id: "jetson",
         summary: "Jetson boards: the power of each rail (INA3221)",
         checked: "unverified on hardware; on trees after public captures",
     },
-    Known {
+    CollectorInfo {
         id: "grace",
         summary: "NVIDIA's Grace: power of module, CPU and I/O",
         checked: "unverified on hardware; on trees after the kernel's and NVIDIA's names",
     },
-    Known {
+    CollectorInfo {
         id: "apple",
         summary: "Apple's chips: power of CPU, GPU, neural engine and memory (macOS)",
         checked: "unverified on hardware; the parser on captures of an M1 and an M2 Ultra",
     },
-    Known {
+    CollectorInfo {
         id: "battery",
         summary: "what a laptop draws while its battery feeds it",
         checked: "unverified on hardware; on trees after a public capture",
     },
-    Known {
+    CollectorInfo {
         id: "rapl",
         summary: "energy counters of Intel and AMD processors (perf, powercap)",
         checked: "unverified on hardware; on sysfs trees and a simulated sensor",
     },
-    Known {
+    CollectorInfo {
         id: "estimate",
         summary: "a model of the CPU's power, where nothing measures it",
         checked: "a model, never shown as measured",
     },
-    Known {
+    CollectorInfo {
         id: "host",
         summary: "CPU use and frequency, memory, temperature",
         checked: "on this kind of machine",

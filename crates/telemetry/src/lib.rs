@@ -14,7 +14,7 @@ mod session;
 pub mod surroundings;
 
 pub use collector::{Absent, Collector, Gpus, Options, PollError};
-pub use detect::{Detected, Known, detect, known};
+pub use detect::{CollectorInfo, Detected, detect, known};
 pub use ipw_core::source::Role;
 pub use sampler::Poller;
 pub use self_test::SelfTest;

@@ -302,20 +302,11 @@ mod tests {
     use super::*;
 
     fn counter() -> Series {
-        let about = Source {
-            name: "test".to_owned(),
-            collector: "test".into(),
-            host: None,
-            device: None,
-            quantity: Quantity::Energy {
-                domain: Domain::CpuPackage,
-                rollover: Rollover::Resets,
-            },
-            method: Method::Counter,
-            period: None,
-            privilege: "none".into(),
-            relative_sigma: None,
+        let quantity = Quantity::Energy {
+            domain: Domain::CpuPackage,
+            rollover: Rollover::Resets,
         };
+        let about = ipw_testkit::collector::source("test", quantity, Method::Counter);
         let meter = Meter {
             kind: Kind::Counter(Rollover::Resets),
             period: None,

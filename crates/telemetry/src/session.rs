@@ -45,7 +45,7 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(kept: &[Kept], stuck: Vec<bool>, basis: Choice) -> Self {
+    fn of(kept: &[TrackedSource], stuck: Vec<bool>, basis: Choice) -> Self {
         let billed: Vec<usize> = (0..kept.len())
             .filter(|place| kept[*place].role == Role::Service)
             .collect();
@@ -65,7 +65,7 @@ impl Uses {
 }
 
 /// How the readings of a source are kept.
-struct Kept {
+struct TrackedSource {
     about: Source,
     meter: Meter,
     role: Role,
@@ -75,7 +75,7 @@ struct Kept {
 pub struct Session {
     shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
-    kept: Vec<Kept>,
+    kept: Vec<TrackedSource>,
     devices: Vec<Device>,
     /// The service's machine, where it is another than this.
     system: Option<SystemInfo>,
@@ -140,7 +140,7 @@ impl Session {
                     let late = meter.lag() + collector.delay();
                     longest_wait = longest_wait.max(wait(about, interval, late));
                 }
-                kept.push(Kept {
+                kept.push(TrackedSource {
                     about: about.clone(),
                     meter,
                     role,
@@ -206,7 +206,7 @@ impl Session {
 
     /// Whose machines are looked at: the service's if any of them is.
     pub fn role(&self) -> Role {
-        let is_service = |kept: &Kept| kept.role == Role::Service;
+        let is_service = |kept: &TrackedSource| kept.role == Role::Service;
         if self.kept.is_empty() {
             self.role
         } else if self.kept.iter().any(is_service) {
@@ -219,7 +219,7 @@ impl Session {
     /// Whether anything measures the energy of the service.
     pub fn is_measured(&self) -> bool {
         let is_measured =
-            |kept: &Kept| kept.role == Role::Service && kept.about.is_measured_energy();
+            |kept: &TrackedSource| kept.role == Role::Service && kept.about.is_measured_energy();
         self.kept.iter().any(is_measured)
     }
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use ipw_core::source::{Domain, Method, Quantity, Source};
+use ipw_core::source::{Domain, Method, Quantity};
 use ipw_core::time::{Anchor, Clock, Timestamp};
-use ipw_telemetry::{Collector, PollError, Role, Session, Setup};
+use ipw_telemetry::{Collector, Role, Session, Setup};
+use ipw_testkit::collector::{ScriptedCollector, source};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The machine's own clock.
@@ -65,65 +66,33 @@ fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-struct Slowable {
-    bench: Arc<Bench>,
-    sources: Vec<Source>,
-}
-
-impl Collector for Slowable {
-    fn id(&self) -> &'static str {
-        "slowable"
-    }
-
-    fn sources(&self) -> &[Source] {
-        &self.sources
-    }
-
-    fn interval(&self, _: Duration) -> Duration {
-        Duration::from_millis(2)
-    }
-
-    fn circle(&self) -> Option<&'static str> {
-        Some("slowable")
-    }
-
-    fn poll(
-        &mut self,
-        clock: &dyn Clock,
-        take: &mut dyn FnMut(usize, Timestamp, f64),
-    ) -> Result<(), PollError> {
-        *self.bench.thread.lock().unwrap() = Some(std::thread::current().id());
-        let delay = self.bench.delay_ms.load(Ordering::SeqCst);
+fn slowable(number: usize, bench: &Arc<Bench>) -> ScriptedCollector {
+    let bench = Arc::clone(bench);
+    let quantity = Quantity::Power {
+        domain: Domain::Gpu,
+        averaging: Duration::ZERO,
+    };
+    let source = source(&format!("slowable/{number}"), quantity, Method::Integrated);
+    let mut collector = ScriptedCollector::new(vec![source], move |clock, take| {
+        *bench.thread.lock().unwrap() = Some(std::thread::current().id());
+        let delay = bench.delay_ms.load(Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(delay));
         take(0, clock.now(), 1.0);
-        self.bench.polls.fetch_add(1, Ordering::SeqCst);
+        bench.polls.fetch_add(1, Ordering::SeqCst);
         Ok(())
-    }
+    });
+    collector.id = "slowable";
+    collector.interval = Some(Duration::from_millis(2));
+    collector.circle = Some("slowable");
+    collector
 }
 
 fn session() -> (Session, [Arc<Bench>; 3]) {
     let benches: [Arc<Bench>; 3] = Default::default();
-    let collectors = benches.iter().enumerate().map(|(number, bench)| {
-        let quantity = Quantity::Power {
-            domain: Domain::Gpu,
-            averaging: Duration::ZERO,
-        };
-        let collector = Slowable {
-            bench: Arc::clone(bench),
-            sources: vec![Source {
-                name: format!("slowable/{number}"),
-                collector: "slowable".into(),
-                host: None,
-                device: None,
-                quantity,
-                method: Method::Integrated,
-                period: None,
-                privilege: "none".into(),
-                relative_sigma: None,
-            }],
-        };
-        Box::new(collector) as Box<dyn Collector>
-    });
+    let collectors = benches
+        .iter()
+        .enumerate()
+        .map(|(number, bench)| Box::new(slowable(number, bench)) as Box<dyn Collector>);
     let setup = Setup {
         collectors: collectors.collect(),
         interval: Duration::from_millis(2),

@@ -11,6 +11,7 @@
 
 mod browser;
 mod clock;
+pub mod collector;
 pub mod docs;
 mod fake_library;
 pub mod fake_nvml;
@@ -36,6 +37,7 @@ mod spawned;
 pub mod tap;
 pub mod tiny_model;
 pub mod tokenizers;
+mod trace;
 pub mod web;
 mod wheel;
 

@@ -1,8 +1,6 @@
 //! The original's energy monitor, in Python, with ways to misbehave.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
-
+use crate::spawned::{self, Spawned};
 use crate::{Missing, Venv};
 
 const SCRIPT: &str = include_str!("original.py");
@@ -16,7 +14,7 @@ pub fn grpc() -> Result<Venv, Missing> {
 /// A server that speaks the original's protocol; it ends when it is dropped.
 #[derive(Debug)]
 pub struct Original {
-    process: Child,
+    _process: Spawned,
     port: u16,
 }
 
@@ -28,35 +26,21 @@ impl Original {
 
     /// Starts one at this port.
     pub fn start_at(mode: &str, port: u16) -> Result<Self, Missing> {
-        let failed = |why: String| {
-            let how = "look at what it said above";
-            Missing::new("the original's monitor", why, how)
-        };
-        let mut process = grpc()?
-            .command()
-            .args(["-c", SCRIPT, mode, &port.to_string()])
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| failed(error.to_string()))?;
-        let mut line = String::new();
-        if let Some(out) = process.stdout.take() {
-            let read = BufReader::new(out).read_line(&mut line);
-            read.map_err(|error| failed(error.to_string()))?;
-        }
-        let port = line.trim().parse();
-        let port = port.map_err(|_| failed(format!("it said `{}`", line.trim())))?;
-        Ok(Self { process, port })
+        let mut command = grpc()?.command();
+        command.args(["-c", SCRIPT, mode, &port.to_string()]);
+        let log = spawned::log("original")?;
+        let started = Spawned::start(&mut command, &log).and_then(|(process, said)| {
+            let port = said.as_u64().and_then(|port| port.try_into().ok());
+            Ok(Self {
+                _process: process,
+                port: port.ok_or_else(|| format!("it said `{said}`"))?,
+            })
+        });
+        started.map_err(|why| spawned::missing("the original's monitor", &why, &log))
     }
 
     /// Its port.
     pub fn port(&self) -> u16 {
         self.port
-    }
-}
-
-impl Drop for Original {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

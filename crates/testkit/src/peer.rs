@@ -1,11 +1,13 @@
 //! Services that do what no service should: a test writes their replies byte by byte.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+
+use crate::web::Asked;
 
 /// The head of a stream of events without a length.
 pub const STREAM: &[u8] =
@@ -39,7 +41,10 @@ impl Peer {
         let queries = AtomicU64::new(0);
         Self::listen(move |mut stream| {
             loop {
-                if asked(&mut stream)?.starts_with("GET") {
+                if Asked::read(&mut BufReader::new(&stream))?
+                    .what
+                    .starts_with("GET")
+                {
                     let length = MODELS.len();
                     write!(
                         stream,
@@ -77,29 +82,6 @@ impl Peer {
     pub fn url(&self) -> &str {
         &self.url
     }
-}
-
-/// Reads a request and returns its first line.
-fn asked(stream: &mut TcpStream) -> io::Result<String> {
-    let mut reader = BufReader::new(stream);
-    let mut first = String::new();
-    if reader.read_line(&mut first)? == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        match line.trim_end().split_once(':') {
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.trim().parse().unwrap_or(0);
-            }
-            Some(_) => {}
-            None => break,
-        }
-    }
-    reader.read_exact(&mut vec![0; length])?;
-    Ok(first)
 }
 
 /// Writes `bytes` again and again until the client goes away.

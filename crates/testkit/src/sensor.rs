@@ -31,21 +31,7 @@ impl PowerTrace {
 
     /// Joules from 0 to `seconds`.
     pub fn energy(&self, seconds: f64) -> f64 {
-        let round: f64 = self.steps.iter().map(|(length, _)| length).sum();
-        let per_round: f64 = self
-            .steps
-            .iter()
-            .map(|(length, watts)| length * watts)
-            .sum();
-        let rounds = (seconds / round).floor();
-        let mut left = seconds - rounds * round;
-        let mut energy = rounds * per_round;
-        for (length, watts) in &self.steps {
-            let taken = left.min(*length);
-            energy += taken * watts;
-            left -= taken;
-        }
-        energy
+        crate::trace::energy(&self.steps, seconds)
     }
 
     /// Joules between two moments.

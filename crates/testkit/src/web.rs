@@ -2,22 +2,72 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails loudly")]
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// A request as it came.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
+    /// Method and path, with its query.
+    pub what: String,
     /// What was asked for, with its query.
     pub path: String,
     /// The header `Range`.
     pub range: Option<String>,
     /// The header `Authorization`.
     pub authorization: Option<String>,
+    /// Names, in lower case, and values.
+    headers: Vec<(String, String)>,
+    /// The body; null if it is no JSON.
+    pub body: Value,
+}
+
+impl Asked {
+    /// The next request of a connection; an error at its end.
+    ///
+    /// # Errors
+    ///
+    /// When the connection ends before the request does.
+    pub fn read(reader: &mut impl BufRead) -> io::Result<Self> {
+        let mut line = || {
+            let mut line = String::new();
+            match reader.read_line(&mut line)? {
+                0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                _ => Ok(line),
+            }
+        };
+        let first = line()?;
+        let what = first.rsplit_once(" HTTP").map_or("", |(what, _)| what);
+        let mut headers = Vec::new();
+        while let Some((name, value)) = line()?.trim_end().split_once(": ") {
+            headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        let mut asked = Self {
+            what: what.to_owned(),
+            path: what.split(' ').nth(1).unwrap_or_default().to_owned(),
+            headers,
+            ..Self::default()
+        };
+        let length = asked.header("content-length");
+        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+        reader.read_exact(&mut body)?;
+        asked.range = asked.header("range").map(str::to_owned);
+        asked.authorization = asked.header("authorization").map(str::to_owned);
+        asked.body = serde_json::from_slice(&body).unwrap_or_default();
+        Ok(asked)
+    }
+
+    /// The header of that name, in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
 }
 
 /// What to answer.
@@ -36,6 +86,8 @@ pub enum Reply {
 pub struct Served {
     /// What is in it.
     pub content: Vec<u8>,
+    /// The status, where it is another than 200 or that of a range.
+    pub status: Option<u16>,
     /// Sends all of it, whatever was asked for.
     pub ignores_range: bool,
     /// The end of the connection is the end of the file.
@@ -147,25 +199,8 @@ fn answer(
     mut stream: TcpStream,
     log: &Mutex<Vec<Asked>>,
     script: &dyn Fn(&Asked, usize) -> Reply,
-) -> std::io::Result<()> {
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
-    let mut asked = Asked {
-        path: first.split(' ').nth(1).unwrap_or_default().to_owned(),
-        range: None,
-        authorization: None,
-    };
-    for line in lines {
-        let line = line?;
-        let Some((name, value)) = line.split_once(": ") else {
-            break;
-        };
-        match name.to_ascii_lowercase().as_str() {
-            "range" => asked.range = Some(value.to_owned()),
-            "authorization" => asked.authorization = Some(value.to_owned()),
-            _ => {}
-        }
-    }
+) -> io::Result<()> {
+    let asked = Asked::read(&mut BufReader::new(stream.try_clone()?))?;
     let nth = {
         let mut log = log.lock().unwrap();
         log.push(asked.clone());
@@ -174,7 +209,7 @@ fn answer(
     match script(&asked, nth) {
         Reply::Hang => {
             stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+            let _ = io::copy(&mut stream, &mut io::sink());
             Ok(())
         }
         Reply::Status(status, headers) => {
@@ -188,7 +223,7 @@ fn answer(
     }
 }
 
-fn serve(stream: &mut TcpStream, served: &Served, range: Option<&str>) -> std::io::Result<()> {
+fn serve(stream: &mut TcpStream, served: &Served, range: Option<&str>) -> io::Result<()> {
     let total = served.content.len();
     let start = range.filter(|_| !served.ignores_range).and_then(|range| {
         range
@@ -205,7 +240,7 @@ fn serve(stream: &mut TcpStream, served: &Served, range: Option<&str>) -> std::i
             "HTTP/1.1 206 X\r\nContent-Range: bytes {start}-{}/{total}\r\n",
             total - 1
         ),
-        None => "HTTP/1.1 200 X\r\n".to_owned(),
+        None => format!("HTTP/1.1 {} X\r\n", served.status.unwrap_or(200)),
     };
     let body = served.content.get(start.unwrap_or(0)..).unwrap_or_default();
     if !served.hides_length && !body.is_empty() {

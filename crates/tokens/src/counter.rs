@@ -41,7 +41,7 @@ const CHANGE_THE_PROMPT: [&str; 12] = [
 
 /// What went out.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct SentQuery<'a> {
     /// The query as it was sent.
     pub query: &'a Query,
     /// Text for the system role.
@@ -53,7 +53,7 @@ pub struct Asked<'a> {
 }
 
 /// Counts tokens by one tokenizer.
-pub struct Counter {
+pub struct TokenCounter {
     encoder: Box<dyn Encoder>,
     template: Option<Template>,
     about: About,
@@ -69,7 +69,7 @@ struct Call {
     arguments: String,
 }
 
-impl Counter {
+impl TokenCounter {
     pub(crate) fn new(
         encoder: Box<dyn Encoder>,
         template: Option<Template>,
@@ -100,7 +100,7 @@ impl Counter {
     }
 
     /// Counts what came; `None` if nothing did. The input is among it where it can be told.
-    pub fn count(&self, asked: &Asked<'_>, reply: &Reply) -> Option<TokenCounts> {
+    pub fn count(&self, asked: &SentQuery<'_>, reply: &Reply) -> Option<TokenCounts> {
         let answer = self.text(Some(&reply.answer))?;
         let reasoning = self.text(reply.reasoning.as_deref())?;
         let calls = self.calls(reply.tool_calls.as_deref())?;
@@ -119,7 +119,7 @@ impl Counter {
 
     /// Counts what came, and puts it where nobody counted but by chunks; where the service itself
     /// counted, the row notes how far the two are apart. What was counted comes back.
-    pub fn settle(&self, asked: &Asked<'_>, reply: &mut Reply) -> Option<TokenCounts> {
+    pub fn settle(&self, asked: &SentQuery<'_>, reply: &mut Reply) -> Option<TokenCounts> {
         let counted = self.count(asked, reply)?;
         settle(reply, &counted);
         Some(counted)
@@ -151,7 +151,7 @@ impl Counter {
     }
 
     /// The tokens of the prompt, where it is known what the model read: never a guess.
-    fn input(&self, asked: &Asked<'_>) -> Option<u64> {
+    fn input(&self, asked: &SentQuery<'_>) -> Option<u64> {
         let mut changes = CHANGE_THE_PROMPT.iter();
         if changes.any(|name| asked.parameters.contains_key(*name)) {
             return None;

@@ -1,10 +1,10 @@
 //! Why there is no tokenizer.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ipw_core::cache::NoCache;
 use ipw_core::setting::Setting;
-use ipw_core::text::printable;
+use ipw_core::text::{printable, printable_path};
 use ipw_hub::CacheError;
 
 /// Why tokens cannot be counted.
@@ -27,7 +27,7 @@ pub enum TokensError {
     #[error(
         "there is no tokenizer at `{}`: {what}\nhelp: give a `tokenizer.json`, a directory that \
          holds one, a GGUF file, or `hf:owner/name`",
-        shown(path)
+        printable_path(path)
     )]
     NotThere {
         /// The path as given.
@@ -52,7 +52,7 @@ pub enum TokensError {
     #[error(
         "`{}` is a GGUF file, and this `ipw` was built without its engine, which reads them\nhelp: \
          build it with default features, or give a `tokenizer.json`",
-        shown(path)
+        printable_path(path)
     )]
     NoEngine {
         /// The path as given.
@@ -111,8 +111,4 @@ impl TokensError {
             Self::Denied { .. } | Self::Unfetched { .. } | Self::Cache(_)
         )
     }
-}
-
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
 }

@@ -1,14 +1,14 @@
 //! From a name to a tokenizer that counts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ipw_hub::{Hub, Report, bytes_in_words};
+use ipw_hub::{Access, Report, bytes_in_words};
 
 use crate::about::{About, File, Kind};
-use crate::counter::{Counter, Template};
+use crate::counter::{Template, TokenCounter};
 use crate::error::TokensError;
-use crate::fetch::Shelf;
+use crate::fetch;
 use crate::json::Json;
 use crate::reference::Reference;
 
@@ -21,52 +21,27 @@ pub(crate) const JINJA: &str = "chat_template.jinja";
 const LARGEST: u64 = 512 << 20;
 const GGUF_ENDING: &str = "gguf";
 
-/// Where files of the hub come from and where they are kept.
-#[derive(Debug, Clone)]
-pub struct Access {
-    /// The hub.
-    pub hub: Hub,
-    /// The directory of the cache.
-    pub cache: PathBuf,
-}
-
-impl Access {
-    /// As the environment says.
-    pub fn from_env() -> Result<Self, TokensError> {
-        Ok(Self {
-            hub: Hub::from_env(),
-            cache: ipw_core::cache::directory(|name| std::env::var_os(name))?,
-        })
-    }
-}
-
 /// The tokenizer of that name. `access` is for one of the hub, and `None` means what the environment
 /// says; `report` is told how the fetch goes on.
 pub fn load(
     named: &str,
     access: Option<Access>,
     report: Report<'_>,
-) -> Result<Counter, TokensError> {
+) -> Result<TokenCounter, TokensError> {
     match Reference::parse(named)? {
         Reference::Path(path) => at(named, &path),
         Reference::Hub {
             repository,
             revision,
         } => {
-            let Access { hub, cache } = access.map_or_else(Access::from_env, Ok)?;
-            let shelf = Shelf {
-                repository: &repository,
-                revision: &revision,
-                hub: &hub,
-                cache: &cache,
-            };
-            let directory = shelf.directory(report)?;
+            let access = access.map_or_else(Access::from_env, Ok)?;
+            let directory = fetch::directory(&repository, &revision, &access, report)?;
             beside(named, &directory.join(JSON))
         }
     }
 }
 
-fn at(named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn at(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     let not_there = |what: &str| TokensError::NotThere {
         path: path.to_owned(),
         what: what.to_owned(),
@@ -95,7 +70,7 @@ fn at(named: &str, path: &Path) -> Result<Counter, TokensError> {
 }
 
 /// A `tokenizer.json` with what lies beside it; a file of another name stands for itself.
-fn beside(named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn beside(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     let content = read(path)?;
     let json = Json::parse(&content).map_err(|why| TokensError::NotATokenizer {
         name: path.display().to_string(),
@@ -118,7 +93,7 @@ fn beside(named: &str, path: &Path) -> Result<Counter, TokensError> {
         chat_template: template.as_ref().map(|_| written_in.to_owned()),
         files,
     };
-    Ok(Counter::new(Box::new(json), template, about, note))
+    Ok(TokenCounter::new(Box::new(json), template, about, note))
 }
 
 #[cfg(feature = "engine")]
@@ -137,7 +112,7 @@ fn template(config: Option<&[u8]>, jinja: Option<&[u8]>) -> (Option<Template>, O
 }
 
 #[cfg(feature = "engine")]
-fn in_model(named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn in_model(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     let found = crate::gguf::read(path, &name(path)).map_err(|why| TokensError::NotATokenizer {
         name: path.display().to_string(),
         why,
@@ -150,11 +125,16 @@ fn in_model(named: &str, path: &Path) -> Result<Counter, TokensError> {
         files: vec![found.file],
     };
     let encoder = Box::new(found.encoder);
-    Ok(Counter::new(encoder, found.template, about, found.note))
+    Ok(TokenCounter::new(
+        encoder,
+        found.template,
+        about,
+        found.note,
+    ))
 }
 
 #[cfg(not(feature = "engine"))]
-fn in_model(_named: &str, path: &Path) -> Result<Counter, TokensError> {
+fn in_model(_named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     Err(TokensError::NoEngine {
         path: path.to_owned(),
     })

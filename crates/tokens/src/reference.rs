@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use ipw_hub::is_name;
+use ipw_hub::{PREFIX, ReferenceFault};
 
 use crate::error::TokensError;
 
-const HUB_PREFIX: &str = "hf:";
-const DEFAULT_REVISION: &str = "main";
+const REVISION: &str = "the revision is a branch, tag or commit without `/`";
+const REPOSITORY: &str = "a repository is named, and not a file in it";
 
 /// A tokenizer, as somebody named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,32 +26,29 @@ pub enum Reference {
 impl Reference {
     /// Understands `hf:owner/name[@revision]`; anything else is a path.
     pub fn parse(text: &str) -> Result<Self, TokensError> {
-        let Some(rest) = text.strip_prefix(HUB_PREFIX) else {
+        let Some(rest) = text.strip_prefix(PREFIX) else {
             return Ok(Self::Path(PathBuf::from(text)));
         };
         let wrong = |why| TokensError::Reference {
             text: text.to_owned(),
             why,
         };
-        let (repository, revision) = rest.split_once('@').unwrap_or((rest, DEFAULT_REVISION));
-        let Some((owner, name)) = repository.split_once('/') else {
-            return Err(wrong("the owner or the name is missing"));
-        };
-        if name.contains('/') {
-            return Err(wrong("a repository is named, and not a file in it"));
+        let found = ipw_hub::Reference::parse(rest).map_err(|fault| match fault {
+            ReferenceFault::Missing => wrong("the owner or the name is missing"),
+            ReferenceFault::Name => {
+                wrong("owner and name have letters, digits, `-`, `_` and `.` only")
+            }
+            ReferenceFault::Revision => wrong(REVISION),
+            ReferenceFault::Path => wrong(REPOSITORY),
+        })?;
+        match found.path {
+            Some(_) if rest.contains('@') => Err(wrong(REVISION)),
+            Some(_) => Err(wrong(REPOSITORY)),
+            None => Ok(Self::Hub {
+                repository: found.repository,
+                revision: found.revision,
+            }),
         }
-        if !is_name(owner) || !is_name(name) {
-            return Err(wrong(
-                "owner and name have letters, digits, `-`, `_` and `.` only",
-            ));
-        }
-        if !is_name(revision) {
-            return Err(wrong("the revision is a branch, tag or commit without `/`"));
-        }
-        Ok(Self::Hub {
-            repository: repository.to_owned(),
-            revision: revision.to_owned(),
-        })
     }
 }
 

@@ -9,12 +9,13 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use ipw_core::counter::Rollover;
 use ipw_core::reading::{Reading, Window};
-use ipw_core::source::{Domain, Method, Quantity, Source};
+use ipw_core::source::{Domain, Method, Quantity};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_runner::SystemClock;
 use ipw_telemetry::collectors::{nvml, rapl};
-use ipw_telemetry::{Collector, Options, PollError, Role, Session, Setup};
+use ipw_telemetry::{Collector, Options, Role, Session, Setup};
 use ipw_testkit::ManualClock;
+use ipw_testkit::collector::{ScriptedCollector, source};
 use ipw_testkit::fake_nvml::{Board, FakeNvml, Machine, Time};
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
 
@@ -104,6 +105,11 @@ fn sample_boards(machine: &Machine, length: Duration) -> anyhow::Result<f64> {
         ..Options::default()
     })
     .map_err(|absent| anyhow!(absent.reason))?;
+    share_of_a_core(collectors, length)
+}
+
+/// CPU time that sampling takes, over the time that it goes on.
+fn share_of_a_core(collectors: Vec<Box<dyn Collector>>, length: Duration) -> anyhow::Result<f64> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let setup = Setup {
         collectors,
@@ -181,18 +187,7 @@ fn sample(length: Duration, busy: usize) -> anyhow::Result<Sampled> {
 
 /// What a sampler costs that reads nothing: waking up a hundred times a second.
 fn bare_loop(length: Duration) -> anyhow::Result<f64> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let setup = Setup {
-        collectors: vec![Box::new(Fast([fast_source()], 0.0))],
-        interval: INTERVAL,
-        role: Role::Service,
-        absent: None,
-    };
-    let session = Session::start(setup, Arc::clone(&clock)).context("starting the session")?;
-    std::thread::sleep(length);
-    session.stop();
-    let elapsed = clock.now().since(Timestamp::ZERO);
-    Ok(session.own_cpu_time().as_secs_f64() / elapsed.as_secs_f64())
+    share_of_a_core(vec![Box::new(fast())], length)
 }
 
 /// How late each reading of the first source was, against the grid that begins with the first.
@@ -211,47 +206,18 @@ fn lateness(readings: &[Reading]) -> Vec<f64> {
 }
 
 /// A counter that says something new at every poll.
-struct Fast([Source; 1], f64);
-
-impl Collector for Fast {
-    fn id(&self) -> &'static str {
-        "fast"
-    }
-
-    fn sources(&self) -> &[Source] {
-        &self.0
-    }
-
-    fn interval(&self, wanted: Duration) -> Duration {
-        wanted
-    }
-
-    fn poll(
-        &mut self,
-        clock: &dyn Clock,
-        take: &mut dyn FnMut(usize, Timestamp, f64),
-    ) -> Result<(), PollError> {
-        self.1 += 0.1;
-        take(0, clock.now(), self.1);
+fn fast() -> ScriptedCollector {
+    let quantity = Quantity::Energy {
+        domain: Domain::CpuPackage,
+        rollover: Rollover::Resets,
+    };
+    let mut joules = 0.0;
+    let source = source("fast", quantity, Method::Counter);
+    ScriptedCollector::new(vec![source], move |clock, take| {
+        joules += 0.1;
+        take(0, clock.now(), joules);
         Ok(())
-    }
-}
-
-fn fast_source() -> Source {
-    Source {
-        name: "fast".to_owned(),
-        collector: "fast".into(),
-        host: None,
-        device: None,
-        quantity: Quantity::Energy {
-            domain: Domain::CpuPackage,
-            rollover: Rollover::Resets,
-        },
-        method: Method::Counter,
-        period: None,
-        privilege: "none".into(),
-        relative_sigma: None,
-    }
+    })
 }
 
 fn windows(effort: Effort) -> String {
@@ -277,7 +243,7 @@ fn windows(effort: Effort) -> String {
 fn window_times(readings: u64) -> Vec<f64> {
     let hands = Arc::new(ManualClock::default());
     let setup = Setup {
-        collectors: vec![Box::new(Fast([fast_source()], 0.0))],
+        collectors: vec![Box::new(fast())],
         interval: INTERVAL,
         role: Role::Service,
         absent: None,

@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use ipw_core::time::Clock as _;
 use ipw_runner::SystemClock;
-use ipw_scoring::{Known, Question, grade, judge, known, scorer};
+use ipw_scoring::{Question, ScorerInfo, grade, judge, known, scorer};
 use serde_json::Value;
 
 use super::spread::{Spread, micros, number};
@@ -27,7 +27,7 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
     let cases = cases()?;
     let clock = SystemClock::start();
     // A judge grades nothing by itself.
-    let mut measured: Vec<(&Known, Vec<f64>, Vec<f64>)> = known()
+    let mut measured: Vec<(&ScorerInfo, Vec<f64>, Vec<f64>)> = known()
         .iter()
         .filter(|known| known.id != judge::ID)
         .map(|known| (known, Vec::new(), Vec::new()))
@@ -90,7 +90,7 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
 }
 
 /// How many of its replies are graded: a pattern is compiled for each, which takes long.
-fn count(known: &Known, replies: usize) -> usize {
+fn count(known: &ScorerInfo, replies: usize) -> usize {
     if known.id == "regex" {
         replies / 20
     } else {

@@ -1,6 +1,6 @@
 //! A gate as people write it.
 
-use ipw_core::nearest::nearest;
+use ipw_core::nearest::{known_are, nearest};
 
 use super::{Clause, Gate, Of, Sign};
 use crate::metric::{Metric, Unit};
@@ -57,12 +57,7 @@ pub enum Trouble {
 }
 
 fn known(nearest: Option<&str>) -> String {
-    let known = Metric::ALL.map(|metric| format!("`{}`", metric.name()));
-    let known = format!("known are {}", known.join(", "));
-    match nearest {
-        Some(nearest) => format!("did you mean `{nearest}`? {known}"),
-        None => known,
-    }
+    known_are(nearest, Metric::ALL.map(Metric::name))
 }
 
 impl Gate {

@@ -33,7 +33,7 @@ fn one_point_or_one_place_has_no_line() {
     assert_eq!((wall.count, wall.slope, wall.r2), (3, None, None));
     assert!(close(wall.avg_y, 3.0));
     assert_eq!(ols(&[], &[]), Fit::default());
-    assert_eq!(Line::through(&[1.0, 2.0], &[1.0, 2.0]), None);
+    assert_eq!(LinearFit::through(&[1.0, 2.0], &[1.0, 2.0]), None);
     assert_eq!(Robust::through(&[2.0, 2.0], &[1.0, 2.0]), None);
 }
 
@@ -133,7 +133,7 @@ fn many_points_are_sampled_evenly_and_it_is_said() {
 fn a_band_is_narrowest_at_the_mean_and_a_prediction_is_wider() {
     let x: Vec<f64> = (0..20).map(f64::from).collect();
     let y: Vec<f64> = x.iter().map(|x| x + (x * 7.0).sin()).collect();
-    let line = Line::through(&x, &y).unwrap();
+    let line = LinearFit::through(&x, &y).unwrap();
     let width = |interval: Interval| interval.high - interval.low;
     let (middle, end) = (line.band(9.5).unwrap(), line.band(19.0).unwrap());
     assert!(width(middle.mean) < width(end.mean));

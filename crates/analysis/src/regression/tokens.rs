@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Fit, Line, Robust, ols};
+use super::{Fit, LinearFit, Robust, ols};
 
 /// Nearer to zero than this is zero, for the original and for us.
 const ZERO: f64 = 1e-12;
@@ -54,7 +54,7 @@ pub struct Regressions {
     /// The original's fits under its keys.
     pub regressions: Five<Fit>,
     /// The same lines with errors and intervals; `None` below three points.
-    pub lines: Five<Option<Line>>,
+    pub lines: Five<Option<LinearFit>>,
     /// Theil and Sen's lines.
     pub robust: Five<Option<Robust>>,
     /// One line for each quantity that was zero in some rows.
@@ -170,7 +170,7 @@ pub fn regressions(rows: impl IntoIterator<Item = Row>) -> Regressions {
     };
     Regressions {
         regressions: points.map(|points| ols(&points.x, &points.y)),
-        lines: points.map(|points| Line::through(&points.x, &points.y)),
+        lines: points.map(|points| LinearFit::through(&points.x, &points.y)),
         robust: points.map(|points| Robust::through(&points.x, &points.y)),
         warnings: zeros
             .into_iter()

@@ -1,7 +1,7 @@
 //! An SLO as people write it.
 
 use ipw_core::duration::{BadDuration, positive_seconds};
-use ipw_core::nearest::nearest;
+use ipw_core::nearest::{known_are, nearest};
 
 use super::{Objective, Quantity, Slo};
 use crate::latency::Origin;
@@ -61,12 +61,7 @@ pub enum BadSlo {
 }
 
 fn known_names(nearest: Option<&str>) -> String {
-    let known = Quantity::ALL.map(|quantity| format!("`{}`", quantity.name()));
-    let known = format!("known are {}", known.join(", "));
-    match nearest {
-        Some(nearest) => format!("did you mean `{nearest}`? {known}"),
-        None => known,
-    }
+    known_are(nearest, Quantity::ALL.map(Quantity::name))
 }
 
 impl Slo {

@@ -93,11 +93,11 @@ fn a_query_meets_all_or_says_what_it_missed() {
     let verdict = |text: &str| parse(text).unwrap().verdict(&row);
     assert_eq!(
         verdict("ttft=0.5s,tpot=0.11s,itl=0.11s,first_answer=0.7s,e2e=1s"),
-        Kept::Met
+        SloOutcome::Met
     );
     assert_eq!(
         verdict("ttft=500ms@planned,tpot=50ms,e2e=1s"),
-        Kept::Missed {
+        SloOutcome::Missed {
             missed: vec![Quantity::FirstToken, Quantity::PerOutputToken]
         }
     );
@@ -109,7 +109,10 @@ fn a_failed_query_never_meets_it() {
         is_answered: false,
         ..row(&CHUNKS)
     };
-    assert_eq!(parse("e2e=1000s").unwrap().verdict(&failed), Kept::Failed);
+    assert_eq!(
+        parse("e2e=1000s").unwrap().verdict(&failed),
+        SloOutcome::Failed
+    );
 }
 
 #[test]
@@ -119,10 +122,10 @@ fn what_was_not_measured_is_not_good_and_what_cannot_be_is_not_bad() {
         output_tokens: Some(1),
         ..row(&[1.4])
     };
-    assert_eq!(slo.verdict(&one_token), Kept::Met);
+    assert_eq!(slo.verdict(&one_token), SloOutcome::Met);
     // Many tokens in one piece: how fast they came was not seen.
     let unknown = vec![Quantity::PerOutputToken, Quantity::MeanGap];
-    assert_eq!(slo.verdict(&row(&[1.4])), Kept::Unknown { unknown });
+    assert_eq!(slo.verdict(&row(&[1.4])), SloOutcome::Unknown { unknown });
     let uncounted = Row {
         output_tokens: None,
         ..row(&CHUNKS)
@@ -130,13 +133,16 @@ fn what_was_not_measured_is_not_good_and_what_cannot_be_is_not_bad() {
     let unknown = vec![Quantity::PerOutputToken];
     assert_eq!(
         parse("tpot=1s").unwrap().verdict(&uncounted),
-        Kept::Unknown { unknown }
+        SloOutcome::Unknown { unknown }
     );
     let silent = Row {
         first_token: None,
         ..row(&[])
     };
-    assert_ne!(parse("ttft=1000s").unwrap().verdict(&silent), Kept::Met);
+    assert_ne!(
+        parse("ttft=1000s").unwrap().verdict(&silent),
+        SloOutcome::Met
+    );
 }
 
 #[test]
@@ -146,7 +152,7 @@ fn goodput_is_what_was_good_over_the_window() {
         due: Some(0.9),
         ..row(&CHUNKS)
     };
-    assert_eq!(tally.push(&good), Kept::Met);
+    assert_eq!(tally.push(&good), SloOutcome::Met);
     tally.push(&good);
     tally.push(&row(&CHUNKS));
     tally.push(&Row {

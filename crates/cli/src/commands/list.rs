@@ -111,7 +111,7 @@ fn collectors() -> String {
     ] {
         let _ = writeln!(text, "  {source:<10} {what}");
     }
-    for preset in ipw_monitor::http::known() {
+    for preset in ipw_scrape::http::known() {
         let _ = writeln!(text, "  {:<10} {:<16} {}", "", preset.name, preset.about);
     }
     text

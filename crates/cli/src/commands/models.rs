@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use ipw_core::text::{excerpt, printable};
-use ipw_models::{
-    Cache, Check, Listed, ModelError, ModelRef, State, bytes_in_words, list, path, remove,
-};
+use ipw_hub::models::{Cache, Listed, ModelError, ModelRef, State, list, path, remove};
+use ipw_hub::{Check, bytes_in_words};
 
 use crate::args::ModelsCommand;
 use crate::error::{CliError, Exit};

@@ -3,8 +3,7 @@
 //! Pure: events and instants go in, a finished reply comes out. A reply counts as answered only if
 //! the service said that it was over (a stop reason or `message_stop`).
 
-use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
-use ipw_core::text::excerpt;
+use ipw_core::reply::{Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
 use serde_json::Value;
 
@@ -136,12 +135,6 @@ impl Chat {
     }
 }
 
-fn parse(data: &[u8]) -> Result<Event, String> {
-    // serde_json does not look into strings that it skips: an event is UTF-8 as a whole or not.
-    let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
 impl stream::Chat for Chat {
     type Splitter = Splitter;
     const ACCEPT: &'static str = "text/event-stream";
@@ -151,12 +144,10 @@ impl stream::Chat for Chat {
         if self.done || self.fault.is_some() {
             return;
         }
-        match parse(data) {
+        match stream::parse(data) {
             Ok(event) => self.take(event, at),
             Err(error) => {
-                let shown = excerpt(&String::from_utf8_lossy(data), 80);
-                let text = format!("an event is not one of the messages API ({error}): {shown}");
-                self.fault = Some((Outcome::Failed(Failure::BadEvent), text));
+                self.fault = Some(stream::bad_event(data, "one of the messages API", &error));
             }
         }
     }
@@ -165,14 +156,11 @@ impl stream::Chat for Chat {
         self.done
     }
 
-    fn is_broken(&self) -> bool {
-        self.fault.is_some()
+    fn fault(&self) -> Option<&(Outcome, String)> {
+        self.fault.as_ref()
     }
 
-    fn outcome(&self) -> (Outcome, Option<String>) {
-        if let Some((outcome, text)) = &self.fault {
-            return (outcome.clone(), Some(text.clone()));
-        }
+    fn ended(&self) -> (Outcome, Option<String>) {
         if !self.saw_message {
             return stream::without_reply(self.done);
         }

@@ -25,7 +25,7 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::{Answered, Connector, HttpError, lock};
-use connection::Line;
+use connection::Slot;
 
 /// Connections in a row that bring no further stream, after which warm-up ends.
 const MOST_IN_VAIN: u32 = 5;
@@ -102,7 +102,7 @@ impl Sharing {
         way: Way<'_>,
         newer_than: u64,
         timing: &mut Timing,
-    ) -> Result<(Line, bool), HttpError> {
+    ) -> Result<(Slot, bool), HttpError> {
         if self.is_quiet() {
             // A turn of the reactor and one of the tasks, so that a close that has already arrived
             // is seen.
@@ -134,7 +134,7 @@ impl Sharing {
     }
 
     /// Opens a connection and takes a place on it.
-    async fn open(&self, way: Way<'_>, timing: &mut Timing) -> Result<Line, HttpError> {
+    async fn open(&self, way: Way<'_>, timing: &mut Timing) -> Result<Slot, HttpError> {
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let Way {
             connector,
@@ -152,7 +152,7 @@ impl Sharing {
     }
 
     /// A place on a connection that is there, newer than that.
-    fn free(&self, newer_than: u64) -> Option<Line> {
+    fn free(&self, newer_than: u64) -> Option<Slot> {
         let mut connections = lock(&self.connections);
         connections.retain_mut(|(_, connection)| connection.is_alive());
         connections

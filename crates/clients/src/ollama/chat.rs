@@ -9,7 +9,7 @@ use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource}
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
 
-use super::wire::{Counters, Line, Message};
+use super::wire::{Counters, Message, StreamLine};
 use crate::fault;
 use crate::ndjson::Splitter;
 use crate::stream::{self, Piece, Transcript, some_text};
@@ -25,7 +25,7 @@ pub(super) struct Chat {
 }
 
 impl Chat {
-    fn line(&mut self, line: Line, at: Timestamp) {
+    fn line(&mut self, line: StreamLine, at: Timestamp) {
         if let Some(error) = line.error.filter(|error| !error.is_null()) {
             self.fault = Some(fault::of_event(&error));
             return;
@@ -62,7 +62,7 @@ impl Chat {
 }
 
 /// Reads one line; an error says whether the line was cut off or is something else.
-fn parse(data: &[u8]) -> Result<Line, (Failure, String)> {
+fn parse(data: &[u8]) -> Result<StreamLine, (Failure, String)> {
     let wrong = |cut: bool, error: String| {
         let shown = excerpt(&String::from_utf8_lossy(data), 80);
         if cut {
@@ -75,7 +75,7 @@ fn parse(data: &[u8]) -> Result<Line, (Failure, String)> {
     // serde_json does not look into strings that it skips: a line is UTF-8 as a whole or not.
     let text = std::str::from_utf8(data)
         .map_err(|error| wrong(error.error_len().is_none(), error.to_string()))?;
-    let line: Line =
+    let line: StreamLine =
         serde_json::from_str(text).map_err(|error| wrong(error.is_eof(), error.to_string()))?;
     if line.done.is_none() && line.error.is_none() {
         return Err(wrong(false, "it has no `done`".to_owned()));
@@ -102,14 +102,11 @@ impl stream::Chat for Chat {
         self.done
     }
 
-    fn is_broken(&self) -> bool {
-        self.fault.is_some()
+    fn fault(&self) -> Option<&(Outcome, String)> {
+        self.fault.as_ref()
     }
 
-    fn outcome(&self) -> (Outcome, Option<String>) {
-        if let Some((outcome, text)) = &self.fault {
-            return (outcome.clone(), Some(text.clone()));
-        }
+    fn ended(&self) -> (Outcome, Option<String>) {
         let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
         if !self.done {
             return if self.saw_message {

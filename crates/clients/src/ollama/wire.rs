@@ -6,7 +6,7 @@ use serde_json::Value;
 /// One line of the stream. Counters and durations, in nanoseconds, are in the last one; Ollama
 /// leaves out those that are zero.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Line {
+pub(super) struct StreamLine {
     #[serde(default)]
     pub(super) message: Option<Message>,
     #[serde(default)]

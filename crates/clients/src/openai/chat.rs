@@ -3,8 +3,7 @@
 //! Pure: events and instants go in, a finished reply comes out. A reply counts as answered only if
 //! the service said that it was over (a finish reason or `[DONE]`).
 
-use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
-use ipw_core::text::excerpt;
+use ipw_core::reply::{Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
 
 use super::counts::Counts;
@@ -114,19 +113,13 @@ impl stream::Chat for Chat {
             self.done = true;
             return;
         }
-        // serde_json does not look into strings that it skips: an event is UTF-8 as a whole or not.
-        let parsed = std::str::from_utf8(data)
-            .map_err(|error| error.to_string())
-            .and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
-        match parsed {
+        match stream::parse(data) {
             Ok(chunk) => {
                 self.frame.learn(data, &chunk);
                 self.chunk(&chunk, at);
             }
             Err(error) => {
-                let shown = excerpt(&String::from_utf8_lossy(data), 80);
-                let text = format!("an event is not a chat completion chunk ({error}): {shown}");
-                self.fault = Some((Outcome::Failed(Failure::BadEvent), text));
+                self.fault = Some(stream::bad_event(data, "a chat completion chunk", &error));
             }
         }
     }
@@ -135,14 +128,11 @@ impl stream::Chat for Chat {
         self.done
     }
 
-    fn is_broken(&self) -> bool {
-        self.fault.is_some()
+    fn fault(&self) -> Option<&(Outcome, String)> {
+        self.fault.as_ref()
     }
 
-    fn outcome(&self) -> (Outcome, Option<String>) {
-        if let Some((outcome, text)) = &self.fault {
-            return (outcome.clone(), Some(text.clone()));
-        }
+    fn ended(&self) -> (Outcome, Option<String>) {
         if !self.saw_choice {
             return stream::without_reply(self.done);
         }

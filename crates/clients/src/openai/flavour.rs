@@ -8,12 +8,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::request::Extras;
-use crate::{ClientError, Entry, Known, Make};
+use crate::{ClientError, ClientInfo, Entry, Make};
 
 /// The parameter that chooses the API.
 pub(crate) const API: (&str, &str) = (
     "api",
     "`chat` (default), `completions` (the prompt as it is, no template) or `responses`",
+);
+/// The parameter of servers that count tokens in every chunk.
+pub(crate) const CONTINUOUS_USAGE: (&str, &str) = (
+    "continuous_usage_stats",
+    "`true` asks for token counts in every chunk, not only the last",
 );
 /// The parameter that asks for token counts.
 pub(crate) const INCLUDE_USAGE: (&str, &str) = (
@@ -35,7 +40,7 @@ pub(crate) const RESERVED: &[&str] = &[
 
 /// One kind of server.
 pub(crate) struct Flavour {
-    pub(crate) known: Known,
+    pub(crate) known: ClientInfo,
     /// What it is called in messages.
     pub(crate) name: &'static str,
     /// Where it says whether it is ready; the list of models is asked in any case.
@@ -111,7 +116,7 @@ impl Flavour {
     }
 
     /// The registry's entry for a server of this kind.
-    pub(crate) const fn entry(make: Make, known: Known) -> Entry {
+    pub(crate) const fn entry(make: Make, known: ClientInfo) -> Entry {
         Entry {
             known,
             make,

@@ -6,8 +6,7 @@
 
 mod wire;
 
-use ipw_core::reply::{Failure, Outcome, ServiceTiming, TokenCounts, TokenSource};
-use ipw_core::text::excerpt;
+use ipw_core::reply::{Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
 use serde_json::Value;
 
@@ -181,9 +180,7 @@ impl stream::Chat for Responses {
         match parse(data) {
             Ok(event) => self.take(event, at),
             Err(error) => {
-                let shown = excerpt(&String::from_utf8_lossy(data), 80);
-                let text = format!("an event is not one of the responses API ({error}): {shown}");
-                self.fault = Some((Outcome::Failed(Failure::BadEvent), text));
+                self.fault = Some(stream::bad_event(data, "one of the responses API", &error));
             }
         }
     }
@@ -192,25 +189,15 @@ impl stream::Chat for Responses {
         self.end.is_some()
     }
 
-    fn is_broken(&self) -> bool {
-        self.fault.is_some()
+    fn fault(&self) -> Option<&(Outcome, String)> {
+        self.fault.as_ref()
     }
 
-    fn outcome(&self) -> (Outcome, Option<String>) {
-        if let Some((outcome, text)) = &self.fault {
-            return (outcome.clone(), Some(text.clone()));
-        }
-        let failed = |failure, text: &str| (Outcome::Failed(failure), Some(text.to_owned()));
+    fn ended(&self) -> (Outcome, Option<String>) {
         match (self.end, self.transcript.finish_reason.as_deref()) {
-            (None, _) if self.saw_response => failed(
-                Failure::Closed,
-                "the stream ended in the middle of the reply",
-            ),
-            (None, _) => failed(Failure::Closed, "the stream ended before a reply came"),
-            (Some(End::Unsaid), _) if !self.saw_response => failed(
-                Failure::Empty,
-                "the service ended the stream without a reply",
-            ),
+            (None, _) if self.saw_response => stream::cut_short(),
+            (None, _) => stream::without_reply(false),
+            (Some(End::Unsaid), _) if !self.saw_response => stream::without_reply(true),
             (Some(End::Incomplete), Some("content_filter")) => (Outcome::Refused, None),
             (Some(End::Incomplete), _) => (Outcome::Truncated, None),
             _ if self.refused => (Outcome::Refused, None),

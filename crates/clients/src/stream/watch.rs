@@ -15,10 +15,10 @@ pub(super) trait Watch {
     fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp);
 }
 
-/// Nobody looks on.
-pub(super) struct Unseen;
+/// A stream without a witness.
+pub(super) struct NoWitness;
 
-impl Watch for Unseen {
+impl Watch for NoWitness {
     fn read(&self, _bytes: usize, _at: Timestamp) {}
 
     fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp) {
@@ -26,10 +26,10 @@ impl Watch for Unseen {
     }
 }
 
-/// Somebody does.
-pub(super) struct Seen<'a>(pub(super) &'a dyn Witness);
+/// A stream whose witness is told.
+pub(super) struct WitnessWatch<'a>(pub(super) &'a dyn Witness);
 
-impl Watch for Seen<'_> {
+impl Watch for WitnessWatch<'_> {
     fn read(&self, bytes: usize, at: Timestamp) {
         self.0.saw(Sight::Read { at, bytes });
     }

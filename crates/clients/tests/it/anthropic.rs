@@ -45,7 +45,7 @@ fn ask(client: &dyn Client, system: Option<&'static str>, parameters: Value) -> 
 #[test]
 fn a_reply_comes_whole_with_the_services_own_counts() {
     let service = Scripted::start(ANSWERS);
-    let client = made(&spec("anthropic", service.url()));
+    let client = made(&spec("anthropic", &service.url()));
     let reply = ask(client.as_ref(), None, json!({"max_tokens": 64}));
     assert_eq!((reply.outcome, reply.error), (Outcome::Complete, None));
     assert_eq!(reply.answer, "Grüße 😀!");
@@ -86,7 +86,7 @@ fn the_request_holds_what_was_asked_for_and_what_the_api_wants() {
 #[test]
 fn without_a_limit_nothing_is_sent_and_the_error_says_which() {
     let service = Scripted::start(ANSWERS);
-    let asked = spec("anthropic", service.url());
+    let asked = spec("anthropic", &service.url());
     let error = ipw_clients::check(&asked, None, &Map::new()).unwrap_err();
     assert!(matches!(
         error,
@@ -105,7 +105,7 @@ fn without_a_limit_nothing_is_sent_and_the_error_says_which() {
 #[test]
 fn its_models_are_listed_and_one_that_is_not_is_a_warning() {
     let service = Scripted::start(ANSWERS);
-    let client = made(&spec("anthropic", service.url()));
+    let client = made(&spec("anthropic", &service.url()));
     runtime().block_on(async {
         client.health().await.unwrap();
         assert_eq!(client.models().await.unwrap(), ["claude-sonnet-4-5"]);
@@ -135,7 +135,7 @@ fn an_overload_is_a_status_with_its_words() {
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
         ),
     )]);
-    let client = made(&spec("anthropic", service.url()));
+    let client = made(&spec("anthropic", &service.url()));
     let reply = ask(client.as_ref(), None, json!({"max_tokens": 64}));
     assert_eq!(reply.outcome, Outcome::Failed(Failure::Http(529)));
     assert!(reply.error.unwrap().contains(": Overloaded"));

@@ -32,7 +32,7 @@ const fn stream_of(body: &'static str) -> Answer {
 /// A client of that kind for the service, with these parameters.
 fn client(id: &str, service: &Scripted, params: &[(&str, &str)]) -> Box<dyn Client> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let mut spec = spec(id, service.url());
+    let mut spec = spec(id, &service.url());
     for (name, value) in params {
         spec.params.insert(*name, *value);
     }
@@ -327,7 +327,7 @@ fn the_completions_api_gets_the_prompt_as_it_is() {
 #[test]
 fn the_completions_api_has_no_place_for_a_system_text() {
     let service = Scripted::start(&[]);
-    let mut asked = spec("openai", service.url());
+    let mut asked = spec("openai", &service.url());
     asked.params.insert("api", "completions");
     let error = ipw_clients::check(&asked, Some("be brief"), &Map::new()).unwrap_err();
     assert!(error.to_string().contains("api=chat"), "{error}");

@@ -15,7 +15,7 @@ const NDJSON: &str = "application/x-ndjson";
 
 fn made(id: &str, service: &Scripted) -> Box<dyn Client> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    connect(&spec(id, service.url()), clock).unwrap()
+    connect(&spec(id, &service.url()), clock).unwrap()
 }
 
 /// The reply to one query of a service that answers every chat so.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use ipw_core::nearest::nearest;
 use ipw_hub::{
-    Denied, Entry, Expected, Failure, Hub, Kind, Magic, Missing, Place, Progress, Refusal, Remote,
-    Report, read_note, write_note,
+    Denied, Entry, Failure, Kind, ListedFile, MAIN, Magic, Missing, Refusal, Report, Shelf,
+    is_step, read_note, write_note,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,6 @@ use crate::error::DatasetError;
 use crate::reader::Supply;
 use crate::{Fetching, files, splits};
 
-const MAIN: &str = "main";
 const CONVERTED: &str = "refs/convert/parquet";
 /// The hub converts the first gigabytes of what is very large, and calls it so.
 const PARTIAL: &str = "partial-";
@@ -33,23 +32,14 @@ const PARQUET: Magic = Magic {
 #[serde(deny_unknown_fields)]
 struct Listing {
     revision: String,
-    files: Vec<Listed>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Listed {
-    path: String,
-    bytes: Option<u64>,
-    sha256: Option<String>,
+    files: Vec<ListedFile>,
 }
 
 /// One benchmark's part of the hub, and of the cache.
-struct Shelf<'a> {
+struct Stock<'a> {
     wanted: &'a Wanted,
     repository: &'static str,
-    hub: Hub,
-    cache: PathBuf,
+    shelf: Shelf<'a>,
 }
 
 /// The rows of what is wanted, fetched first if they are not here.
@@ -60,30 +50,36 @@ pub(super) fn parts(
     let Some(repository) = wanted.benchmark.repository else {
         return Err(needs_path(wanted.benchmark));
     };
-    let (hub, cache) = fetching.access()?;
+    let access = fetching.access()?;
     let shelf = Shelf {
+        access: &access,
+        room: "datasets",
+        kind: Kind::Dataset,
+        repository,
+        magic: |path| (ending(path) == Some("parquet")).then_some(PARQUET),
+    };
+    let stock = Stock {
         wanted,
         repository,
-        hub,
-        cache,
+        shelf,
     };
-    shelf.check_names()?;
-    let listing = match shelf.whole() {
+    stock.check_names()?;
+    let listing = match stock.whole() {
         Some(listing) => listing,
-        None => shelf.fill(&mut *fetching.report)?,
+        None => stock.fill(&mut *fetching.report)?,
     };
     let files: Vec<_> = listing
         .files
         .iter()
-        .map(|file| shelf.place(&listing.revision, file).file)
+        .map(|file| stock.shelf.place(&listing.revision, file).file)
         .collect();
     let ending = listing.files.first().and_then(|file| ending(&file.path));
     let label = files.first().and_then(|file| file.parent());
-    let label = label.unwrap_or(&shelf.cache).to_owned();
+    let label = label.unwrap_or(&access.cache).to_owned();
     Ok(local::of_files(ending.unwrap_or("parquet"), &label, files))
 }
 
-impl Shelf<'_> {
+impl Stock<'_> {
     /// Names of the user's become paths: none may lead elsewhere.
     fn check_names(&self) -> Result<(), DatasetError> {
         for (name, value) in [
@@ -111,44 +107,10 @@ impl Shelf<'_> {
         .into()
     }
 
-    fn remote<'a>(&'a self, revision: &'a str, path: &'a str) -> Remote<'a> {
-        Remote {
-            kind: Kind::Dataset,
-            repository: self.repository,
-            revision,
-            path,
-        }
-    }
-
-    /// The steps to what a revision has, below the cache.
-    fn steps(&self, revision: &str) -> Vec<String> {
-        let repository = self.repository.split('/').map(str::to_owned);
-        ["datasets".to_owned(), "hf".to_owned()]
-            .into_iter()
-            .chain(repository)
-            .chain([revision.replace('/', "--")])
-            .collect()
-    }
-
-    fn place(&self, revision: &str, file: &Listed) -> Place {
-        let mut steps = self.steps(revision);
-        steps.extend(file.path.split('/').map(str::to_owned));
-        let steps: Vec<_> = steps.iter().map(String::as_str).collect();
-        let expected = Expected {
-            bytes: file.bytes,
-            sha256: file.sha256.clone(),
-            magic: (ending(&file.path) == Some("parquet")).then_some(PARQUET),
-        };
-        Place::below(&self.cache, &steps, expected)
-    }
-
     /// Where it is written down what is wanted.
     fn note(&self) -> PathBuf {
         let wanted = self.wanted;
-        let steps = self.steps(wanted.revision());
-        let directory = steps
-            .iter()
-            .fold(self.cache.clone(), |path, step| path.join(step));
+        let directory = self.shelf.directory(wanted.revision());
         directory.join(format!(".{}--{}.json", wanted.config(), wanted.split()))
     }
 
@@ -157,7 +119,11 @@ impl Shelf<'_> {
         let listing: Listing = read_note(&self.note())?;
         let is_whole = listing.files.iter().all(|file| {
             file.path.split('/').all(is_step)
-                && self.place(&listing.revision, file).checked().is_some()
+                && self
+                    .shelf
+                    .place(&listing.revision, file)
+                    .checked()
+                    .is_some()
         });
         (is_whole && !listing.files.is_empty()).then_some(listing)
     }
@@ -169,27 +135,9 @@ impl Shelf<'_> {
             return Err(self.unfetched("it has no files there".to_owned()));
         }
         write_note(&self.note(), &listing)?;
-        self.fetch(&listing, report)?;
+        let fetched = self.shelf.fetch(&listing.revision, &listing.files, report);
+        fetched.map_err(|failure| self.failed(failure))?;
         Ok(listing)
-    }
-
-    fn fetch(&self, listing: &Listing, report: Report<'_>) -> Result<(), DatasetError> {
-        for file in &listing.files {
-            let remote = self.remote(&listing.revision, &file.path);
-            let place = self.place(&listing.revision, file);
-            place.get(report, |place, report| {
-                let source = format!("{} ({} {})", self.hub.host(), self.repository, file.path);
-                report(Progress::Trying { source });
-                self.hub
-                    .bring(&remote, place, report)
-                    .map_err(|failure| match failure {
-                        Failure::Fatal(error) => error.into(),
-                        Failure::Denied(denied) => self.denied(denied),
-                        Failure::Source(reason) => self.unfetched(reason),
-                    })
-            })?;
-        }
-        Ok(())
     }
 
     /// What the hub says is wanted.
@@ -229,13 +177,20 @@ impl Shelf<'_> {
     }
 
     fn tree(&self, path: &str, report: Report<'_>) -> Result<Vec<Entry>, Refusal> {
-        self.hub.tree(&self.remote(CONVERTED, path), false, report)
+        self.shelf
+            .access
+            .hub
+            .tree(&self.shelf.remote(CONVERTED, path), false, report)
     }
 
     /// The repository's own files.
     fn own_files(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
         let revision = self.wanted.revision();
-        let entries = self.hub.tree(&self.remote(revision, ""), true, report);
+        let entries = self
+            .shelf
+            .access
+            .hub
+            .tree(&self.shelf.remote(revision, ""), true, report);
         let entries = entries.map_err(|refusal| self.refused(refusal))?;
         let (config, split) = (self.wanted.config(), self.wanted.split());
         for ending in local::ENDINGS {
@@ -280,25 +235,20 @@ impl Shelf<'_> {
     }
 
     fn refused(&self, refusal: Refusal) -> DatasetError {
-        match refusal {
-            Refusal::Denied(denied) => self.denied(denied),
-            Refusal::Offline => {
-                self.unfetched("`HF_HUB_OFFLINE` is set, and it is not in the cache".to_owned())
-            }
-            Refusal::Missing(Missing::Revision) => {
-                let revision = ipw_core::text::printable(self.wanted.revision());
-                self.unfetched(format!("it has no revision `{revision}`"))
-            }
-            Refusal::Missing(_) => {
-                self.unfetched("the server has no such dataset (404)".to_owned())
-            }
-            Refusal::Other(reason) => self.unfetched(reason),
+        self.failed(refusal.into_failure("dataset", self.wanted.revision()))
+    }
+
+    fn failed(&self, failure: Failure) -> DatasetError {
+        match failure {
+            Failure::Fatal(error) => error.into(),
+            Failure::Denied(denied) => self.denied(denied),
+            Failure::Source(reason) => self.unfetched(reason),
         }
     }
 
     fn denied(&self, denied: Denied) -> DatasetError {
         let benchmark = self.wanted.benchmark;
-        let page = self.hub.page(&self.remote(MAIN, ""));
+        let page = self.shelf.access.hub.page(&self.shelf.remote(MAIN, ""));
         let help = match (benchmark.is_gated, denied.had_token) {
             (true, true) => {
                 format!("ask for access at {page}; the owner of your `HF_TOKEN` has none yet")
@@ -326,7 +276,7 @@ impl Shelf<'_> {
         DatasetError::Unfetched {
             id: self.wanted.benchmark.id,
             repository: self.repository,
-            host: self.hub.host(),
+            host: self.shelf.access.hub.host(),
             reason,
         }
     }
@@ -339,11 +289,7 @@ fn listing(revision: &str, ending: &str, entries: Vec<Entry>) -> Listing {
         .filter(|entry| !entry.is_directory)
         .filter(|entry| files::has_ending(Path::new(&entry.path), ending))
         .filter(|entry| entry.path.split('/').all(is_step))
-        .map(|entry| Listed {
-            path: entry.path,
-            bytes: entry.bytes,
-            sha256: entry.sha256,
-        })
+        .map(ListedFile::from)
         .collect();
     files.sort_by(|left, right| left.path.cmp(&right.path));
     Listing {
@@ -374,12 +320,4 @@ fn ending(path: &str) -> Option<&'static str> {
     endings
         .into_iter()
         .find(|ending| files::has_ending(Path::new(path), ending))
-}
-
-/// One step of a path that stays where it is.
-fn is_step(text: &str) -> bool {
-    !matches!(text, "" | "." | "..")
-        && !text
-            .chars()
-            .any(|character| character.is_control() || matches!(character, '/' | '\\' | ':'))
 }

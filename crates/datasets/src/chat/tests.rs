@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-fn asked(pairs: &[(&str, &str)], list: &Value) -> Result<Vec<Asked>, String> {
+fn asked(pairs: &[(&str, &str)], list: &Value) -> Result<Vec<Question>, String> {
     let mut params = Params::default();
     for (name, value) in pairs {
         params.insert(*name, *value);
@@ -19,7 +19,7 @@ fn asked(pairs: &[(&str, &str)], list: &Value) -> Result<Vec<Asked>, String> {
 /// Number, texts of what is sent, recorded reply, and where live replies go.
 type Told<'a> = (u32, String, Option<&'a str>, Option<&'a [usize]>);
 
-fn told(asked: &[Asked]) -> Vec<Told<'_>> {
+fn told(asked: &[Question]) -> Vec<Told<'_>> {
     asked
         .iter()
         .map(|asked| {

@@ -191,7 +191,7 @@ fn attention_is_softmax_over_the_values() {
     for kernels in [Kernels::Portable, Kernels::detect()] {
         let mut out = vec![0.0; size];
         let mut room = Vec::new();
-        let seen = Seen {
+        let seen = HeadCache {
             keys: &grouped,
             values: &values,
             count,

@@ -153,7 +153,7 @@ pub(super) fn exp(x: f32) -> f32 {
 
 /// What one head has seen.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct HeadCache<'a> {
     /// Groups of eight positions, number by number, so that eight scores grow side by side.
     pub(crate) keys: &'a [f32],
     /// Position by position.
@@ -170,8 +170,8 @@ pub(crate) struct Seen<'a> {
     clippy::inline_always,
     reason = "compiled for the caller's instructions"
 )]
-pub(super) fn attend(query: &[f32], seen: Seen<'_>, scores: &mut Vec<f32>, out: &mut [f32]) {
-    let Seen {
+pub(super) fn attend(query: &[f32], seen: HeadCache<'_>, scores: &mut Vec<f32>, out: &mut [f32]) {
+    let HeadCache {
         keys,
         values,
         count,

@@ -49,7 +49,7 @@ impl Merges {
         merges: &[String],
         whole_words: bool,
     ) -> Result<Self, TokenizerError> {
-        let mut pieces = Known::new(tokens);
+        let mut pieces = Numbering::new(tokens);
         let bytes = (0..=u8::MAX)
             .map(|byte| pieces.of(character(byte).encode_utf8(&mut [0; 4])))
             .collect();
@@ -159,14 +159,14 @@ fn halves(merge: &str) -> Option<(&str, &str)> {
 }
 
 /// Numbers for texts: the tokens', and new ones for texts that are no token.
-struct Known {
+struct Numbering {
     numbers: HashMap<String, u32>,
     tokens: u32,
     next: u32,
     spelled: Vec<Vec<u32>>,
 }
 
-impl Known {
+impl Numbering {
     fn new(numbers: HashMap<String, u32>) -> Self {
         let tokens = numbers.values().max().map_or(0, |last| last + 1);
         Self {

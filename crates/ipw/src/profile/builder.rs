@@ -202,7 +202,7 @@ impl Profile {
 
     /// Counts tokens with this tokenizer, where the service does not say.
     #[must_use]
-    pub fn tokenizer(mut self, tokens: Arc<ipw_tokens::Counter>) -> Self {
+    pub fn tokenizer(mut self, tokens: Arc<ipw_tokens::TokenCounter>) -> Self {
         self.tokens = Some(tokens);
         self
     }

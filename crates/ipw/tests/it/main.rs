@@ -1,5 +1,7 @@
 //! The library as others use it: examples, a program outside the workspace, misuse.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 mod examples;
 mod misuse;
 mod outside;

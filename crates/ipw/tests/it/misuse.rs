@@ -140,12 +140,12 @@ fn a_collector_that_panics_costs_its_readings_alone() {
 fn a_collector_that_blocks_stops_neither_queries_nor_the_end() {
     let place = tempfile::tempdir().unwrap();
     let meter = Meter::power("stuck", Domain::Gpu, PERIOD, || {
-        std::thread::sleep(Duration::from_secs(3600));
+        std::thread::sleep(Duration::from_hours(1));
         Ok(10.0)
     });
     let profile = profile(place.path(), 3, Duration::ZERO).collector(meter);
     let finished = runtime()
-        .block_on(async { tokio::time::timeout(Duration::from_secs(60), profile.run()).await });
+        .block_on(async { tokio::time::timeout(Duration::from_mins(1), profile.run()).await });
     let finished = finished.expect("it ends").unwrap();
     assert_eq!(finished.overview.rows, 3);
     assert_eq!(

@@ -38,10 +38,10 @@ impl Format {
 ///
 /// Power is the mean since the last page that is at least a second old, or since the start: as often
 /// as one asks, and for several who ask at different times, too.
-pub(super) struct History(VecDeque<(Timestamp, Vec<Seen>)>);
+pub(super) struct History(VecDeque<(Timestamp, Vec<EnergySample>)>);
 
 #[derive(Clone, Copy)]
-struct Seen {
+struct EnergySample {
     joules: f64,
     covered: Duration,
 }
@@ -78,7 +78,7 @@ impl History {
     }
 }
 
-impl Seen {
+impl EnergySample {
     fn watts_since(self, before: Self) -> Option<f64> {
         let covered = self.covered.saturating_sub(before.covered);
         let watts = (self.joules - before.joules) / covered.as_secs_f64();
@@ -86,8 +86,8 @@ impl Seen {
     }
 }
 
-fn seen(accounts: &Accounts) -> Vec<Seen> {
-    let seen = accounts.iter().map(|(_, account)| Seen {
+fn seen(accounts: &Accounts) -> Vec<EnergySample> {
+    let seen = accounts.iter().map(|(_, account)| EnergySample {
         joules: account.energy.joules(),
         covered: account.covered,
     });
@@ -122,7 +122,7 @@ const fn family(name: &'static str, kind: Kind, unit: &'static str, help: &'stat
 }
 
 /// A source, what it has said, and its power.
-struct Line<'a> {
+struct SourceRow<'a> {
     source: &'a Source,
     account: &'a Account,
     watts: Option<f64>,
@@ -130,7 +130,7 @@ struct Line<'a> {
     is_alive: bool,
 }
 
-impl Line<'_> {
+impl SourceRow<'_> {
     fn is_energy(&self) -> bool {
         self.source.domain().is_some()
     }
@@ -146,7 +146,7 @@ impl Line<'_> {
     }
 }
 
-type Show = fn(&Line<'_>) -> Option<f64>;
+type Show = fn(&SourceRow<'_>) -> Option<f64>;
 
 /// All families of samples, each with one sample for every source that has something to say.
 const FAMILIES: [(Family, Show); 13] = [
@@ -297,11 +297,11 @@ pub(super) fn page(
         .zip(silences)
         .map(|(polled, longest)| polled.is_some_and(|polled| now.since(polled) <= longest))
         .collect();
-    let lines: Vec<Line<'_>> = accounts
+    let lines: Vec<SourceRow<'_>> = accounts
         .iter()
         .zip(watts)
         .zip(alive)
-        .map(|(((source, account), watts), is_alive)| Line {
+        .map(|(((source, account), watts), is_alive)| SourceRow {
             source,
             account,
             watts: *watts,
@@ -311,7 +311,7 @@ pub(super) fn page(
     write(&lines, format)
 }
 
-fn write(lines: &[Line<'_>], format: Format) -> String {
+fn write(lines: &[SourceRow<'_>], format: Format) -> String {
     let mut page = Page {
         text: String::new(),
         format,

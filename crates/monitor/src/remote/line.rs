@@ -48,7 +48,7 @@ pub(super) struct Found {
 }
 
 /// How a monitor is reached, and where its readings go.
-pub(super) struct Line {
+pub(super) struct Link {
     pub(super) address: Address,
     pub(super) name: Option<String>,
     pub(super) token: Option<Token>,
@@ -84,7 +84,7 @@ enum Reader {
     Original(original::Reader),
 }
 
-impl Line {
+impl Link {
     /// Says what was found, then listens until told to stop.
     pub(super) fn run(
         self,

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use ipw_core::alignment::{Arrivals, Taken};
+use ipw_core::alignment::{Arrivals, LookOutcome};
 use ipw_core::counter::Rollover;
 use ipw_core::hardware::Device;
 use ipw_core::source::{Domain, Gauge, Method, Quantity, Source};
@@ -17,7 +17,7 @@ use tonic::Streaming;
 
 use super::RemoteError;
 use super::inbox::{Inbox, Trail};
-use super::line::{Client, Found, Line, Open, known, said, system};
+use super::line::{Client, Found, Link, Open, known, said, system};
 use crate::pb;
 use crate::pb::TelemetryReading as Message;
 
@@ -146,7 +146,7 @@ struct Taking {
 }
 
 impl Reader {
-    pub(super) async fn start(line: &Line, open: Open) -> Result<(Self, Found), RemoteError> {
+    pub(super) async fn start(line: &Link, open: Open) -> Result<(Self, Found), RemoteError> {
         let mut client = open.client;
         let mut stream = listen(line, &mut client).await?;
         let mut arrivals = Arrivals::default();
@@ -201,7 +201,7 @@ impl Reader {
         Ok((reader, found))
     }
 
-    pub(super) async fn resume(&mut self, line: &Line, open: Open) -> Result<(), RemoteError> {
+    pub(super) async fn resume(&mut self, line: &Link, open: Open) -> Result<(), RemoteError> {
         self.client = open.client;
         self.arrivals.round_trip(open.round_trip);
         self.last_stamp = None;
@@ -210,7 +210,7 @@ impl Reader {
     }
 
     /// Listens until the line is cut; what comes back is why.
-    pub(super) async fn listen(&mut self, line: &Line) -> String {
+    pub(super) async fn listen(&mut self, line: &Link) -> String {
         loop {
             let message = timeout(LONGEST_SILENCE, self.stream.message()).await;
             let now = line.clock.now();
@@ -232,7 +232,7 @@ impl Reader {
         }
     }
 
-    async fn measure_the_way(&mut self, line: &Line) {
+    async fn measure_the_way(&mut self, line: &Link) {
         let asked = line.clock.now();
         let answer = timeout(LONGEST_SILENCE, self.client.health(pb::HealthRequest {})).await;
         if let Ok(Ok(_)) = answer {
@@ -241,7 +241,7 @@ impl Reader {
     }
 
     /// Takes a message that arrived at `now`; whether it was worth it.
-    fn take(&mut self, line: &Line, message: &Message, now: Timestamp) -> bool {
+    fn take(&mut self, line: &Link, message: &Message, now: Timestamp) -> bool {
         let stamp = message.timestamp_nanos;
         let is_new = self
             .last_stamp
@@ -253,9 +253,9 @@ impl Reader {
         }
         self.last_stamp = Some(stamp);
         match self.arrivals.take(stamp, now) {
-            Taken::Kept => {}
-            Taken::Stepped => line.fault("its clock was set"),
-            Taken::Nonsense => {
+            LookOutcome::Kept => {}
+            LookOutcome::Stepped => line.fault("its clock was set"),
+            LookOutcome::Nonsense => {
                 line.fault("its clock makes no sense");
                 return false;
             }
@@ -277,7 +277,7 @@ impl Reader {
 }
 
 impl Taking {
-    fn value(&mut self, message: &Message, inbox: &mut Inbox, line: &Line) -> Option<f64> {
+    fn value(&mut self, message: &Message, inbox: &mut Inbox, line: &Link) -> Option<f64> {
         let value = (self.field.get)(message);
         if !value.is_finite() {
             inbox.fault(format!(
@@ -358,7 +358,7 @@ fn main(platform: &str) -> Option<Domain> {
     }
 }
 
-async fn listen(line: &Line, client: &mut Client) -> Result<Streaming<Message>, RemoteError> {
+async fn listen(line: &Link, client: &mut Client) -> Result<Streaming<Message>, RemoteError> {
     let asked = client.stream_telemetry(pb::StreamRequest::default());
     let stream = timeout(FIRST_MESSAGES, asked).await;
     let stream = stream.map_err(|_| line.nonsense("its stream does not begin"))?;
@@ -368,7 +368,7 @@ async fn listen(line: &Line, client: &mut Client) -> Result<Streaming<Message>, 
 
 /// The messages of the first second.
 async fn probe(
-    line: &Line,
+    line: &Link,
     stream: &mut Streaming<Message>,
     arrivals: &mut Arrivals,
 ) -> Result<Vec<Message>, String> {

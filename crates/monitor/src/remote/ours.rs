@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ipw_core::alignment::{Alignment, Exchange, Taken};
+use ipw_core::alignment::{Alignment, Exchange, LookOutcome};
 use ipw_core::hardware::Device;
 use ipw_core::source::{Quantity, Source};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -11,7 +11,7 @@ use tonic::Streaming;
 
 use super::RemoteError;
 use super::inbox::Trail;
-use super::line::{Client, Found, Line, Open, known, said, shown, system};
+use super::line::{Client, Found, Link, Open, known, said, shown, system};
 use crate::pb;
 
 /// Questions for the time before the first reading, and at each look later.
@@ -45,7 +45,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) async fn start(
-        line: &Line,
+        line: &Link,
         open: Open,
         about: pb::MonitorInfo,
     ) -> Result<(Self, Found), RemoteError> {
@@ -95,7 +95,7 @@ impl Reader {
     /// is looked at anew.
     pub(super) async fn resume(
         &mut self,
-        line: &Line,
+        line: &Link,
         open: Open,
         about: &pb::MonitorInfo,
     ) -> Result<(), RemoteError> {
@@ -115,7 +115,7 @@ impl Reader {
     }
 
     /// Listens until the line is cut; what comes back is why.
-    pub(super) async fn listen(&mut self, line: &Line) -> String {
+    pub(super) async fn listen(&mut self, line: &Link) -> String {
         let mut looks = interval(PAUSE);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         looks.reset();
@@ -137,7 +137,7 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, line: &Line, message: &pb::TelemetryReading) {
+    fn take(&mut self, line: &Link, message: &pb::TelemetryReading) {
         let now = line.clock.now();
         let mut inbox = line.inbox();
         if let Some(batch) = &message.batch {
@@ -181,7 +181,7 @@ impl Reader {
 
 /// Asks for the time, so often.
 async fn ask(
-    line: &Line,
+    line: &Link,
     client: &mut Client,
     alignment: &mut Alignment,
     times: usize,
@@ -202,9 +202,9 @@ async fn ask(
             answered,
         });
         match taken {
-            Taken::Kept => {}
-            Taken::Stepped => line.fault("its clock was set"),
-            Taken::Nonsense => line.fault("its clock makes no sense"),
+            LookOutcome::Kept => {}
+            LookOutcome::Stepped => line.fault("its clock was set"),
+            LookOutcome::Nonsense => line.fault("its clock makes no sense"),
         }
         sleep(BREATH).await;
     }
@@ -212,7 +212,7 @@ async fn ask(
 }
 
 async fn listen(
-    line: &Line,
+    line: &Link,
     client: &mut Client,
 ) -> Result<Streaming<pb::TelemetryReading>, RemoteError> {
     let request = pb::StreamRequest {
@@ -225,7 +225,7 @@ async fn listen(
 }
 
 /// The sources as the monitor describes them.
-fn described(line: &Line, about: &pb::MonitorInfo) -> Result<Vec<Source>, RemoteError> {
+fn described(line: &Link, about: &pb::MonitorInfo) -> Result<Vec<Source>, RemoteError> {
     if about.sources.len() > MOST_SOURCES {
         return Err(line.nonsense("it has too many sources"));
     }

@@ -36,7 +36,7 @@ const MOST_READINGS: usize = 4096;
 const TOGETHER: Duration = Duration::from_millis(100);
 
 /// A message for everybody, encoded once.
-type Told = broadcast::Sender<Bytes>;
+type Broadcast = broadcast::Sender<Bytes>;
 
 /// The session and its listeners.
 pub(super) struct Hub {
@@ -70,9 +70,9 @@ struct State {
 /// Where messages go.
 struct Rings {
     /// What the original's readers get, every interval.
-    plain: Told,
+    plain: Broadcast,
     /// The same with all readings, less often.
-    whole: Told,
+    whole: Broadcast,
 }
 
 impl Hub {

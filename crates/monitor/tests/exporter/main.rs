@@ -15,57 +15,11 @@ use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Gauge, Method, Quantity, Role, Source};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_monitor::exporter::Exporter;
-use ipw_monitor::http::{HttpSpec, connect};
-use ipw_telemetry::{Collector, Options, PollError, Poller, Session, Setup, detect};
+use ipw_scrape::http::{HttpSpec, connect};
+use ipw_telemetry::{Collector, Options, Poller, Session, Setup, detect};
 use ipw_testkit::ManualClock;
+use ipw_testkit::collector::{ScriptedCollector, Values, source};
 use ipw_testkit::sensor::{Defects, PowerTrace, SimulatedRapl};
-
-/// Says what it is told to.
-struct Scripted {
-    sources: Vec<Source>,
-    values: Arc<Mutex<Vec<Option<f64>>>>,
-}
-
-impl Collector for Scripted {
-    fn id(&self) -> &'static str {
-        "scripted"
-    }
-
-    fn sources(&self) -> &[Source] {
-        &self.sources
-    }
-
-    fn interval(&self, wanted: Duration) -> Duration {
-        wanted
-    }
-
-    fn poll(
-        &mut self,
-        clock: &dyn Clock,
-        take: &mut dyn FnMut(usize, Timestamp, f64),
-    ) -> Result<(), PollError> {
-        for (place, value) in self.values.lock().unwrap().iter().enumerate() {
-            if let Some(value) = value {
-                take(place, clock.now(), *value);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn source(name: &str, quantity: Quantity, method: Method) -> Source {
-    Source {
-        name: name.to_owned(),
-        collector: "scripted".into(),
-        host: None,
-        device: None,
-        quantity,
-        method,
-        period: None,
-        privilege: "none".into(),
-        relative_sigma: None,
-    }
-}
 
 const ENERGY: Quantity = Quantity::Energy {
     domain: Domain::Gpu,
@@ -88,7 +42,7 @@ fn at(milliseconds: u64) -> Timestamp {
 /// A session whose time and values a test moves, behind an exporter.
 struct Bench {
     clock: Arc<ManualClock>,
-    values: Arc<Mutex<Vec<Option<f64>>>>,
+    values: Values,
     pollers: Vec<Poller>,
     exporter: Exporter,
 }
@@ -97,10 +51,7 @@ impl Bench {
     fn new(sources: Vec<Source>) -> Self {
         let values = Arc::new(Mutex::new(vec![None; sources.len()]));
         let clock = Arc::new(ManualClock::default());
-        let collector = Scripted {
-            sources,
-            values: Arc::clone(&values),
-        };
+        let collector = ScriptedCollector::saying(sources, &values);
         let (session, pollers) = Session::new(setup(vec![Box::new(collector)]), clock.clone());
         Self {
             exporter: exporter(session, clock.clone()),

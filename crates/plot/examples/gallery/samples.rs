@@ -2,9 +2,9 @@
 
 use ipw_plot::{
     Arrangement, Axis, Band, Bar, Caption, CompareBars, Correctness, Curve, Density, Difference,
-    Ecdf, Ending, Forest, Group, Heading, Interval, Line, Mark, Origin, Panel, Pareto, PowerSource,
+    Ecdf, Ending, Forest, Group, Heading, Interval, Mark, Origin, Panel, Pareto, PowerSource,
     PowerTimeline, Quantity, Run, Samples, Scatter, Segment, Slot, Span, StackedBars, Style,
-    Subject, SweepCurves, Unit,
+    Subject, SweepCurves, SweepLine, Unit,
 };
 
 /// A figure by the name of its file.
@@ -475,7 +475,7 @@ fn forest() -> Forest {
 
 fn sweep() -> SweepCurves {
     let loads = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
-    let line = |name: &str, values: [f64; 7], spread: f64, origin: Origin| Line {
+    let line = |name: &str, values: [f64; 7], spread: f64, origin: Origin| SweepLine {
         name: name.to_owned(),
         points: loads
             .into_iter()

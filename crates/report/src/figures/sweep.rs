@@ -2,9 +2,7 @@
 
 use ipw_analysis::saturation::Knee;
 use ipw_findings::sweep::{Point, Swept};
-use ipw_plot::{
-    Axis, Caption, Heading, Line as SweepLine, Origin, Panel, Quantity, SweepCurves, Unit,
-};
+use ipw_plot::{Axis, Caption, Heading, Origin, Panel, Quantity, SweepCurves, SweepLine, Unit};
 
 use super::Drawing;
 

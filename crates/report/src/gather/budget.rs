@@ -1,6 +1,6 @@
 //! Texts as long as a page can hold: short ones whole, long ones cut alike, and marked.
 
-use crate::page::{Line, Text};
+use crate::page::{QueryLine, Text};
 
 /// Bytes that all texts of a page may take. With numbers, script and drawing, a page of ten
 /// thousand queries stays below three megabytes.
@@ -39,11 +39,11 @@ pub(crate) fn shorten(text: &str, most: usize) -> Text {
 }
 
 /// Cuts the longest texts until all fit.
-pub(crate) fn fit(lines: &mut [Line]) {
+pub(crate) fn fit(lines: &mut [QueryLine]) {
     fit_into(lines, ALL_TEXTS);
 }
 
-fn fit_into(lines: &mut [Line], all: usize) {
+fn fit_into(lines: &mut [QueryLine], all: usize) {
     let lengths = lines.iter().flat_map(texts).map(length).collect();
     let most = cap(lengths, all).clamp(SHORTEST, LONGEST);
     for text in lines.iter_mut().flat_map(texts_mut) {
@@ -60,7 +60,7 @@ fn length(text: &Text) -> usize {
     text.text.chars().map(cost).sum()
 }
 
-fn texts(line: &Line) -> impl Iterator<Item = &Text> {
+fn texts(line: &QueryLine) -> impl Iterator<Item = &Text> {
     [
         &line.prompt,
         &line.answer,
@@ -72,7 +72,7 @@ fn texts(line: &Line) -> impl Iterator<Item = &Text> {
     .flatten()
 }
 
-fn texts_mut(line: &mut Line) -> impl Iterator<Item = &mut Text> {
+fn texts_mut(line: &mut QueryLine) -> impl Iterator<Item = &mut Text> {
     [
         &mut line.prompt,
         &mut line.answer,
@@ -104,17 +104,17 @@ fn cap(mut lengths: Vec<usize>, all: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn line(prompt: &str, answer: &str) -> Line {
+    fn line(prompt: &str, answer: &str) -> QueryLine {
         let text = |text: &str| {
             Some(Text {
                 text: text.to_owned(),
                 is_cut: false,
             })
         };
-        Line {
+        QueryLine {
             prompt: text(prompt),
             answer: text(answer),
-            ..Line::default()
+            ..QueryLine::default()
         }
     }
 

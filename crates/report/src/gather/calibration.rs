@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Known;
+use super::Inputs;
 use crate::page::{Calibration, Cell, Column, Table};
 use crate::words::day;
 use ipw_core::quantity::{Unit, digits};
 
-pub(crate) fn of(known: &Known<'_>) -> Calibration {
+pub(crate) fn of(known: &Inputs<'_>) -> Calibration {
     let found = known.at("/calibration");
     let checks = found.get("checks").and_then(Value::as_array);
     let Some(checks) = checks else {

@@ -7,7 +7,7 @@ use ipw_analysis::metric::Metric;
 use ipw_analysis::percentile::{Percentile, Summary};
 use ipw_store::overview::Distribution;
 
-use super::Known;
+use super::Inputs;
 use crate::page::{Headline, How};
 use crate::words::{counted, reason};
 use ipw_core::quantity::{Unit, grouped};
@@ -24,7 +24,7 @@ fn unknown(id: &str, label: &str, why: String, meaning: &str) -> Headline {
     }
 }
 
-pub(crate) fn of(known: &Known<'_>) -> Vec<Headline> {
+pub(crate) fn of(known: &Inputs<'_>) -> Vec<Headline> {
     vec![
         per_watt(known),
         accuracy(known),
@@ -36,7 +36,7 @@ pub(crate) fn of(known: &Known<'_>) -> Vec<Headline> {
 }
 
 /// The result in one or two sentences.
-pub(crate) fn lede(known: &Known<'_>) -> String {
+pub(crate) fn lede(known: &Inputs<'_>) -> String {
     let overview = known.overview;
     let model = known.run.model();
     if overview.rows == 0 {
@@ -77,7 +77,7 @@ pub(crate) fn lede(known: &Known<'_>) -> String {
     text
 }
 
-fn accuracy_of(known: &Known<'_>) -> Option<Accuracy> {
+fn accuracy_of(known: &Inputs<'_>) -> Option<Accuracy> {
     let verdicts = known.overview.verdicts;
     let answers = Answers {
         correct: verdicts.correct,
@@ -88,7 +88,7 @@ fn accuracy_of(known: &Known<'_>) -> Option<Accuracy> {
 }
 
 /// How the headline's joules came about.
-pub(crate) fn how(known: &Known<'_>) -> Option<How> {
+pub(crate) fn how(known: &Inputs<'_>) -> Option<How> {
     known.overview.energy.joules?;
     if known.is_estimated() {
         return Some(How::Estimated);
@@ -105,20 +105,20 @@ pub(crate) fn how(known: &Known<'_>) -> Option<How> {
 }
 
 /// By how much all joules may be wrong together.
-fn scale(known: &Known<'_>) -> Option<f64> {
+fn scale(known: &Inputs<'_>) -> Option<f64> {
     let energy = &known.overview.energy;
     let share = energy.sigma_joules? / energy.joules.filter(|joules| *joules > 0.0)?;
     share.is_finite().then_some(share)
 }
 
-fn scale_text(known: &Known<'_>) -> String {
+fn scale_text(known: &Inputs<'_>) -> String {
     scale(known).map_or(String::new(), |share| {
         format!("; joules ± {:.0} % (1 σ)", (share * 100.0).max(1.0))
     })
 }
 
 /// Why there is no energy.
-pub(crate) fn no_energy(known: &Known<'_>) -> String {
+pub(crate) fn no_energy(known: &Inputs<'_>) -> String {
     let reasons = &known.overview.energy.reasons;
     if known.overview.rows == 0 {
         return "no rows".to_owned();
@@ -128,14 +128,14 @@ pub(crate) fn no_energy(known: &Known<'_>) -> String {
     format!("no energy: {why}")
 }
 
-fn no_grades(known: &Known<'_>) -> String {
+fn no_grades(known: &Inputs<'_>) -> String {
     match known.overview.rows {
         0 => "no rows".to_owned(),
         _ => "no answer was graded: the dataset's rows name no scorer".to_owned(),
     }
 }
 
-fn accuracy(known: &Known<'_>) -> Headline {
+fn accuracy(known: &Inputs<'_>) -> Headline {
     let label = "Accuracy";
     let meaning = "The share of graded answers that were right.";
     let verdicts = known.overview.verdicts;
@@ -162,7 +162,7 @@ fn accuracy(known: &Known<'_>) -> Headline {
 }
 
 /// Accuracy per something: its interval is that of the answers, and the joules' own beside it.
-fn per(known: &Known<'_>, metric: Metric, label: &str, meaning: &str) -> Headline {
+fn per(known: &Inputs<'_>, metric: Metric, label: &str, meaning: &str) -> Headline {
     let (id, unit) = (metric.name(), metric.unit());
     let accuracy = accuracy_of(known);
     let (Some(value), Some(accuracy)) = (known.values.get(metric), accuracy) else {
@@ -192,7 +192,7 @@ fn per(known: &Known<'_>, metric: Metric, label: &str, meaning: &str) -> Headlin
     }
 }
 
-fn per_watt(known: &Known<'_>) -> Headline {
+fn per_watt(known: &Inputs<'_>) -> Headline {
     per(
         known,
         Metric::Ipw,
@@ -201,7 +201,7 @@ fn per_watt(known: &Known<'_>) -> Headline {
     )
 }
 
-fn per_joule(known: &Known<'_>) -> Headline {
+fn per_joule(known: &Inputs<'_>) -> Headline {
     per(
         known,
         Metric::Ipj,
@@ -210,7 +210,7 @@ fn per_joule(known: &Known<'_>) -> Headline {
     )
 }
 
-fn joules(known: &Known<'_>) -> Headline {
+fn joules(known: &Inputs<'_>) -> Headline {
     let (id, label) = (Metric::JoulesPerQuery.name(), "Energy per query");
     let meaning = "The mean over all queries, failed ones included.";
     let Some(summary) = known.pass.joules.summary else {
@@ -265,7 +265,7 @@ fn median(
     }
 }
 
-fn latency(known: &Known<'_>) -> Headline {
+fn latency(known: &Inputs<'_>) -> Headline {
     median(
         known.pass.total.summary,
         known.overview.total_query_seconds,
@@ -275,7 +275,7 @@ fn latency(known: &Known<'_>) -> Headline {
     )
 }
 
-fn first_token(known: &Known<'_>) -> Headline {
+fn first_token(known: &Inputs<'_>) -> Headline {
     median(
         known.pass.first_token.summary,
         known.overview.time_to_first_token_seconds,

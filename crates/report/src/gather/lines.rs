@@ -7,7 +7,7 @@ use ipw_store::Overview;
 use ipw_store::queries::QueryRow;
 
 use super::budget::shorten;
-use crate::page::{Line, LineShare, Text};
+use crate::page::{LineShare, QueryLine, Text};
 
 /// Rows that a page shows at the most.
 pub(crate) const MOST: u64 = 10_000;
@@ -23,7 +23,7 @@ const LONGEST: u64 = 64 << 10;
 /// Rows that are shown.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    kept: Vec<Line>,
+    kept: Vec<QueryLine>,
     slowest: BinaryHeap<Worst>,
     costliest: BinaryHeap<Worst>,
     without_texts: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Lines {
 #[derive(Debug)]
 struct Worst {
     badness: f64,
-    line: Line,
+    line: QueryLine,
 }
 
 impl Ord for Worst {
@@ -120,7 +120,7 @@ impl Lines {
         }
     }
 
-    fn line(&self, row: &QueryRow<'_>) -> Line {
+    fn line(&self, row: &QueryRow<'_>) -> QueryLine {
         let text = |text: Option<&str>| {
             let text = text.filter(|text| !self.without_texts && !text.is_empty());
             text.map(|text| shorten(text, self.longest))
@@ -137,7 +137,7 @@ impl Lines {
             coverage: share.coverage,
             reason: share.reason.map(str::to_owned),
         };
-        Line {
+        QueryLine {
             index: row.index,
             part: row.part,
             subject: row.subject.map(|subject| shorten(subject, 80).text),
@@ -185,7 +185,7 @@ impl Lines {
         }
     }
 
-    pub(crate) fn take(self) -> Vec<Line> {
+    pub(crate) fn take(self) -> Vec<QueryLine> {
         self.kept
     }
 }

@@ -3,7 +3,7 @@
 use ipw_core::text::{excerpt, printable};
 use serde_json::Value;
 
-use super::Known;
+use super::Inputs;
 use crate::page::Section;
 use crate::words::duration;
 use ipw_core::quantity::{Unit, digits, grouped};
@@ -12,7 +12,7 @@ use ipw_core::quantity::{Unit, digits, grouped};
 const MOST: usize = 40;
 const LONGEST: usize = 240;
 
-pub(crate) fn of(known: &Known<'_>) -> Vec<Section> {
+pub(crate) fn of(known: &Inputs<'_>) -> Vec<Section> {
     let sections = [
         ("Hardware", hardware(known)),
         ("Service", service(known)),
@@ -69,7 +69,7 @@ fn all_of(facts: &mut Facts, value: &Value, depth: usize) {
     }
 }
 
-fn hardware(known: &Known<'_>) -> Facts {
+fn hardware(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
     for (name, pointer) in [
         ("label", "/hardware_label"),
@@ -102,7 +102,7 @@ fn hardware(known: &Known<'_>) -> Facts {
     facts
 }
 
-fn service(known: &Known<'_>) -> Facts {
+fn service(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
     for (name, pointer) in [
         ("model", "/profiler_config/model"),
@@ -124,7 +124,7 @@ fn service(known: &Known<'_>) -> Facts {
     facts
 }
 
-fn load(known: &Known<'_>) -> Facts {
+fn load(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
     add(&mut facts, "sent", known.at("/load/load"));
     add(&mut facts, "dataset", known.at("/dataset"));
@@ -157,7 +157,7 @@ fn load(known: &Known<'_>) -> Facts {
     facts
 }
 
-fn absent(known: &Known<'_>) -> Facts {
+fn absent(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
     for absent in known
         .at("/telemetry/absent")
@@ -175,7 +175,7 @@ fn absent(known: &Known<'_>) -> Facts {
     facts
 }
 
-fn tool(known: &Known<'_>) -> Facts {
+fn tool(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
     add(&mut facts, "ipw", known.at("/versions/ipw"));
     add(&mut facts, "format version", known.at("/format_version"));

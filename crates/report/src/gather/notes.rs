@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Known;
+use super::Inputs;
 use super::headline::no_energy;
 use super::lines::MOST;
 use crate::page::{Level, Note};
@@ -15,7 +15,7 @@ const FEW: u64 = 30;
 /// Share of rows that were cut from which on it is worth a word.
 const CUT: f64 = 0.1;
 
-pub(crate) fn of(known: &Known<'_>) -> Vec<Note> {
+pub(crate) fn of(known: &Inputs<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     notes.extend(status(known));
     notes.extend(energy(known));
@@ -28,7 +28,7 @@ pub(crate) fn of(known: &Known<'_>) -> Vec<Note> {
     notes
 }
 
-fn status(known: &Known<'_>) -> Option<Note> {
+fn status(known: &Inputs<'_>) -> Option<Note> {
     let status = known.text("/status");
     let reason = known
         .text("/reason")
@@ -59,7 +59,7 @@ fn status(known: &Known<'_>) -> Option<Note> {
     }
 }
 
-fn energy(known: &Known<'_>) -> Option<Note> {
+fn energy(known: &Inputs<'_>) -> Option<Note> {
     let energy = &known.overview.energy;
     if known.overview.rows == 0 {
         return None;
@@ -101,7 +101,7 @@ fn energy(known: &Known<'_>) -> Option<Note> {
     })
 }
 
-fn few(known: &Known<'_>) -> Option<Note> {
+fn few(known: &Inputs<'_>) -> Option<Note> {
     let rows = known.overview.rows;
     (1..FEW).contains(&rows).then(|| {
         Note::new(
@@ -120,7 +120,7 @@ fn few(known: &Known<'_>) -> Option<Note> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
-fn cut(known: &Known<'_>) -> Option<Note> {
+fn cut(known: &Inputs<'_>) -> Option<Note> {
     let cut = known.overview.outcomes.get("truncated").copied()?;
     (cut as f64 > CUT * known.overview.rows as f64).then(|| {
         Note::new(
@@ -138,7 +138,7 @@ fn cut(known: &Known<'_>) -> Option<Note> {
     })
 }
 
-fn ungraded(known: &Known<'_>) -> Option<Note> {
+fn ungraded(known: &Inputs<'_>) -> Option<Note> {
     let verdicts = known.overview.verdicts;
     let is_ungraded = verdicts.correct + verdicts.wrong == 0;
     (is_ungraded && known.overview.rows > 0).then(|| {
@@ -150,7 +150,7 @@ fn ungraded(known: &Known<'_>) -> Option<Note> {
     })
 }
 
-fn queue(known: &Known<'_>) -> Option<Note> {
+fn queue(known: &Inputs<'_>) -> Option<Note> {
     let verdict = known.at("/load/queue/verdict").as_str()?;
     (verdict == "growing").then(|| {
         Note::new(
@@ -165,7 +165,7 @@ fn queue(known: &Known<'_>) -> Option<Note> {
     })
 }
 
-fn calibration(known: &Known<'_>) -> Option<Note> {
+fn calibration(known: &Inputs<'_>) -> Option<Note> {
     let checks = known.at("/calibration/checks").as_array()?;
     let failed = |check: &&Value| check.get("passed").and_then(Value::as_bool) == Some(false);
     let failed = checks.iter().filter(failed).count() as u64;
@@ -181,7 +181,7 @@ fn calibration(known: &Known<'_>) -> Option<Note> {
     })
 }
 
-fn sampled(known: &Known<'_>) -> Option<Note> {
+fn sampled(known: &Inputs<'_>) -> Option<Note> {
     let rows = known.overview.rows;
     (rows > MOST).then(|| {
         Note::new(

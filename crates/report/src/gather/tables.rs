@@ -4,12 +4,12 @@ use ipw_analysis::interval::wilson;
 use ipw_analysis::percentile::{Percentile, Summary};
 use serde_json::Value;
 
-use super::Known;
+use super::Inputs;
 use super::pass::Graded;
 use crate::page::{Cell, Column, Table};
 use ipw_core::quantity::{Unit, grouped};
 
-pub(crate) fn of(known: &Known<'_>) -> Vec<Table> {
+pub(crate) fn of(known: &Inputs<'_>) -> Vec<Table> {
     [
         latency(known),
         energy(known),
@@ -28,7 +28,7 @@ fn columns(words: &[&str], numbers: &[&str]) -> Vec<Column> {
         .collect()
 }
 
-fn latency(known: &Known<'_>) -> Option<Table> {
+fn latency(known: &Inputs<'_>) -> Option<Table> {
     let pass = known.pass;
     pass.total.summary?;
     let mut rows = vec![
@@ -108,7 +108,7 @@ fn distribution(
     ])
 }
 
-fn energy(known: &Known<'_>) -> Option<Table> {
+fn energy(known: &Inputs<'_>) -> Option<Table> {
     let summaries = known.at("/telemetry/sources").as_array();
     let summary = |name: &str| {
         let mut all = summaries.into_iter().flatten();
@@ -167,7 +167,7 @@ fn energy(known: &Known<'_>) -> Option<Table> {
     })
 }
 
-fn basis(known: &Known<'_>) -> String {
+fn basis(known: &Inputs<'_>) -> String {
     let basis = &known.overview.energy.basis;
     if basis.is_empty() {
         "none of them".to_owned()
@@ -176,7 +176,7 @@ fn basis(known: &Known<'_>) -> String {
     }
 }
 
-fn subjects(known: &Known<'_>) -> Option<Table> {
+fn subjects(known: &Inputs<'_>) -> Option<Table> {
     let graded = |graded: &Graded| graded.correct + graded.wrong > 0;
     if !known.pass.subjects.values().any(graded) {
         return None;
@@ -209,7 +209,7 @@ fn subjects(known: &Known<'_>) -> Option<Table> {
     })
 }
 
-fn outcomes(known: &Known<'_>) -> Option<Table> {
+fn outcomes(known: &Inputs<'_>) -> Option<Table> {
     let rows = known.overview.rows;
     if rows == 0 {
         return None;

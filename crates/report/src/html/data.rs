@@ -6,7 +6,7 @@ use ipw_findings::timeline::Segment;
 use serde_json::{Value, json};
 
 use crate::markup;
-use crate::page::{Line, Page, Text};
+use crate::page::{Page, QueryLine, Text};
 use crate::words::rounded;
 
 /// Names that many lines share, written once.
@@ -88,7 +88,7 @@ fn segment(segment: &Segment) -> Value {
 }
 
 /// A line in the order that the script knows; what is not known at the end is left off.
-fn list(line: &Line, names: &mut Names) -> Value {
+fn list(line: &QueryLine, names: &mut Names) -> Value {
     let number = |value: Option<f64>| json!(value.and_then(rounded));
     // Instants need more digits than durations.
     let instant = |value: Option<f64>| {

@@ -6,7 +6,7 @@ use ipw_core::quantity::Unit;
 use ipw_findings::timeline::Segment;
 
 use crate::markup::text;
-use crate::page::{Line, Page};
+use crate::page::{Page, QueryLine};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 56.0;
@@ -95,7 +95,7 @@ fn line(segment: &Segment, x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> 
     path
 }
 
-fn bar(out: &mut String, line: &Line, y: f64, x: &impl Fn(f64) -> f64) {
+fn bar(out: &mut String, line: &QueryLine, y: f64, x: &impl Fn(f64) -> f64) {
     let (Some(start), Some(end)) = (line.start, line.end) else {
         return;
     };
@@ -148,7 +148,7 @@ fn round(value: f64) -> String {
 }
 
 /// Each query in the first lane that is free when it begins.
-fn lanes(lines: &[Line]) -> Vec<(&Line, usize)> {
+fn lanes(lines: &[QueryLine]) -> Vec<(&QueryLine, usize)> {
     let mut sorted: Vec<_> = lines.iter().filter(|line| line.start.is_some()).collect();
     sorted.sort_by(|one, two| {
         one.start
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn queries_at_once_have_lanes_of_their_own() {
-        let line = |start: f64, end: f64| Line {
+        let line = |start: f64, end: f64| QueryLine {
             start: Some(start),
             end: Some(end),
-            ..Line::default()
+            ..QueryLine::default()
         };
         let lines = [line(0.0, 2.0), line(1.0, 3.0), line(2.5, 4.0)];
         let placed: Vec<_> = lanes(&lines).iter().map(|(_, lane)| *lane).collect();

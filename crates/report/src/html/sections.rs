@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::drawing;
 use crate::markup::{prose, text};
-use crate::page::{Cell, Figure, Headline, How, Level, Line, Note, Page, Table};
+use crate::page::{Cell, Figure, Headline, How, Level, Note, Page, QueryLine, Table};
 use ipw_core::quantity::{Unit, grouped};
 
 /// Queries that stand in the markup, for readers without a script.
@@ -402,7 +402,7 @@ fn tools(out: &mut String, page: &Page) {
 }
 
 /// A line of the list, as the script draws it, too.
-fn listed(out: &mut String, line: &Line) {
+fn listed(out: &mut String, line: &QueryLine) {
     let or_unknown = |value: Option<String>| value.unwrap_or_else(|| "n/a".to_owned());
     let verdict = match line.is_correct {
         Some(true) => ("right", "✓ right"),

@@ -1,6 +1,6 @@
 //! How many sentences, paragraphs, words, sections and marks an answer has.
 
-use super::rule::{Arguments, Checked, Kept};
+use super::rule::{Arguments, Checked, Compliance};
 use crate::shown;
 
 /// Words after which a full stop ends no sentence.
@@ -91,11 +91,11 @@ pub(super) fn paragraphs(arguments: Arguments<'_>, answer: &str) -> Checked {
     let parts: Vec<&str> = answer.split("***").map(str::trim).collect();
     let inner = parts.get(1..parts.len() - 1).unwrap_or_default();
     if inner.iter().any(|part| part.is_empty()) {
-        return Ok(Kept::No("a paragraph is empty".to_owned()));
+        return Ok(Compliance::No("a paragraph is empty".to_owned()));
     }
     let count = parts.iter().filter(|part| !part.is_empty()).count();
     let why = format!("{count} paragraphs, not {wanted}");
-    Ok(Kept::when(count == wanted, why))
+    Ok(Compliance::when(count == wanted, why))
 }
 
 /// Runs of letters, digits and underscores.
@@ -116,7 +116,7 @@ pub(super) fn first_word(arguments: Arguments<'_>, answer: &str) -> Checked {
     let count = parts.iter().filter(|part| !part.is_empty()).count();
     let paragraph = place.checked_sub(1).and_then(|at| parts.get(at)).copied();
     let Some(paragraph) = paragraph.filter(|part| place <= count && !part.is_empty()) else {
-        return Ok(Kept::No(format!("there is no paragraph {place}")));
+        return Ok(Compliance::No(format!("there is no paragraph {place}")));
     };
     let first = paragraph.split_whitespace().next().unwrap_or_default();
     let first = first.trim_start_matches('\'').trim_start_matches('"');
@@ -126,10 +126,10 @@ pub(super) fn first_word(arguments: Arguments<'_>, answer: &str) -> Checked {
         .unwrap_or_default();
     let first = first.to_lowercase();
     if count != wanted {
-        return Ok(Kept::No(format!("{count} paragraphs, not {wanted}")));
+        return Ok(Compliance::No(format!("{count} paragraphs, not {wanted}")));
     }
     let why = format!("paragraph {place} begins with `{}`", shown(&first));
-    Ok(Kept::when(first == word, why))
+    Ok(Compliance::when(first == word, why))
 }
 
 /// `[…]` on one line.
@@ -162,7 +162,7 @@ pub(super) fn bullets(arguments: Arguments<'_>, answer: &str) -> Checked {
     };
     let count = answer.lines().filter(is_bullet).count();
     let why = format!("{count} bullet points, not {wanted}");
-    Ok(Kept::when(count == wanted, why))
+    Ok(Compliance::when(count == wanted, why))
 }
 
 /// `*…*` and `**…**` with something in it, on one line.
@@ -209,7 +209,7 @@ pub(super) fn sections(arguments: Arguments<'_>, answer: &str) -> Checked {
 fn at_least(arguments: Arguments<'_>, count: usize, what: &str, name: &str) -> Checked {
     let wanted = arguments.number(name)?;
     let why = format!("{count} {what}, not at least {wanted}");
-    Ok(Kept::when(count >= wanted, why))
+    Ok(Compliance::when(count >= wanted, why))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Words and letters that must or must not be there. Keywords are plain texts here; `IFEval` hands
 //! them to a pattern matcher, where a full stop would stand for any letter.
 
-use super::rule::{Arguments, Checked, Kept};
+use super::rule::{Arguments, Checked, Compliance};
 use crate::shown;
 
 /// Every keyword is there, whatever its case, also inside a word.
@@ -11,8 +11,8 @@ pub(super) fn existence(arguments: Arguments<'_>, answer: &str) -> Checked {
     let missing = keywords
         .iter()
         .find(|keyword| !lower.contains(&keyword.to_lowercase()));
-    Ok(missing.map_or(Kept::Yes, |keyword| {
-        Kept::No(format!("`{}` is missing", shown(keyword)))
+    Ok(missing.map_or(Compliance::Yes, |keyword| {
+        Compliance::No(format!("`{}` is missing", shown(keyword)))
     }))
 }
 
@@ -31,8 +31,8 @@ pub(super) fn forbidden(arguments: Arguments<'_>, answer: &str) -> Checked {
     let found = words
         .iter()
         .find(|word| has_word(&lower, &word.to_lowercase()));
-    Ok(found.map_or(Kept::Yes, |word| {
-        Kept::No(format!("`{}` is there", shown(word)))
+    Ok(found.map_or(Compliance::Yes, |word| {
+        Compliance::No(format!("`{}` is there", shown(word)))
     }))
 }
 

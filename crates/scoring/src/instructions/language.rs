@@ -4,7 +4,7 @@
 //! neighbours have not decide: another script than the language's own is a certain no; Latin
 //! letters alone, and letters that several languages share, tell nothing.
 
-use super::rule::{Arguments, Checked, Kept};
+use super::rule::{Arguments, Checked, Compliance};
 use super::shape::is_upper;
 
 /// A script, by the ranges of its letters.
@@ -65,13 +65,13 @@ pub(super) fn response_language(arguments: Arguments<'_>, answer: &str) -> Check
         return Err("it has no letters".to_owned());
     };
     let other = || {
-        Ok(Kept::No(format!(
+        Ok(Compliance::No(format!(
             "its letters are not those of `{language}`"
         )))
     };
     if let Some((_, script)) = ALONE.iter().find(|(code, _)| *code == language) {
         return if is_mostly(main, script) {
-            Ok(Kept::Yes)
+            Ok(Compliance::Yes)
         } else {
             other()
         };
@@ -80,15 +80,17 @@ pub(super) fn response_language(arguments: Arguments<'_>, answer: &str) -> Check
         let has = |all: &str| letters.iter().any(|c| all.contains(*c));
         return match (is_mostly(main, script), has(own), has(others)) {
             (false, ..) | (_, false, true) => other(),
-            (_, true, false) => Ok(Kept::Yes),
+            (_, true, false) => Ok(Compliance::Yes),
             _ => Err(format!(
                 "`{language}` shares its letters with other languages"
             )),
         };
     }
     match language {
-        "ja" if is_mostly(main, &[KANA[0], HAN[0]]) && is_any(main, KANA) => Ok(Kept::Yes),
-        "zh" | "zh-cn" | "zh-tw" if is_mostly(main, HAN) && !is_any(main, KANA) => Ok(Kept::Yes),
+        "ja" if is_mostly(main, &[KANA[0], HAN[0]]) && is_any(main, KANA) => Ok(Compliance::Yes),
+        "zh" | "zh-cn" | "zh-tw" if is_mostly(main, HAN) && !is_any(main, KANA) => {
+            Ok(Compliance::Yes)
+        }
         "ja" | "zh" | "zh-cn" | "zh-tw" => other(),
         _ if !IN_LATIN.contains(&language) => Err(format!("`{language}` is not known here")),
         _ if is_mostly(main, LATIN) => Err("Latin letters do not tell which language".to_owned()),
@@ -97,23 +99,23 @@ pub(super) fn response_language(arguments: Arguments<'_>, answer: &str) -> Check
 }
 
 /// All in capitals. That it is English is not told, only that its letters are Latin.
-pub(super) fn capital(answer: &str) -> Kept {
+pub(super) fn capital(answer: &str) -> Compliance {
     in_latin_and(answer, is_upper(answer), "it is not all in capitals")
 }
 
 /// All in small letters, with the same reservation.
-pub(super) fn lowercase(answer: &str) -> Kept {
+pub(super) fn lowercase(answer: &str) -> Compliance {
     let is_lower =
         answer.chars().any(char::is_lowercase) && !answer.chars().any(char::is_uppercase);
     in_latin_and(answer, is_lower, "it is not all in small letters")
 }
 
-fn in_latin_and(answer: &str, is_so: bool, otherwise: &str) -> Kept {
+fn in_latin_and(answer: &str, is_so: bool, otherwise: &str) -> Compliance {
     let letters: Vec<char> = answer.chars().filter(|c| c.is_alphabetic()).collect();
     if !is_so {
-        return Kept::No(otherwise.to_owned());
+        return Compliance::No(otherwise.to_owned());
     }
-    Kept::when(is_mostly(&letters, LATIN), "it is not in English")
+    Compliance::when(is_mostly(&letters, LATIN), "it is not in English")
 }
 
 fn is_of(c: char, script: &[(char, char)]) -> bool {

@@ -13,7 +13,7 @@ mod rule;
 mod shape;
 
 use ipw_core::verdict::Grade;
-use rule::{Arguments, Kept, rules};
+use rule::{Arguments, Compliance, rules};
 use serde_json::Value;
 
 use crate::{Question, Scorer, correct, shown, wrong};
@@ -42,19 +42,22 @@ impl Scorer for Instructions {
         if answer.is_empty() {
             return wrong(ID, None, "empty answer");
         }
-        let all: Vec<(&str, Kept)> = rules
+        let all: Vec<(&str, Compliance)> = rules
             .iter()
             .map(|(id, arguments)| (*id, check(id, *arguments, answer)))
             .collect();
-        let kept = all.iter().filter(|(_, kept)| *kept == Kept::Yes).count();
+        let kept = all
+            .iter()
+            .filter(|(_, kept)| *kept == Compliance::Yes)
+            .count();
         let extracted = format!("{kept} of {} kept", all.len());
         // One that is certainly broken decides, whatever cannot be told of the others.
         let broken = all.iter().find_map(|(id, kept)| match kept {
-            Kept::No(why) => Some(format!("`{id}` is not kept: {why}")),
+            Compliance::No(why) => Some(format!("`{id}` is not kept: {why}")),
             _ => None,
         });
         let untold = all.iter().find_map(|(id, kept)| match kept {
-            Kept::Untold(why) => Some(format!("`{id}` cannot be told: {why}")),
+            Compliance::Untold(why) => Some(format!("`{id}` cannot be told: {why}")),
             _ => None,
         });
         match (broken, untold) {
@@ -99,7 +102,7 @@ fn is_known(id: &str) -> bool {
 }
 
 /// Whether the answer keeps the instruction with this id, which is known.
-fn check(id: &str, arguments: Arguments<'_>, answer: &str) -> Kept {
+fn check(id: &str, arguments: Arguments<'_>, answer: &str) -> Compliance {
     let checked = match id {
         "keywords:existence" => keywords::existence(arguments, answer),
         "keywords:frequency" => keywords::frequency(arguments, answer),
@@ -125,9 +128,9 @@ fn check(id: &str, arguments: Arguments<'_>, answer: &str) -> Kept {
         "change_case:capital_word_frequency" => shape::capital_words(arguments, answer),
         "change_case:english_capital" => Ok(language::capital(answer)),
         "change_case:english_lowercase" => Ok(language::lowercase(answer)),
-        _ => Ok(Kept::when(!answer.contains(','), "it has a comma")),
+        _ => Ok(Compliance::when(!answer.contains(','), "it has a comma")),
     };
-    checked.unwrap_or_else(Kept::Untold)
+    checked.unwrap_or_else(Compliance::Untold)
 }
 
 /// What the row's metadata say of constraints, as [`Question::rules`] takes it: the key

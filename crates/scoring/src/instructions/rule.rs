@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Whether a constraint is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum Compliance {
     Yes,
     /// No, for this reason.
     No(String),
@@ -12,7 +12,7 @@ pub(super) enum Kept {
     Untold(String),
 }
 
-impl Kept {
+impl Compliance {
     /// Kept if this is so; else not, for this reason.
     pub(super) fn when(is_kept: bool, otherwise: impl Into<String>) -> Self {
         if is_kept {
@@ -24,7 +24,7 @@ impl Kept {
 }
 
 /// What a check says, or which argument it lacks.
-pub(super) type Checked = Result<Kept, String>;
+pub(super) type Checked = Result<Compliance, String>;
 
 /// A constraint's arguments by name; null is absent.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ impl<'a> Arguments<'a> {
             _ => return Err(format!("`{}` must be `less than` or `at least`", names.1)),
         };
         let why = format!("{count} {what}, not {relation} {limit}");
-        Ok(Kept::when(is_kept, why))
+        Ok(Compliance::when(is_kept, why))
     }
 }
 

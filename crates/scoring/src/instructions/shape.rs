@@ -1,17 +1,17 @@
 //! What an answer begins and ends with, and the forms it may have.
 
-use super::rule::{Arguments, Checked, Kept};
+use super::rule::{Arguments, Checked, Compliance};
 use crate::shown;
 
 /// One of `IFEval`'s three answers is there.
-pub(super) fn constrained(answer: &str) -> Kept {
+pub(super) fn constrained(answer: &str) -> Compliance {
     let options = [
         "My answer is yes.",
         "My answer is no.",
         "My answer is maybe.",
     ];
     let is_there = options.iter().any(|option| answer.contains(option));
-    Kept::when(
+    Compliance::when(
         is_there,
         "it has none of `My answer is yes.`, `no.`, `maybe.`",
     )
@@ -28,45 +28,45 @@ pub(super) fn postscript(arguments: Arguments<'_>, answer: &str) -> Checked {
             .any(|form| lower.contains(form)),
         other => lower.contains(&other.to_lowercase()),
     };
-    Ok(Kept::when(
+    Ok(Compliance::when(
         is_there,
         format!("`{}` is missing", shown(mark)),
     ))
 }
 
 /// All of it is JSON, perhaps in a fence.
-pub(super) fn json(answer: &str) -> Kept {
+pub(super) fn json(answer: &str) -> Compliance {
     let mut bare = answer;
     for fence in ["```json", "```Json", "```JSON", "```"] {
         bare = bare.strip_prefix(fence).unwrap_or(bare);
     }
     let bare = bare.strip_suffix("```").unwrap_or(bare).trim();
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(bare).is_ok();
-    Kept::when(is_json, "it is not JSON as a whole")
+    Compliance::when(is_json, "it is not JSON as a whole")
 }
 
 /// A title like `<<this>>`.
-pub(super) fn title(answer: &str) -> Kept {
+pub(super) fn title(answer: &str) -> Compliance {
     let has_title = |line: &str| {
         let inner = line
             .find("<<")
             .and_then(|start| Some(&line[start + 2..line.rfind(">>")?.max(start + 2)]));
         inner.is_some_and(|inner| !inner.trim_matches(['<', '>']).trim().is_empty())
     };
-    Kept::when(answer.lines().any(has_title), "it has no `<<title>>`")
+    Compliance::when(answer.lines().any(has_title), "it has no `<<title>>`")
 }
 
 /// Two different parts with `******` between them.
-pub(super) fn two_responses(answer: &str) -> Kept {
+pub(super) fn two_responses(answer: &str) -> Compliance {
     let parts: Vec<&str> = answer.split("******").map(str::trim).collect();
     let inner = parts.get(1..parts.len() - 1).unwrap_or_default();
     if inner.iter().any(|part| part.is_empty()) {
-        return Kept::No("a response is empty".to_owned());
+        return Compliance::No("a response is empty".to_owned());
     }
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
-        [first, second] => Kept::when(first != second, "both responses are the same"),
-        other => Kept::No(format!("{} responses, not 2", other.len())),
+        [first, second] => Compliance::when(first != second, "both responses are the same"),
+        other => Compliance::No(format!("{} responses, not 2", other.len())),
     }
 }
 
@@ -74,7 +74,10 @@ pub(super) fn two_responses(answer: &str) -> Kept {
 pub(super) fn repeated_prompt(arguments: Arguments<'_>, answer: &str) -> Checked {
     let prompt = arguments.text("prompt_to_repeat")?.trim().to_lowercase();
     let is_repeated = answer.to_lowercase().starts_with(&prompt);
-    Ok(Kept::when(is_repeated, "it does not begin with the prompt"))
+    Ok(Compliance::when(
+        is_repeated,
+        "it does not begin with the prompt",
+    ))
 }
 
 /// A phrase stands at the end.
@@ -82,16 +85,16 @@ pub(super) fn end(arguments: Arguments<'_>, answer: &str) -> Checked {
     let phrase = arguments.text("end_phrase")?.trim();
     let answer = answer.trim_matches('"').to_lowercase();
     let is_kept = answer.ends_with(&phrase.to_lowercase());
-    Ok(Kept::when(
+    Ok(Compliance::when(
         is_kept,
         format!("it does not end with `{}`", shown(phrase)),
     ))
 }
 
 /// All of it is in double quotes.
-pub(super) fn quotation(answer: &str) -> Kept {
+pub(super) fn quotation(answer: &str) -> Compliance {
     let is_quoted = answer.len() > 1 && answer.starts_with('"') && answer.ends_with('"');
-    Kept::when(is_quoted, "it is not in double quotes")
+    Compliance::when(is_quoted, "it is not in double quotes")
 }
 
 /// Words in capitals. `IFEval` cuts words by a tokenizer of its own; here words are parted by spaces
@@ -117,13 +120,13 @@ mod tests {
 
     #[test]
     fn titles_and_responses_have_something_in_them() {
-        assert_eq!(title("<<A poem>>\ntext"), Kept::Yes);
-        assert_ne!(title("<<>>"), Kept::Yes);
-        assert_ne!(title("<< \n >>"), Kept::Yes);
-        assert_ne!(title(">> <<"), Kept::Yes);
-        assert_eq!(two_responses("a ****** b"), Kept::Yes);
-        assert_ne!(two_responses("a ****** a"), Kept::Yes);
-        assert_ne!(two_responses("a ****** ****** b"), Kept::Yes);
-        assert_ne!(two_responses("a"), Kept::Yes);
+        assert_eq!(title("<<A poem>>\ntext"), Compliance::Yes);
+        assert_ne!(title("<<>>"), Compliance::Yes);
+        assert_ne!(title("<< \n >>"), Compliance::Yes);
+        assert_ne!(title(">> <<"), Compliance::Yes);
+        assert_eq!(two_responses("a ****** b"), Compliance::Yes);
+        assert_ne!(two_responses("a ****** a"), Compliance::Yes);
+        assert_ne!(two_responses("a ****** ****** b"), Compliance::Yes);
+        assert_ne!(two_responses("a"), Compliance::Yes);
     }
 }

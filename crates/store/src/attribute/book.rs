@@ -9,19 +9,19 @@ use ipw_core::energy::{Phase, Phases, QueryEnergy, Share, WindowEnergy};
 use ipw_core::reading::Window;
 
 use super::playback::Follow;
-use super::rows::Asked;
+use super::rows::FlightRow;
 use super::sources::PartSources;
 
-type Weigh = fn(&Rc<Asked>, Window, &Step) -> f64;
+type Weigh = fn(&Rc<FlightRow>, Window, &Step) -> f64;
 
 /// The rows of a part and what is known of their energy so far.
 pub(super) struct Book<'a> {
     sources: &'a PartSources,
-    ledgers: Vec<Ledger<'a, Rc<Asked>, Weigh>>,
+    ledgers: Vec<Ledger<'a, Rc<FlightRow>, Weigh>>,
     is_over: Vec<bool>,
     pending: Pending,
     /// Queries that may still be in flight when the next one begins.
-    open: Vec<Rc<Asked>>,
+    open: Vec<Rc<FlightRow>>,
 }
 
 /// Rows in the order of the file, from the first that is not done.
@@ -32,20 +32,20 @@ struct Pending {
 }
 
 struct Waiting {
-    asked: Rc<Asked>,
+    asked: Rc<FlightRow>,
     seen: Vec<Option<(WindowEnergy, [Option<WindowEnergy>; 2])>>,
     left: usize,
 }
 
 impl Pending {
-    fn settle(&mut self, place: usize, settled: &Settled<Rc<Asked>>) {
+    fn settle(&mut self, place: usize, settled: &Settled<Rc<FlightRow>>) {
         let row = &mut self.rows[settled.query.row - self.done];
         row.seen[place] = Some((settled.energy, settled.inside));
         row.left -= 1;
     }
 }
 
-fn by_tokens(asked: &Rc<Asked>, window: Window, step: &Step) -> f64 {
+fn by_tokens(asked: &Rc<FlightRow>, window: Window, step: &Step) -> f64 {
     asked.tokens.within_both(step, window)
 }
 
@@ -69,7 +69,7 @@ impl<'a> Book<'a> {
 
     /// The next row in the order of the file, if all is known of it: `None` of its energy where
     /// that is not for readings to say.
-    pub(super) fn next(&mut self) -> Option<(Rc<Asked>, Option<QueryEnergy>)> {
+    pub(super) fn next(&mut self) -> Option<(Rc<FlightRow>, Option<QueryEnergy>)> {
         let is_done = self.pending.rows.front().is_some_and(|row| row.left == 0);
         let row = self.pending.rows.pop_front_if(|_| is_done)?;
         self.pending.done += 1;
@@ -125,7 +125,7 @@ impl<'a> Book<'a> {
 }
 
 impl Follow for Book<'_> {
-    fn reads(&mut self, asked: &Rc<Asked>) {
+    fn reads(&mut self, asked: &Rc<FlightRow>) {
         let width = self.ledgers.len();
         let left = if asked.window.is_some() { width } else { 0 };
         self.pending.rows.push_back(Waiting {
@@ -135,11 +135,11 @@ impl Follow for Book<'_> {
         });
     }
 
-    fn begins(&mut self, asked: &Rc<Asked>) {
+    fn begins(&mut self, asked: &Rc<FlightRow>) {
         let Some(window) = asked.window else {
             return;
         };
-        let ends = |other: &Rc<Asked>| other.window.map(Window::end);
+        let ends = |other: &Rc<FlightRow>| other.window.map(Window::end);
         self.open.retain(|other| ends(other) > Some(window.start()));
         if !window.length().is_zero() {
             for other in &self.open {

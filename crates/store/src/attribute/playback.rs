@@ -7,17 +7,17 @@ use ipw_core::attribution::{Step, Steps};
 use ipw_core::reading::Reading;
 use ipw_core::time::Timestamp;
 
-use super::rows::{Asked, Rows};
+use super::rows::{FlightRow, Rows};
 use super::sources::PartSources;
 use crate::{StoreError, readings};
 
 /// Follows a part as it is played.
 pub(super) trait Follow {
     /// A row was read, in the order of the file. It begins later.
-    fn reads(&mut self, _asked: &Rc<Asked>) {}
+    fn reads(&mut self, _asked: &Rc<FlightRow>) {}
 
     /// A query begins, in the order of beginnings, before any step that ends after that.
-    fn begins(&mut self, asked: &Rc<Asked>);
+    fn begins(&mut self, asked: &Rc<FlightRow>);
 
     /// The source at `place` counted a step.
     fn counts(&mut self, place: usize, step: &Step);

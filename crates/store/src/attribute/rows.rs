@@ -19,7 +19,7 @@ use crate::{Run, StoreError};
 
 /// One row.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct FlightRow {
     /// Its place among the rows of its part.
     pub(super) row: usize,
     /// When it was in flight; `None` where its energy is not for readings to say.
@@ -40,7 +40,7 @@ pub(super) struct Asked {
     pub(super) has_company: Cell<bool>,
 }
 
-impl Asked {
+impl FlightRow {
     /// Whether it is known when it processed what.
     pub(super) fn is_counted(&self) -> bool {
         self.tokens.input.is_some() && self.output.is_some()
@@ -112,7 +112,7 @@ pub(super) struct Rows<'a> {
     read: usize,
     waiting: BinaryHeap<Reverse<(Timestamp, usize)>>,
     /// The same rows, by their place; `None` where one has begun.
-    held: VecDeque<Option<Rc<Asked>>>,
+    held: VecDeque<Option<Rc<FlightRow>>>,
     /// Place of the first one held.
     base: usize,
 }
@@ -145,8 +145,8 @@ impl<'a> Rows<'a> {
         &mut self,
         part: u32,
         end: Timestamp,
-        mut reads: impl FnMut(&Rc<Asked>),
-        mut begins: impl FnMut(Rc<Asked>),
+        mut reads: impl FnMut(&Rc<FlightRow>),
+        mut begins: impl FnMut(Rc<FlightRow>),
     ) -> Result<(), StoreError> {
         while let Some(next) = self.outline.first() {
             let behind = next.first.into_iter().chain(next.later).min();
@@ -185,7 +185,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Reads one stretch.
-    fn read(&mut self, reads: &mut impl FnMut(&Rc<Asked>)) -> Result<(), StoreError> {
+    fn read(&mut self, reads: &mut impl FnMut(&Rc<FlightRow>)) -> Result<(), StoreError> {
         let Some((stretch, rest)) = self.outline.split_first() else {
             return Ok(());
         };
@@ -287,7 +287,7 @@ impl<'a> Columns<'a> {
         Window::new(instant(self.start, row)?, instant(self.end, row)?)
     }
 
-    fn asked(&self, row: usize, place: usize) -> Asked {
+    fn asked(&self, row: usize, place: usize) -> FlightRow {
         let (sent, first_token) = (instant(self.sent, row), instant(self.first_token, row));
         let prompt = self.prompt.and_then(|prompt| seconds(prompt, row));
         let split = sent.zip(first_token).map(|(sent, first_token)| Split {
@@ -316,7 +316,7 @@ impl<'a> Columns<'a> {
             output: output.map_or(chunks.len() as f64, |tokens| tokens as f64),
             chunks,
         };
-        Asked {
+        FlightRow {
             row: place,
             window: self.window(row),
             split,

@@ -71,13 +71,13 @@ pub(super) struct Sources {
 
 /// What is seen of a source's readings in one look.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct ReadingSpan {
     readings: u64,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
 
-impl Seen {
+impl ReadingSpan {
     fn take(&mut self, at: Timestamp) {
         self.readings += 1;
         self.first.get_or_insert(at);
@@ -97,7 +97,7 @@ impl Sources {
             return Err(none("it has no directory `readings`"));
         }
         let recorded = readings::sources(directory)?;
-        let mut seen = vec![Seen::default(); recorded.len()];
+        let mut seen = vec![ReadingSpan::default(); recorded.len()];
         let mut parts: BTreeMap<u32, PartSources> = BTreeMap::new();
         for path in readings::files(directory)? {
             let mut here = Vec::new();
@@ -188,7 +188,7 @@ impl Sources {
 }
 
 /// The energy sources of a part, in their order.
-fn counted(recorded: &[Recorded], seen: &[Seen], part: u32, basis: Choice) -> Vec<Counted> {
+fn counted(recorded: &[Recorded], seen: &[ReadingSpan], part: u32, basis: Choice) -> Vec<Counted> {
     let own: Vec<(usize, &Recorded)> = recorded
         .iter()
         .enumerate()

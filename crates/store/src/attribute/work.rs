@@ -10,7 +10,7 @@ use ipw_core::time::Timestamp;
 use ipw_core::units::Joules;
 
 use super::playback::Follow;
-use super::rows::Asked;
+use super::rows::FlightRow;
 use super::sources::PartSources;
 
 /// Steps are put together until they are this long: the energy of a token is drawn before it
@@ -47,7 +47,7 @@ pub(super) struct Works {
 
 struct Following {
     name: String,
-    active: Vec<Rc<Asked>>,
+    active: Vec<Rc<FlightRow>>,
     current: Work,
     done: Vec<Work>,
 }
@@ -85,7 +85,7 @@ impl Works {
 }
 
 impl Follow for Works {
-    fn begins(&mut self, asked: &Rc<Asked>) {
+    fn begins(&mut self, asked: &Rc<FlightRow>) {
         for source in self.sources.iter_mut().flatten() {
             source.active.push(Rc::clone(asked));
         }
@@ -96,7 +96,8 @@ impl Follow for Works {
             if self.from.is_some_and(|from| step.start >= from) {
                 source.take(step);
             }
-            let is_over = |asked: &Rc<Asked>| asked.window.is_none_or(|own| own.end() <= step.end);
+            let is_over =
+                |asked: &Rc<FlightRow>| asked.window.is_none_or(|own| own.end() <= step.end);
             source.active.retain(|asked| !is_over(asked));
         }
     }
@@ -110,7 +111,7 @@ impl Follow for Works {
 
 impl Following {
     fn take(&mut self, step: &Step) {
-        let is_there = |asked: &&Rc<Asked>| {
+        let is_there = |asked: &&Rc<FlightRow>| {
             let own = asked.window.map(|own| own.overlap(step.start, step.end));
             own.is_some_and(|own| !own.is_zero())
         };
@@ -158,7 +159,7 @@ impl QuietSteps {
 }
 
 impl Follow for QuietSteps {
-    fn begins(&mut self, asked: &Rc<Asked>) {
+    fn begins(&mut self, asked: &Rc<FlightRow>) {
         for (active, _) in &mut self.sources {
             active.extend(asked.window.filter(|own| !own.length().is_zero()));
         }

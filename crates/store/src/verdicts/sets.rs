@@ -64,7 +64,7 @@ pub struct VerdictSets {
 
 /// The sets of verdicts of a run, with the one that is in use.
 pub fn sets(run: &Run) -> Result<VerdictSets, StoreError> {
-    let mut kept = Kept::of(run.directory())?;
+    let mut kept = SetFiles::of(run.directory())?;
     let current = Tally::of(run)?.finish(run, kept.next);
     let in_use = if let Some(set) = kept.same(&current) {
         set.id
@@ -88,7 +88,7 @@ pub(super) struct Earlier {
 
 /// Keeps the verdicts that the rows have; `None` if there are none.
 pub(super) fn keep(run: &Run) -> Result<Option<Earlier>, StoreError> {
-    let kept = Kept::of(run.directory())?;
+    let kept = SetFiles::of(run.directory())?;
     let current = Tally::of(run)?.finish(run, kept.next);
     if current.scorers.is_empty() {
         return Ok(None);
@@ -200,14 +200,14 @@ fn path(run: &Path, id: u64) -> PathBuf {
 }
 
 /// The sets that have a file.
-struct Kept {
+struct SetFiles {
     sets: Vec<VerdictSet>,
     damaged: Vec<PathBuf>,
     /// The id that no file has.
     next: u64,
 }
 
-impl Kept {
+impl SetFiles {
     fn of(run: &Path) -> Result<Self, StoreError> {
         let directory = run.join(DIRECTORY);
         let mut kept = Self {

@@ -10,7 +10,7 @@ use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::Use;
 use ipw_core::time::Timestamp;
 
-use super::{Kept, Ticket, Uses};
+use super::{Ticket, TrackedSource, Uses};
 use crate::series::Series;
 
 /// Who was in flight is remembered for this long where a counter stands still: a longer step is
@@ -85,7 +85,7 @@ impl State {
 
     /// What each source goes into, worked out again only when a counter turned out to stand still
     /// or began to move.
-    pub(super) fn uses(&mut self, kept: &[Kept]) -> Arc<[Use]> {
+    pub(super) fn uses(&mut self, kept: &[TrackedSource]) -> Arc<[Use]> {
         let is_known = self.series.iter().map(Series::is_stuck);
         if !is_known.eq(self.uses.stuck.iter().copied()) {
             let stuck = self.series.iter().map(Series::is_stuck).collect();
@@ -108,7 +108,7 @@ impl State {
     }
 
     /// What the energy of `window` is made from.
-    pub(super) fn evidence(&mut self, window: Window, kept: &[Kept]) -> Evidence {
+    pub(super) fn evidence(&mut self, window: Window, kept: &[TrackedSource]) -> Evidence {
         let idle = self.series.iter().enumerate().map(|(place, series)| {
             let idle = self.idle_of(place)?;
             Some(series.doubt(idle))

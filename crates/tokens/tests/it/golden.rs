@@ -9,7 +9,7 @@ use ipw_engine::language;
 use ipw_engine::tokenizer::{Tokenizer, Utf8Joiner};
 use ipw_testkit::fuzz::Random;
 use ipw_testkit::{model, or_skip, tokenizers};
-use ipw_tokens::{Asked, Counter};
+use ipw_tokens::{SentQuery, TokenCounter};
 
 use crate::service::{Texts, nothing, reply};
 
@@ -19,20 +19,20 @@ const ROUNDS: usize = 40;
 /// A text and how many tokens it is made of.
 type Known = (String, u64);
 
-fn counter(path: &Path) -> Counter {
+fn counter(path: &Path) -> TokenCounter {
     ipw_tokens::load(path.to_str().unwrap(), None, &mut |_| {}).unwrap()
 }
 
 /// Puts replies together from known texts, sends them, and counts what came; the question has so
 /// many tokens.
 fn assert_counts_exactly(
-    counter: &Counter,
+    counter: &TokenCounter,
     input: Option<u64>,
     mut known: impl Iterator<Item = Known>,
 ) {
     let mut random = Random::new(7);
     let query = Query::asking("a question".to_owned());
-    let asked = Asked {
+    let asked = SentQuery {
         query: &query,
         system: None,
         parameters: nothing(),
@@ -171,7 +171,7 @@ fn tokens_that_leave_no_text_are_not_counted() {
         ..Texts::default()
     };
     let query = Query::asking(String::new());
-    let asked = Asked {
+    let asked = SentQuery {
         query: &query,
         system: None,
         parameters: nothing(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ipw_hub::{Hub, Patience, Token};
 use ipw_testkit::mimic_hub::{Files, Manners, MimicHub};
-use ipw_tokens::{Access, Counter, Kind, TokensError, load};
+use ipw_tokens::{Access, Kind, TokenCounter, TokensError, load};
 
 /// Words, with one token before every prompt.
 pub(crate) const WORDS: &str = r#"{
@@ -50,12 +50,12 @@ fn access(hub: &MimicHub, cache: &Path) -> Access {
     }
 }
 
-fn fetched(access: &Access) -> Result<Counter, TokensError> {
+fn fetched(access: &Access) -> Result<TokenCounter, TokensError> {
     load("hf:owner/name", Some(access.clone()), &mut |_| {})
 }
 
 /// What is said, and whether it is the caller's mistake.
-fn refused(loaded: Result<Counter, TokensError>) -> (String, bool) {
+fn refused(loaded: Result<TokenCounter, TokensError>) -> (String, bool) {
     let error = loaded.map(drop).unwrap_err();
     (error.to_string(), error.is_usage())
 }

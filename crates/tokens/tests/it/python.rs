@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ::tokenizers::Tokenizer;
 use ipw_core::query::Query;
 use ipw_testkit::{or_skip, tokenizers};
-use ipw_tokens::Asked;
+use ipw_tokens::SentQuery;
 use serde_json::{Value, json};
 
 use crate::service::{answered, nothing};
@@ -65,7 +65,7 @@ fn assert_agrees(path: &Path) {
         );
         let reply = answered(&text);
         let query = Query::asking(text);
-        let asked = Asked {
+        let asked = SentQuery {
             query: &query,
             system: None,
             parameters: nothing(),

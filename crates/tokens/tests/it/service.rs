@@ -1,6 +1,6 @@
 //! A service that sends no usage: texts in pieces, and the bytes on the wire in pieces of their own.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -12,6 +12,7 @@ use ipw_core::reply::{Failure, Outcome, Reply};
 use ipw_core::time::Timestamp;
 use ipw_testkit::ManualClock;
 use ipw_testkit::fuzz::Random;
+use ipw_testkit::web::Asked;
 use serde_json::{Map, Value, json};
 
 /// What is to come back.
@@ -71,20 +72,7 @@ fn ask(url: &str) -> Reply {
 }
 
 fn serve(mut socket: TcpStream, stream: &[u8], cuts: &[usize]) -> std::io::Result<()> {
-    let mut reader = BufReader::new(socket.try_clone()?);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let line = line.trim_end().to_ascii_lowercase();
-        if line.is_empty() {
-            break;
-        }
-        if let Some(bytes) = line.strip_prefix("content-length: ") {
-            length = bytes.parse().unwrap();
-        }
-    }
-    reader.read_exact(&mut vec![0; length])?;
+    Asked::read(&mut BufReader::new(&socket))?;
     socket.set_nodelay(true)?;
     write!(
         socket,

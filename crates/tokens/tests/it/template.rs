@@ -4,7 +4,7 @@ use ipw_core::query::Query;
 use ipw_engine::gguf::Gguf;
 use ipw_engine::language;
 use ipw_testkit::{LlamaServer, MODEL_NAME, model, or_skip};
-use ipw_tokens::Asked;
+use ipw_tokens::SentQuery;
 use serde_json::{Map, Value, json};
 
 use crate::service::{answered, nothing};
@@ -30,7 +30,7 @@ fn the_input_of_a_chat_is_what_a_real_server_counts() {
             .json()
             .unwrap();
         let query = Query::asking(problem.to_owned());
-        let mut asked = Asked {
+        let mut asked = SentQuery {
             query: &query,
             system,
             parameters: nothing(),
@@ -58,7 +58,7 @@ fn a_raw_prompt_counts_with_what_the_tokenizer_adds_and_a_chat_without_a_templat
     std::fs::write(&path, crate::loading::WORDS).unwrap();
     let load = || ipw_tokens::load(directory.path().to_str().unwrap(), None, &mut |_| {}).unwrap();
     let query = Query::asking("a b a".to_owned());
-    let asked = |is_raw| Asked {
+    let asked = |is_raw| SentQuery {
         query: &query,
         system: None,
         parameters: nothing(),

@@ -82,8 +82,8 @@ impl Connection {
     }
 
     /// Takes a place.
-    pub(super) fn line(&self) -> Line {
-        Line {
+    pub(super) fn line(&self) -> Slot {
+        Slot {
             sender: self.sender.clone(),
             stamps: Arc::clone(&self.stamps),
             place: Arc::clone(&self.place),
@@ -140,7 +140,7 @@ async fn drive(mut driven: Driven, stamps: Arc<Stamps>) {
 }
 
 /// A place on a connection, for one exchange.
-pub(super) struct Line {
+pub(super) struct Slot {
     sender: SendRequest<Bytes>,
     stamps: Arc<Stamps>,
     place: Arc<()>,
@@ -153,7 +153,7 @@ pub(super) struct Lost {
     pub(super) may_be_replaced: bool,
 }
 
-impl Line {
+impl Slot {
     /// How many streams the service takes at a time; `None`: it does not say.
     pub(super) fn limit(&self) -> Option<usize> {
         let limit = self.sender.current_max_send_streams();

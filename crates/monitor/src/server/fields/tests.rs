@@ -5,63 +5,16 @@ use ipw_core::counter::Rollover;
 use ipw_core::hardware::Device;
 use ipw_core::source::{Method, Role};
 use ipw_core::time::Clock;
-use ipw_telemetry::{Collector, PollError, Poller, Setup};
+use ipw_telemetry::{Poller, Setup};
 use ipw_testkit::ManualClock;
+use ipw_testkit::collector::{ScriptedCollector, Values};
 
 use super::*;
 
-type Values = Arc<Mutex<Vec<Option<f64>>>>;
-
-/// Says what it is told to say.
-struct Scripted {
-    sources: Vec<Source>,
-    devices: Vec<Device>,
-    values: Values,
-}
-
-impl Collector for Scripted {
-    fn id(&self) -> &'static str {
-        "scripted"
-    }
-
-    fn sources(&self) -> &[Source] {
-        &self.sources
-    }
-
-    fn devices(&self) -> &[Device] {
-        &self.devices
-    }
-
-    fn interval(&self, wanted: Duration) -> Duration {
-        wanted
-    }
-
-    fn poll(
-        &mut self,
-        clock: &dyn Clock,
-        take: &mut dyn FnMut(usize, Timestamp, f64),
-    ) -> Result<(), PollError> {
-        for (place, value) in self.values.lock().unwrap().iter().enumerate() {
-            if let Some(value) = value {
-                take(place, clock.now(), *value);
-            }
-        }
-        Ok(())
-    }
-}
-
 fn source(name: &str, device: Option<&str>, quantity: Quantity, method: Method) -> Source {
-    let (collector, _) = name.split_once('/').unwrap();
     Source {
-        name: name.to_owned(),
-        collector: collector.to_owned().into(),
-        host: None,
         device: device.map(str::to_owned),
-        quantity,
-        method,
-        period: None,
-        privilege: "none".into(),
-        relative_sigma: None,
+        ..ipw_testkit::collector::source(name, quantity, method)
     }
 }
 
@@ -95,11 +48,8 @@ impl Stage {
     fn new(sources: Vec<Source>, devices: Vec<Device>) -> Self {
         let clock = Arc::new(ManualClock::default());
         let values: Values = Arc::new(Mutex::new(vec![None; sources.len()]));
-        let scripted = Scripted {
-            sources,
-            devices,
-            values: Arc::clone(&values),
-        };
+        let mut scripted = ScriptedCollector::saying(sources, &values);
+        scripted.devices = devices;
         let setup = Setup {
             collectors: vec![Box::new(scripted)],
             interval: Duration::from_millis(50),

@@ -44,7 +44,7 @@ pub(super) enum Power {
 }
 
 /// A board's energy counter.
-pub(super) struct Counter {
+pub(super) struct BoardCounter {
     pub(super) smi: Arc<Smi>,
     pub(super) processor: usize,
     /// Microjoules of one count.
@@ -54,7 +54,7 @@ pub(super) struct Counter {
 /// What a board tells of its energy.
 pub(super) struct Meters {
     pub(super) domain: Domain,
-    pub(super) counter: Option<Counter>,
+    pub(super) counter: Option<BoardCounter>,
     pub(super) power: Option<Power>,
     /// What a person should know.
     pub(super) notes: Vec<String>,
@@ -268,7 +268,7 @@ impl Board {
 }
 
 /// A counter that counts, or why it does not.
-fn counter(smi: &Arc<Smi>, processor: usize) -> Result<Counter, String> {
+fn counter(smi: &Arc<Smi>, processor: usize) -> Result<BoardCounter, String> {
     let energy = smi
         .energy(processor)
         .map_err(|refusal| format!("amd-smi has no energy counter for it: {refusal}"))?;
@@ -284,7 +284,7 @@ fn counter(smi: &Arc<Smi>, processor: usize) -> Result<Counter, String> {
             energy.resolution
         ));
     }
-    Ok(Counter {
+    Ok(BoardCounter {
         smi: Arc::clone(smi),
         processor,
         resolution: energy.resolution,

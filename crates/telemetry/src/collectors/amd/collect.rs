@@ -8,7 +8,7 @@ use ipw_core::hardware::Device;
 use ipw_core::source::{Gauge, Method, Quantity, Source};
 use ipw_core::time::{Clock, Timestamp};
 
-use super::board::{Board, Counter, Meters, Power, mebibytes, watts};
+use super::board::{Board, BoardCounter, Meters, Power, mebibytes, watts};
 use super::card::{Card, SensorFile};
 use super::{ID, LARGEST_WATTS};
 use crate::collector::{Collector, PollError};
@@ -33,7 +33,7 @@ pub(super) struct BoardCollector {
 
 /// How one source is read; in their order.
 enum Sensor {
-    Counter(Counter),
+    Counter(BoardCounter),
     Power(Power),
     Gauge(SensorFile, Scale),
 }
@@ -223,7 +223,7 @@ impl Sensor {
     }
 }
 
-impl Counter {
+impl BoardCounter {
     fn joules(&self) -> Result<f64, Fault> {
         let energy = self.smi.energy(self.processor).map_err(|refusal| Fault {
             words: format!("amd-smi tells no energy: {refusal}"),

@@ -11,7 +11,7 @@ use nvml_wrapper_sys::bindings::nvmlDevice_t;
 
 use super::library::absent;
 use super::pci::{self, Listed};
-use super::select::Known;
+use super::select::BoardIds;
 use crate::{Absent, PollError};
 
 /// How often it is looked whether the board has fallen asleep.
@@ -22,7 +22,7 @@ pub(super) struct Board {
     nvml: Arc<Nvml>,
     handle: nvmlDevice_t,
     /// How people may name it.
-    pub(super) known: Known,
+    pub(super) known: BoardIds,
     /// The file that tells whether it sleeps.
     status: Option<PathBuf>,
     looked: Option<Timestamp>,
@@ -47,7 +47,7 @@ impl Board {
         Self {
             nvml: Arc::clone(nvml),
             handle: handle(device),
-            known: Known {
+            known: BoardIds {
                 index: device.index().unwrap_or(place),
                 name: device.name().ok(),
                 uuid: device.uuid().ok(),

@@ -8,14 +8,14 @@ use crate::{Absent, Gpus};
 
 /// What a board may be called by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct BoardIds {
     pub(super) index: u32,
     pub(super) name: Option<String>,
     pub(super) uuid: Option<String>,
     pub(super) pci: Option<String>,
 }
 
-impl Known {
+impl BoardIds {
     fn has_uuid(&self, wanted: &str) -> bool {
         let uuid = self.uuid.as_deref();
         uuid.is_some_and(|uuid| uuid.eq_ignore_ascii_case(wanted))
@@ -53,8 +53,8 @@ pub(super) struct Nothing {
 
 impl Nothing {
     /// Says which boards there would be, and what is known of others.
-    pub(super) fn into_absent(self, boards: &[Known], notes: &[String]) -> Absent {
-        let boards: Vec<_> = boards.iter().map(Known::words).collect();
+    pub(super) fn into_absent(self, boards: &[BoardIds], notes: &[String]) -> Absent {
+        let boards: Vec<_> = boards.iter().map(BoardIds::words).collect();
         let mut reason = format!("{}; there is {}", self.reason, boards.join(", "));
         for note in notes {
             reason.push_str("; ");
@@ -78,7 +78,7 @@ enum Match {
 /// part of.
 pub(super) fn select(
     gpus: &Gpus,
-    boards: &[Known],
+    boards: &[BoardIds],
     parent_of: impl Fn(&str) -> Option<String>,
 ) -> Result<Selection, Nothing> {
     let find = |name: &str| find(name, boards, &parent_of);
@@ -121,7 +121,7 @@ fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, No
 /// As CUDA reads its variable: what follows an entry that is not valid is not visible either.
 fn shown(
     visible: &str,
-    boards: &[Known],
+    boards: &[BoardIds],
     find: impl Fn(&str) -> Match,
 ) -> Result<Selection, Nothing> {
     let mut places = Vec::new();
@@ -164,8 +164,8 @@ fn is_index(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn find(name: &str, boards: &[Known], parent_of: &impl Fn(&str) -> Option<String>) -> Match {
-    let one = |fits: &dyn Fn(&Known) -> bool| {
+fn find(name: &str, boards: &[BoardIds], parent_of: &impl Fn(&str) -> Option<String>) -> Match {
+    let one = |fits: &dyn Fn(&BoardIds) -> bool| {
         let mut found = (0..boards.len()).filter(|place| fits(&boards[*place]));
         match (found.next(), found.next()) {
             (Some(place), None) => Match::One(place),
@@ -203,8 +203,8 @@ fn find(name: &str, boards: &[Known], parent_of: &impl Fn(&str) -> Option<String
 mod tests {
     use super::*;
 
-    fn boards() -> Vec<Known> {
-        let board = |index, uuid: &str, pci: &str| Known {
+    fn boards() -> Vec<BoardIds> {
+        let board = |index, uuid: &str, pci: &str| BoardIds {
             index,
             name: Some("NVIDIA H100".to_owned()),
             uuid: Some(uuid.to_owned()),

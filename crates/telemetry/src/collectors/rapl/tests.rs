@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ipw_core::time::{Anchor, Clock, Timestamp};
@@ -10,6 +9,7 @@ use ipw_core::units::Watts;
 
 use super::*;
 use crate::collector::PollError;
+pub(super) use crate::collectors::sysfs::tests::{Ticks, names};
 
 /// A `/sys` of our own.
 pub(super) struct Tree(tempfile::TempDir);

@@ -1,0 +1,286 @@
+//! What a service says of itself while it is measured: its page for Prometheus, asked again and again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ipw_core::server_metric::{Sample, known_as};
+use ipw_core::time::{Clock, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use url::Url;
+
+use crate::http::web::{Answer, Asker, Failed};
+use crate::http::{HttpError, text};
+
+const ACCEPT: &str = "text/plain;version=0.0.4";
+/// The most series that are kept; more of them are a mistake or an attack.
+pub const MOST: usize = 50_000;
+
+/// A page that can be scraped.
+pub struct Page {
+    asker: Asker,
+    url: Url,
+}
+
+/// What a metric did over the run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Span {
+    first: f64,
+    last: f64,
+    min: f64,
+    max: f64,
+    samples: u64,
+    /// How much a counter grew; `None` for a gauge, and for a counter that began anew.
+    grown: Option<f64>,
+}
+
+/// What a scraper has seen.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Scraped {
+    /// Pages that came.
+    pub pages: u64,
+    /// Requests that brought none.
+    pub failed: u64,
+    /// Why the last of those did.
+    pub fault: Option<String>,
+    /// Series of one page that were not kept, because there are more than [`MOST`].
+    pub dropped: u64,
+    /// Metrics with a name of ours, summed over their labels.
+    pub metrics: BTreeMap<&'static str, Span>,
+}
+
+impl Scraped {
+    /// The warning where series were dropped.
+    pub fn shortage(&self) -> Option<String> {
+        (self.dropped > 0).then(|| {
+            format!(
+                "the page of metrics has {} series more than the {MOST} that are kept: \
+                 `server_metrics/` is incomplete; let the service report fewer labels",
+                self.dropped
+            )
+        })
+    }
+}
+
+impl Page {
+    /// Asks once: whether there is a page at all.
+    pub fn find(url: &Url, clock: &dyn Clock) -> Result<Self, String> {
+        let words = |error: HttpError| error.to_string();
+        let asker = Asker::plain(url, ACCEPT).map_err(words)?;
+        let answer = asker.ask(clock).map_err(Failed::words)?;
+        if text::samples(&answer.text).next().is_none() {
+            return Err("what is there is no page of metrics".to_owned());
+        }
+        Ok(Self {
+            asker,
+            url: url.clone(),
+        })
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+/// Asks again and again, until it is stopped.
+pub struct Scraper {
+    stop: SyncSender<()>,
+    thread: JoinHandle<Scraped>,
+}
+
+/// Where samples go; `false` when no more are wanted.
+pub type Take = Box<dyn FnMut(&[Sample]) -> bool + Send>;
+
+impl Scraper {
+    /// Starts the thread. Only what changed is handed on.
+    pub fn start(
+        page: Page,
+        every: Duration,
+        clock: Arc<dyn Clock>,
+        mut take: Take,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = sync_channel::<()>(0);
+        let thread = std::thread::Builder::new()
+            .name("ipw-scrape".to_owned())
+            .spawn(move || {
+                let mut seen = ScrapeState::default();
+                let mut is_last = false;
+                loop {
+                    match page.asker.ask(&*clock) {
+                        Ok(answer) => {
+                            let samples = seen.changed(&answer);
+                            if !samples.is_empty() && !take(&samples) {
+                                return seen.scraped;
+                            }
+                        }
+                        Err(failed) => {
+                            seen.scraped.failed += 1;
+                            seen.scraped.fault = Some(failed.words());
+                        }
+                    }
+                    if is_last {
+                        return seen.scraped;
+                    }
+                    // Who is stopped looks once more: the last replies are counted by then.
+                    let told = stopped.recv_timeout(every);
+                    is_last = !matches!(told, Err(RecvTimeoutError::Timeout));
+                }
+            })?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Looks a last time and stops; what was seen.
+    pub fn finish(self) -> Scraped {
+        drop(self.stop);
+        match self.thread.join() {
+            Ok(scraped) => scraped,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+/// What was there last.
+#[derive(Default)]
+struct ScrapeState {
+    values: BTreeMap<(String, String), f64>,
+    scraped: Scraped,
+}
+
+impl ScrapeState {
+    fn changed(&mut self, answer: &Answer) -> Vec<Sample> {
+        self.scraped.pages += 1;
+        let way = answer.answered.since(answer.asked);
+        let at: Timestamp = answer.asked.after(way / 2);
+        let mut sums: BTreeMap<&'static str, (f64, bool)> = BTreeMap::new();
+        let mut changed = Vec::new();
+        let mut dropped = 0;
+        for (metric, sample) in text::samples(&answer.text) {
+            if !sample.value.is_finite() {
+                continue;
+            }
+            if let Some(known) = known_as(metric) {
+                let sum = sums.entry(known.name).or_insert((0.0, known.is_counter));
+                sum.0 += sample.value;
+            }
+            let labels: serde_json::Map<String, Value> = sample
+                .labels
+                .into_iter()
+                .map(|(name, value)| (name, Value::String(value)))
+                .collect();
+            let key = (metric.to_owned(), Value::Object(labels).to_string());
+            let is_same = self
+                .values
+                .get(&key)
+                .is_some_and(|last| last.to_bits() == sample.value.to_bits());
+            if is_same {
+                continue;
+            }
+            if self.values.len() >= MOST && !self.values.contains_key(&key) {
+                dropped += 1;
+                continue;
+            }
+            changed.push(Sample {
+                at,
+                metric: key.0.clone(),
+                labels: key.1.clone(),
+                value: sample.value,
+            });
+            self.values.insert(key, sample.value);
+        }
+        self.scraped.dropped = self.scraped.dropped.max(dropped);
+        for (name, (value, is_counter)) in sums {
+            let span = self.scraped.metrics.entry(name).or_insert_with(|| Span {
+                first: value,
+                last: value,
+                min: value,
+                max: value,
+                samples: 0,
+                grown: is_counter.then_some(0.0),
+            });
+            span.grown = span
+                .grown
+                .filter(|_| value >= span.last)
+                .map(|_| value - span.first);
+            span.last = value;
+            span.min = span.min.min(value);
+            span.max = span.max.max(value);
+            span.samples += 1;
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ipw_runner::SystemClock;
+    use ipw_testkit::web::{Reply, Served, Server};
+
+    use super::*;
+
+    fn answer(text: &str, nanos: u64) -> Answer {
+        Answer {
+            text: text.to_owned(),
+            asked: Timestamp::from_nanos(nanos),
+            answered: Timestamp::from_nanos(nanos + 10),
+        }
+    }
+
+    #[test]
+    fn who_is_stopped_looks_once_more() {
+        // One token more with every look.
+        let server = Server::start(|_, nth| {
+            let page = format!("llamacpp:tokens_predicted_total {nth}\n");
+            Reply::File(Served::of(page.as_bytes()))
+        });
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let url = Url::parse(&server.url()).unwrap();
+        let page = Page::find(&url, &*clock).unwrap();
+        let (looked, looks) = std::sync::mpsc::channel();
+        let take = Box::new(move |_: &[_]| looked.send(()).is_ok());
+        let scraper = Scraper::start(page, Duration::from_hours(1), clock, take).unwrap();
+        looks.recv().unwrap();
+        let scraped = scraper.finish();
+        assert_eq!((scraped.pages, scraped.failed), (2, 0), "{scraped:?}");
+        assert_eq!(scraped.metrics["output_tokens"].grown, Some(1.0));
+    }
+
+    #[test]
+    fn series_beyond_the_limit_are_counted_and_those_before_are_kept() {
+        let series = (0..MOST + 7).map(|series| format!("odd{{n=\"{series}\"}} 1\n"));
+        let page: String = series.collect();
+        let mut seen = ScrapeState::default();
+        assert_eq!(seen.changed(&answer(&page, 100)).len(), MOST);
+        assert_eq!(seen.scraped.dropped, 7);
+        let samples = seen.changed(&answer(&page.replace("} 1\n", "} 2\n"), 200));
+        assert_eq!((samples.len(), seen.scraped.dropped), (MOST, 7));
+    }
+
+    #[test]
+    fn only_changes_are_kept_and_known_metrics_are_summed_over_their_labels() {
+        let mut seen = ScrapeState::default();
+        let first = "# HELP x y\nvllm:num_requests_running{model=\"a\"} 1\n\
+                     vllm:num_requests_running{model=\"b\"} 2\nvllm:prompt_tokens_total 10\nodd NaN\n";
+        let samples = seen.changed(&answer(first, 100));
+        assert_eq!((samples.len(), samples[0].at.nanos()), (3, 105));
+        assert_eq!(samples[0].labels, "{\"model\":\"a\"}");
+        let second = first.replace("total 10", "total 25");
+        let samples = seen.changed(&answer(&second, 200));
+        assert_eq!(samples.len(), 1, "{samples:?}");
+        let running = seen.scraped.metrics["requests_running"];
+        assert_eq!(
+            (running.last.to_bits(), running.grown),
+            (3.0_f64.to_bits(), None)
+        );
+        assert_eq!(seen.scraped.metrics["prompt_tokens"].grown, Some(15.0));
+        let anew = first.replace("total 10", "total 3");
+        seen.changed(&answer(&anew, 300));
+        assert_eq!(
+            seen.scraped.metrics["prompt_tokens"].grown, None,
+            "it began anew"
+        );
+    }
+}

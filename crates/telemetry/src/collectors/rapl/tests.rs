@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ipw_core::time::{Anchor, Clock, Timestamp};
@@ -63,28 +64,6 @@ impl Tree {
             ..Options::default()
         })
     }
-}
-
-/// A clock that moves on by 1 ms whenever it is read.
-#[derive(Default)]
-pub(super) struct Ticks(AtomicU64);
-
-impl Clock for Ticks {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.fetch_add(1_000_000, Ordering::Relaxed))
-    }
-
-    fn anchor(&self) -> Anchor {
-        Anchor {
-            unix_nanos: 0,
-            monotonic_nanos: 0,
-        }
-    }
-}
-
-pub(super) fn names(collector: &dyn Collector) -> Vec<&str> {
-    let sources = collector.sources().iter();
-    sources.map(|source| source.name.as_str()).collect()
 }
 
 /// Name and joules of what one poll says.

@@ -253,7 +253,10 @@ pub(crate) enum HostChoice {
 
 /// How the command line calls a setting.
 pub(crate) fn flag(setting: Setting) -> String {
-    format!("--{}", setting.name().replace('_', "-"))
+    match setting {
+        Setting::Output => "-o".to_owned(),
+        _ => format!("--{}", setting.name().replace('_', "-")),
+    }
 }
 
 #[cfg(test)]
@@ -273,7 +276,11 @@ mod tests {
         let flags: Vec<String> = command
             .get_subcommands()
             .flat_map(clap::Command::get_arguments)
-            .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+            .flat_map(|argument| {
+                let long = argument.get_long().map(|long| format!("--{long}"));
+                long.into_iter()
+                    .chain(argument.get_short().map(|short| format!("-{short}")))
+            })
             .collect();
         for setting in Setting::ALL {
             let is_elsewhere = *setting == Setting::AllowHost && cfg!(not(feature = "engine"));

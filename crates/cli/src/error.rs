@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ipw_findings::sweep::SweepError;
 use ipw_store::StoreError;
 
-/// How the process ends (design D15).
+/// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {

@@ -1,4 +1,4 @@
-//! From what was typed to the plan: defaults < file < environment < flags (design D16).
+//! From what was typed to the plan: defaults < file < environment < flags.
 
 mod allowed;
 mod layers;

@@ -1,4 +1,4 @@
-//! The timed HTTP path (design D2): HTTP/1.1 as far as an inference service needs it, with stamps;
+//! The timed HTTP path: HTTP/1.1 as far as an inference service needs it, with stamps;
 //! HTTP/2 where it is asked for (`http2`).
 //!
 //! No proxy but the one that the environment names; no redirect, no decompression, no retry, with

@@ -1,4 +1,4 @@
-//! API keys: where they may come from and where they may go (design D16).
+//! API keys: where they may come from and where they may go.
 
 use std::fmt;
 use std::path::PathBuf;

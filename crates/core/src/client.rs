@@ -20,8 +20,10 @@ use crate::witness::Witness;
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An inference service, as the runner sees it.
+///
+/// Every [`Timestamp`](crate::time::Timestamp) of a reply must come from the clock of the run.
 pub trait Client: Send + Sync {
-    /// Its id.
+    /// Names it in plans and directories.
     fn id(&self) -> &'static str;
 
     /// What it is called in messages.
@@ -154,7 +156,7 @@ impl Network {
     }
 }
 
-/// Size limit of a reply in bytes unless a flag sets another.
+/// Size limit of a reply in bytes unless the plan sets another.
 pub const MAX_REPLY: u64 = 256 << 20;
 
 /// One query on its way.
@@ -179,7 +181,7 @@ pub struct Request<'a> {
     pub max_reply: u64,
     /// Ends the query at once, keeping what came so far.
     pub cancel: Cancel,
-    /// Who looks on; nobody where something is measured.
+    /// Observes the exchange; `None` in measured runs.
     pub witness: Option<&'a dyn Witness>,
 }
 

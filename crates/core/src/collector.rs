@@ -9,8 +9,11 @@ use crate::time::{Clock, Timestamp};
 use crate::units::Watts;
 
 /// Reads one kind of hardware.
+///
+/// Collectors are polled on threads of their own; a poll may wait for the device. One that panics is
+/// not polled again.
 pub trait Collector: Send {
-    /// Its id.
+    /// Names it in sources and faults.
     fn id(&self) -> &'static str;
 
     /// What it reports; the same for as long as it lives.
@@ -21,7 +24,7 @@ pub trait Collector: Send {
         &[]
     }
 
-    /// Whose machine it looks at, where it knows; else whoever starts the session says.
+    /// Whose machine it looks at, where it knows; `None` leaves it to the session.
     fn role(&self) -> Option<Role> {
         None
     }
@@ -48,7 +51,7 @@ pub trait Collector: Send {
         None
     }
 
-    /// More than the device of the source at `place` draws, where the device says so.
+    /// An upper bound of the power of the source at `place`, where the device gives one.
     fn largest(&self, _place: usize) -> Option<Watts> {
         None
     }
@@ -57,15 +60,15 @@ pub trait Collector: Send {
     /// sense for the device.
     fn interval(&self, wanted: Duration) -> Duration;
 
-    /// Those of the same circle are polled by one thread for as long as none of them keeps the
-    /// others waiting; without one, it has a thread of its own.
+    /// Collectors of the same circle share a polling thread while their polls are fast. `None`: a
+    /// thread of its own.
     fn circle(&self) -> Option<&'static str> {
         None
     }
 
     /// Reads what there is now. `take` gets the place of the source in [`Collector::sources`], the
-    /// instant at which its value was taken, and the value. A source that has nothing to say this
-    /// time is left out.
+    /// instant at which its value was taken, and the value: joules of a counter, watts of power, else
+    /// the unit of the gauge. A source without a new value may be left out.
     fn poll(
         &mut self,
         clock: &dyn Clock,

@@ -1,5 +1,5 @@
 //! Energy counters: a value that only grows, wraps where its collector says so, and resets without
-//! asking (design D7).
+//! asking.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ pub type Queries<'a> = Box<dyn Iterator<Item = Result<Query, ReadError>> + Send 
 
 /// A source of queries, checked and ready to stream.
 pub trait Dataset: Send {
-    /// Which member of the registry it is.
+    /// Names it in plans; any text for a dataset of your own.
     fn id(&self) -> &str;
 
     /// What to call it: for a file, the file's stem.
@@ -46,7 +46,8 @@ pub trait Dataset: Send {
     /// How many queries it yields, after `offset` and `limit`; `None` when that is not known.
     fn size(&self) -> Option<u64>;
 
-    /// The settled struct that every query's metadata fits; `row` is its first field.
+    /// The struct that the metadata of every query fits. Its first field must be `row`, a whole
+    /// number: it is a column of the run.
     fn metadata_shape(&self) -> &Shape;
 
     /// What the user should know of it, such as rows that were left out; one line each.
@@ -54,8 +55,9 @@ pub trait Dataset: Send {
         Vec::new()
     }
 
-    /// Streams the queries in the run's order, each time from the first one. An error is the last
-    /// thing that the iterator yields.
+    /// Streams the queries in the run's order, each time from the first one. `Query::index` must be
+    /// the position, from 0: a resumed run goes by it. An error is the last thing that the iterator
+    /// yields.
     fn queries(&self) -> Result<Queries<'_>, ReadError>;
 }
 

@@ -24,7 +24,7 @@ pub struct Notice {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// It is looked at what the machine draws with nobody asking.
+    /// Idle power is being measured.
     Idling {
         /// For how long.
         seconds: f64,
@@ -73,7 +73,7 @@ pub enum Event {
         joules: Option<f64>,
         /// What the energy was made from.
         basis: Option<Cow<'static, str>>,
-        /// Whether the answer is right, if somebody could say.
+        /// Whether the answer is right, if it was graded.
         is_correct: Option<bool>,
     },
     /// Something that the user should know and that stops nothing.
@@ -102,7 +102,7 @@ pub enum Event {
     },
 }
 
-/// Somebody who looks on.
+/// Receives the notices of a run.
 pub trait Observer: Send {
     /// Takes note of one notice. It must not block for long, and nothing depends on it.
     fn notice(&mut self, notice: &Notice);

@@ -55,7 +55,7 @@ pub struct Plan {
     pub telemetry: Telemetry,
     /// Where rows go.
     pub output: Output,
-    /// What tokens cost; `None` where nobody names a price.
+    /// What tokens cost; `None` without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Where the service says what it does, or `off`; `None`: where such services usually do.
@@ -80,7 +80,7 @@ pub struct Launch {
     pub ready_url: Option<String>,
 }
 
-/// What is sent beside the prompt: only what somebody asked for.
+/// What is sent beside the prompt: only what the user asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generation {
@@ -190,7 +190,7 @@ pub struct Telemetry {
     /// The GPUs that are meant, by index, UUID or place on the bus; empty for all that are visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<String>,
-    /// How long is looked at what the machine draws with nobody asking, before and after.
+    /// How long idle power is measured, before and after.
     #[serde(rename = "idle_seconds", with = "seconds", default)]
     pub idle: Duration,
     /// Which sources the headline counts.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::time::Timestamp;
 
-/// How a query ended. A failure is a row, never an abort (design D14).
+/// How a query ended. A failure is a row, never an abort.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The service ended the reply by itself.
@@ -286,7 +286,7 @@ pub struct Reply {
     pub finish_reason: Option<String>,
     /// Token counts.
     pub tokens: TokenCounts,
-    /// Who counted them; `None` when nobody did.
+    /// Who counted them; `None` when they were not counted.
     pub token_source: Option<TokenSource>,
     /// What another source counted, where the two do not agree.
     pub token_note: Option<String>,
@@ -301,7 +301,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// What becomes of a query that nobody was asked at `at`.
+    /// A reply to a query that was never sent, at `at`.
     pub fn unsent(at: Timestamp, failure: Failure, error: String) -> Self {
         Self {
             outcome: Outcome::Failed(failure),

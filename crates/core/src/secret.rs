@@ -1,4 +1,4 @@
-//! What looks like a secret in a flag (design D16).
+//! What looks like a secret in a flag.
 //!
 //! A secret on the command line is in the process list, the shell's history and the stored plan.
 //! It is refused there, with the way in which it may be given. Where a command of the user's own has

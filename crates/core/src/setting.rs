@@ -73,6 +73,7 @@ settings! {
     NoEstimate = "no_estimate",
     NoReport = "no_report",
     NoText = "no_text",
+    Output = "output",
     OutputDir = "output_dir",
     Overwrite = "overwrite",
     Param = "param",

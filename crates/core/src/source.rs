@@ -1,4 +1,4 @@
-//! What reports energy, power or state, and how (design D6).
+//! What reports energy, power or state, and how.
 //!
 //! Every source is kept apart. Energy sources form a tree by [`Domain`]; roll-ups take only domains
 //! that do not contain each other, so nothing is counted twice.
@@ -44,7 +44,7 @@ pub struct Source {
     pub relative_sigma: Option<f64>,
 }
 
-/// Whose machine a source is on, as far as energy is concerned (design D13).
+/// Whose machine a source is on, as far as energy is concerned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

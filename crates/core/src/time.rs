@@ -1,7 +1,7 @@
 //! Instants on the run clock.
 //!
 //! An instant is nanoseconds on the monotonic clock since the reference of its *part*. The part's
-//! [`Anchor`] holds the only wall-clock value (design D1), so a stepped wall clock moves no duration.
+//! [`Anchor`] holds the only wall-clock value, so a stepped wall clock moves no duration.
 
 use std::time::Duration;
 

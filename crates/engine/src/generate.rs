@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ipw_core::reply::{Compute, Failure};
+use ipw_core::setting::Setting;
 use ipw_core::time::{Clock, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -197,8 +198,9 @@ impl Generator {
         if let Err(bytes) = self.sequence.start(&self.model, positions) {
             let text = format!(
                 "no memory for the cache of {positions} tokens ({} MiB); set a smaller `max_tokens`, \
-                 or `--client-param context=…`",
-                bytes.div_ceil(1 << 20)
+                 or `{}`",
+                bytes.div_ceil(1 << 20),
+                Setting::ClientParam.to("context=…")
             );
             return Finish::Failed(Failure::Engine, text);
         }

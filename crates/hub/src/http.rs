@@ -169,7 +169,7 @@ fn follow(from: &Url, location: &str) -> Result<Url, String> {
     }
 }
 
-/// A secret does not travel in the clear beyond this machine (design D16).
+/// A secret does not travel in the clear beyond this machine.
 fn may_carry_a_token(url: &Url) -> bool {
     url.scheme() == "https" || is_loopback(url)
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 pub use crate::error::not_ready;
 use crate::error::{Error, Kind};
 
-/// The client that runs when nobody names one or says where a service is.
+/// The client of a run that names neither a client nor an address.
 pub const DEFAULT: &str = if cfg!(feature = "engine") {
     EMBEDDED
 } else {
@@ -22,7 +22,7 @@ pub const DEFAULT: &str = if cfg!(feature = "engine") {
 };
 /// The engine inside this binary.
 pub const EMBEDDED: &str = "embedded";
-/// What it runs when nobody names a model.
+/// Its default model.
 #[cfg(feature = "engine")]
 pub const DEFAULT_MODEL: &str = ipw_hub::models::catalogue::DEFAULT;
 /// What it would run.
@@ -130,7 +130,7 @@ pub fn check_parameters(id: &str, parameters: &Map<String, Value>) -> Result<(),
 
 /// Refuses what a client's API takes in no case, once all that goes with the queries is known.
 pub fn check(spec: &ClientSpec, generation: &Generation) -> Result<(), Error> {
-    // One that nobody knows is told when it is made.
+    // An unknown one is told when it is made.
     if !ipw_clients::known().iter().any(|known| known.id == spec.id) {
         return Ok(());
     }

@@ -20,11 +20,11 @@ use serde_json::Value;
 /// Whether the run gets a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Page {
-    /// In any case.
+    /// It is written.
     Always,
-    /// In the place of the page that it has.
+    /// It is written again where there is one.
     IfThere,
-    /// None, and not the one that it has.
+    /// No page; one that is there is removed.
     Never,
 }
 

@@ -15,17 +15,19 @@ pub enum Kind {
     /// What was asked for cannot be done: a wrong value, an unknown name, a setting that does not
     /// fit another.
     Invalid,
-    /// The directory is not a run, or would lead out of itself.
+    /// The directory is not a run, or a file in it is a symbolic link.
     NotARun,
     /// The service is unreachable, not ready, or refuses our credentials.
     Service,
-    /// More queries failed than the plan allows. All rows are saved.
+    /// More queries failed than the plan allows. All rows are saved
+    /// ([`Error::run_directory`]).
     Failed,
     /// Energy was required and is not measured.
     NoEnergy,
     /// The output exists, or another process writes it.
     Exists,
-    /// The run was told to stop before its first query; nothing was written.
+    /// The run was told to stop before its first query; nothing was written. A run that is stopped
+    /// later is a finished one.
     Interrupted,
     /// Anything else: a full disk, a thread that could not be started.
     Unexpected,

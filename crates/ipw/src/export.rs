@@ -61,7 +61,7 @@ impl Export {
         refuse_clashes(&files, self.overwrite)?;
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create `{}`", directory.display()))
-            .map_err(|error| Error::from(error).with_help(ELSEWHERE))?;
+            .map_err(|error| Error::from(error).with_help(elsewhere()))?;
         for file in &files {
             written(&file.write(&self.choice, self.format)?);
         }
@@ -101,7 +101,12 @@ impl Export {
 }
 
 /// What to do where files cannot be written.
-const ELSEWHERE: &str = "name another directory with `-o DIR`";
+fn elsewhere() -> String {
+    format!(
+        "name another directory with `{}`",
+        Setting::Output.to("DIR")
+    )
+}
 
 /// The runs by what they are called: the names of their directories, or what was typed where two
 /// have the same name.
@@ -205,14 +210,15 @@ fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
         }
         if file.path.is_dir() {
             let message = format!("`{}` is a directory", file.path.display());
-            return Err(Error::invalid(message).with_help(ELSEWHERE));
+            return Err(Error::invalid(message).with_help(elsewhere()));
         }
         if !overwrite && file.path.symlink_metadata().is_ok() {
             let path = file.path.clone();
             return Err(
                 Error::new(Kind::Exists, StoreError::Exists { path }).with_help(format!(
-                    "`{}` replaces it, `-o DIR` writes elsewhere",
-                    Setting::Overwrite
+                    "`{}` replaces it, `{}` writes elsewhere",
+                    Setting::Overwrite,
+                    Setting::Output.to("DIR")
                 )),
             );
         }
@@ -251,16 +257,18 @@ fn explained(error: ExportError) -> Error {
             Setting::NoText
         )),
         ExportError::Write { source, .. } if is_full(source.kind()) => {
-            Error::new(Kind::Unexpected, error)
-                .with_help("make room, or name a directory on another disk with `-o DIR`")
+            Error::new(Kind::Unexpected, error).with_help(format!(
+                "make room, or name a directory on another disk with `{}`",
+                Setting::Output.to("DIR")
+            ))
         }
-        ExportError::Write { .. } => Error::new(Kind::Unexpected, error).with_help(ELSEWHERE),
+        ExportError::Write { .. } => Error::new(Kind::Unexpected, error).with_help(elsewhere()),
         ExportError::Run(_) | ExportError::Encode { .. } => Error::new(Kind::Unexpected, error),
     }
 }
 
 fn unwritable(error: StoreError) -> Error {
-    Error::new(Kind::Unexpected, error).with_help(ELSEWHERE)
+    Error::new(Kind::Unexpected, error).with_help(elsewhere())
 }
 
 fn is_full(kind: ErrorKind) -> bool {

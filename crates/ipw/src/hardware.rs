@@ -453,7 +453,7 @@ fn require(attached: &Attached) -> Result<(), Error> {
     )
 }
 
-/// Whose joules the local ones are (design D13).
+/// Whose joules the local ones are.
 fn role(host: ServiceHost, base_url: &str) -> Role {
     let here = match host {
         ServiceHost::Local => true,

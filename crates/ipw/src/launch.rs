@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Kind};
 use family::Family;
 
-/// How long a service may take to become ready, unless somebody says otherwise.
+/// How long a service may take to become ready, by default.
 const READY: Duration = Duration::from_mins(10);
 /// Between two looks whether it is.
 const LOOK: Duration = Duration::from_millis(250);
@@ -230,7 +230,7 @@ pub struct Ready {
     pub about: Value,
 }
 
-/// Somebody else is there already: what would be measured is not what is started.
+/// Something answers there already: what would be measured is not what is started.
 async fn refuse_taken(url: &str, clock: &Arc<dyn Clock>) -> Result<(), Error> {
     let answer = ipw_clients::probe(url, ANSWER, Arc::clone(clock))
         .await

@@ -16,10 +16,23 @@
 //!         .run()
 //!         .await?
 //!         .checked()?;
-//!     finished.open()?.for_each_query(|row| println!("{} {:?}", row.id, row.energy.joules)).ok();
+//!     println!("{} rows in {}", finished.overview.rows, finished.directory.display());
 //!     Ok(())
 //! }
 //! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | measure | [`Profile`], [`sweep`], [`launch`], [`ping`], [`calibrate`] |
+//! | read | [`run::open`], [`export`], [`Finished`] |
+//! | change | [`score`], [`attribute`], [`derived`] |
+//! | compare | [`parts::findings`]: `comparison::compare_runs`, `leaderboard::Board` |
+//! | look at the machine | [`examination`], [`sources`], [`glance`] |
+//!
+//! Runs want a tokio runtime with timers and I/O, best of one thread. The feature `engine` (default)
+//! brings the embedded engine. Reading some energy counters takes privileges: `examination` says
+//! which. Settings in texts are called as in a plan, unless a program names them otherwise
+//! ([`parts::core::setting::name_settings`]).
 
 pub mod attribute;
 pub mod calibrate;
@@ -63,11 +76,15 @@ pub use profile::{Finished, Profile};
 /// The crates that this one is made from, for types that its functions take and return.
 pub mod parts {
     pub use ipw_analysis as analysis;
+    pub use ipw_clients as clients;
     pub use ipw_core as core;
+    pub use ipw_datasets as datasets;
     pub use ipw_findings as findings;
+    pub use ipw_hub as hub;
     pub use ipw_report as report;
     pub use ipw_runner as runner;
     pub use ipw_scoring as scoring;
     pub use ipw_store as store;
     pub use ipw_telemetry as telemetry;
+    pub use ipw_tokens as tokens;
 }

@@ -1,5 +1,5 @@
 //! Parts of a run from closures and lists: the short way to a client, a collector or a dataset of
-//! one's own. For more, implement [`Client`], [`Collector`] or [`Dataset`].
+//! your own. For more, implement [`Client`], [`Collector`] or [`Dataset`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,6 +142,9 @@ impl Client for OwnClient {
 }
 
 /// A collector of one source that a closure reads.
+///
+/// The closure runs on a thread of its own and may wait for the device. An error is a passing fault:
+/// the time until the next value is a gap, and the fault is in the summary.
 ///
 /// ```
 /// use ipw::own::{Domain, Meter};

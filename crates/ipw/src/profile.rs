@@ -85,8 +85,9 @@ impl Profile {
     ///
     /// The future must be polled by a tokio runtime with timers and I/O; a runtime of one thread
     /// stamps best. If it is dropped half-way, the rows measured so far are saved and the run opens;
-    /// it can be resumed. An error means that there is no finished run: [`Finished::check`] says
-    /// whether a finished one is what was asked for.
+    /// it can be resumed. An error means that there is no finished run. Runs that were interrupted,
+    /// broken off or have failed rows are `Ok`: [`Finished::checked`] turns all but the interrupted
+    /// into errors.
     pub async fn run(mut self) -> Result<Finished, Error> {
         let client = self.take_client()?;
         let done = match self.take_dataset() {

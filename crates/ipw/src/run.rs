@@ -17,7 +17,13 @@ use crate::error::{Error, Kind, no_basis};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(directory: &Path) -> Result<Run, Error> {
-    Run::open(directory).map_err(|error| Error::new(Kind::NotARun, error))
+    Run::open(directory).map_err(|error| {
+        let kind = match error {
+            StoreError::Io { .. } => Kind::Invalid,
+            _ => Kind::NotARun,
+        };
+        Error::new(kind, error)
+    })
 }
 
 /// The run with the energy of another basis in its figures.

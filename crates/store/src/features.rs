@@ -1,7 +1,7 @@
 //! The schema in Hugging Face's words.
 //!
 //! Lists are spelt the legacy way, `[feature]`: it is the one spelling that `datasets` 2.14 to 5
-//! all read (design D9).
+//! all read.
 
 use std::collections::HashMap;
 use std::sync::Arc;

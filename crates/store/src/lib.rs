@@ -1,4 +1,4 @@
-//! The run directory: a Hugging Face dataset on disk that survives `kill -9` (design D9).
+//! The run directory: a Hugging Face dataset on disk that survives `kill -9`.
 //!
 //! Everything that is Arrow stays in this crate. A run is written by [`writer::RunWriter`], which
 //! the runner sees only as a [`ipw_core::sink::Sink`], and read by [`reader::Run`].

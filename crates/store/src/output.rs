@@ -1,4 +1,4 @@
-//! Making a new run directory, and keeping what was there before (design D10).
+//! Making a new run directory, and keeping what was there before.
 
 use std::path::{Path, PathBuf};
 

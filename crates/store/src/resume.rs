@@ -1,4 +1,4 @@
-//! Going on with a run that has rows: a new part, beside the files that are there (design D10).
+//! Going on with a run that has rows: a new part, beside the files that are there.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

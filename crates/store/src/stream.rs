@@ -1,4 +1,4 @@
-//! An Arrow IPC stream file that grows without ever being torn (design D9).
+//! An Arrow IPC stream file that grows without ever being torn.
 //!
 //! The file always ends in an end-of-stream marker. A new batch and a new marker are written
 //! *behind* the old marker; then one aligned 8-byte write of the batch's first 8 bytes over the old

@@ -2,7 +2,7 @@
 //! readings.
 //!
 //! Plain threads with absolute deadlines; nothing here touches the async runtime. Adding a
-//! collector is one file in `collectors/` and one line in [`detect`].
+//! collector is one file in `collectors/`, one line in [`detect`], and one entry in its list.
 
 mod collector;
 pub mod collectors;

@@ -80,7 +80,7 @@ fn assemble(args: &ProfileArgs, plan: Plan, clock: &Arc<dyn Clock>) -> Result<Pr
     } else {
         Page::Always
     };
-    let mut profile = Profile::of(plan)
+    let mut profile = Profile::from_plan(plan)
         .clock(Arc::clone(clock))
         .client_boxed(client)
         .dataset_boxed(dataset)

@@ -28,7 +28,7 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Transcript {
-    /// Takes a piece that came at `at`. One without content is not a token (design D3).
+    /// Takes a piece that came at `at`. One without content is not a token.
     pub(crate) fn take(&mut self, piece: Piece<'_>, at: Timestamp) {
         let Piece {
             reasoning,

@@ -57,13 +57,13 @@ impl Bench {
         let client = connect(&plan.client, Arc::clone(&self.clock)).context("making the client")?;
         let told = Told::default();
         let begun = self.clock.now();
-        let finished = Profile::of(plan)
+        let finished = Profile::from_plan(plan)
             .client_boxed(client)
             .dataset(Questions::new(scenario.questions))
             .collector(Sensor::new(told.clone()))
             .clock(Arc::clone(&self.clock))
             .interrupt(self.interrupt.clone())
-            .directory_named(&directory)
+            .run_directory(&directory)
             .report(Page::Never)
             .run()
             .await;

@@ -26,14 +26,15 @@ use crate::own::{Answer, Answering};
 
 impl Profile {
     /// A run of this model, with the defaults of everything else. It still needs a client and a
-    /// dataset.
+    /// dataset: without one of them, [`Profile::run`] is an error of kind
+    /// [`Invalid`](crate::Kind::Invalid).
     pub fn new(model: impl Into<String>) -> Self {
         let (client, dataset) = (ClientSpec::new(""), DatasetSpec::new(""));
-        Self::of(Plan::new(model, client, dataset))
+        Self::from_plan(Plan::new(model, client, dataset))
     }
 
     /// A run by this plan.
-    pub fn of(plan: Plan) -> Self {
+    pub fn from_plan(plan: Plan) -> Self {
         Self {
             plan,
             client: None,
@@ -73,7 +74,11 @@ impl Profile {
         self
     }
 
-    /// Asks a client of one's own.
+    /// Asks a client of your own.
+    ///
+    /// Its stamps must be of the run's clock, or energy windows are wrong: make one clock
+    /// (`SystemClock::start()` of [`crate::parts::runner`]), and give it to the client and to
+    /// [`Profile::clock`].
     #[must_use]
     pub fn client(self, client: impl Client + 'static) -> Self {
         self.client_boxed(Box::new(client))
@@ -90,6 +95,10 @@ impl Profile {
     }
 
     /// Asks a closure, which answers a prompt or says why not.
+    ///
+    /// It gets the prompt alone: no system text, no parameters, no earlier turns. The reply comes
+    /// whole, so the time to the first token is the time of the query. For more, implement
+    /// [`Client`] and use [`Profile::client`].
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), ipw::Error> {
@@ -128,7 +137,7 @@ impl Profile {
         self
     }
 
-    /// Sends the queries of a dataset of one's own.
+    /// Sends the queries of a dataset of your own.
     #[must_use]
     pub fn dataset(self, dataset: impl Dataset + 'static) -> Self {
         self.dataset_boxed(Box::new(dataset))
@@ -144,14 +153,14 @@ impl Profile {
         self
     }
 
-    /// Sends this many queries at the most.
+    /// Sends this many queries at the most; 0 is all of the dataset.
     #[must_use]
     pub fn max_queries(mut self, most: u64) -> Self {
         self.plan.load.stop = NonZeroU64::new(most).map_or(Stop::Exhausted, Stop::After);
         self
     }
 
-    /// Keeps this many queries in flight.
+    /// Keeps this many queries in flight. It replaces [`Profile::rate`].
     #[must_use]
     pub fn concurrency(mut self, streams: NonZeroUsize) -> Self {
         self.plan.load.arrivals = match streams.get() {
@@ -163,7 +172,8 @@ impl Profile {
         self
     }
 
-    /// Sends queries by a schedule: Poisson arrivals of this rate.
+    /// Sends queries by a schedule: Poisson arrivals of this rate, as in `Rate::try_from(2.5)`. It
+    /// replaces [`Profile::concurrency`].
     #[must_use]
     pub fn rate(mut self, rate: Rate) -> Self {
         self.plan.load.arrivals = Arrivals::Open {
@@ -182,8 +192,8 @@ impl Profile {
         self
     }
 
-    /// Reads this collector, and with it no others than those that are added so. Its sources count as
-    /// the service's.
+    /// Reads only the collectors that are added by this method; those of the machine are not
+    /// detected. Their energy counts as the service's.
     #[must_use]
     pub fn collector(mut self, collector: impl Collector + 'static) -> Self {
         let collectors = self.collectors.get_or_insert_default();
@@ -191,7 +201,16 @@ impl Profile {
         self
     }
 
-    /// Grades every answer by this scorer, whatever the rows name.
+    /// Grades every answer by the scorer of this name (see [`crate::grading`]), whatever the rows
+    /// name.
+    #[must_use]
+    pub fn scorer_named(mut self, name: impl Into<String>) -> Self {
+        self.plan.scorer = Some(name.into());
+        self
+    }
+
+    /// Grades every answer by a scorer of your own, whatever the rows name. Verdicts are in
+    /// `is_correct` of the rows.
     #[must_use]
     pub fn scorer(mut self, scorer: impl Scorer + 'static) -> Self {
         self.grader = Some(Arc::new(move |query: &Query, reply: &Reply| {
@@ -200,7 +219,7 @@ impl Profile {
         self
     }
 
-    /// Counts tokens with this tokenizer, where the service does not say.
+    /// Counts tokens with this tokenizer ([`crate::counting::load`]), where the service does not say.
     #[must_use]
     pub fn tokenizer(mut self, tokens: Arc<ipw_tokens::TokenCounter>) -> Self {
         self.tokens = Some(tokens);
@@ -222,7 +241,8 @@ impl Profile {
         self
     }
 
-    /// Makes run directories below this one, each named after hardware, model and dataset.
+    /// Makes run directories below this one (`runs` by default), each named after hardware, model and
+    /// dataset.
     #[must_use]
     pub fn output_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.plan.output.directory = directory.into();
@@ -231,7 +251,7 @@ impl Profile {
 
     /// Makes the run in exactly this directory.
     #[must_use]
-    pub fn directory_named(mut self, directory: impl Into<PathBuf>) -> Self {
+    pub fn run_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
     }
@@ -244,21 +264,22 @@ impl Profile {
         self
     }
 
-    /// Whether `report.html` is written; it is unless told.
+    /// Whether `report.html` is written. Default: [`Page::Always`].
     #[must_use]
     pub const fn report(mut self, page: Page) -> Self {
         self.page = page;
         self
     }
 
-    /// Stops when this says so: sends nothing more, and waits for what is in flight or cancels it.
+    /// Stops when the [`Interrupter`](crate::parts::runner::Interrupter) of this interrupt is used: once
+    /// to send nothing more, twice to cancel what is in flight.
     #[must_use]
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = Some(interrupt);
         self
     }
 
-    /// Uses this clock: for a client that stamps on it as well.
+    /// Uses this clock, which a client of your own stamps by as well.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;

@@ -38,13 +38,13 @@ pub struct Finished {
     pub service: String,
     /// The name of the dataset.
     pub dataset: String,
-    /// Parts of the summary, for those who show them.
+    /// Telemetry, load and marginal costs as `summary.json` has them.
     pub summary: Stored,
     /// Why the client could not be closed; `None` if it was.
     pub close_warning: Option<String>,
     /// Sources of energy that fell silent and did not come back.
     pub lost_sources: Vec<String>,
-    /// Why no further query was sent, where that was no one's wish.
+    /// Why no further query was sent, if the run was broken off.
     pub(super) stopped: Option<Error>,
 }
 
@@ -54,10 +54,18 @@ impl Finished {
         crate::run::open(&self.directory)
     }
 
-    /// The run, if it is what was asked for: it was not broken off, it has rows, no more of them
-    /// failed than the plan allows, and required energy was measured to the end. A run that was told
-    /// to stop is.
-    pub fn checked(mut self) -> Result<Self, Error> {
+    /// The run, if it is what was asked for; an interrupted run passes (see `status`).
+    ///
+    /// Otherwise an error: [`Kind::Service`] if the service went away for good, [`Kind::Failed`] if
+    /// more rows failed than the plan allows, [`Kind::NoEnergy`] if required energy was lost,
+    /// [`Kind::Unexpected`] if the run was broken off or has no rows. All rows are on disk, in
+    /// [`Error::run_directory`].
+    pub fn checked(self) -> Result<Self, Error> {
+        let directory = self.directory.clone();
+        self.is_as_asked().map_err(|error| error.left(&directory))
+    }
+
+    fn is_as_asked(mut self) -> Result<Self, Error> {
         if let Some(error) = self.stopped.take() {
             return Err(error);
         }

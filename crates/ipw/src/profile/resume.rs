@@ -54,7 +54,7 @@ impl Profile {
         let directory = directory.into();
         let plan =
             plan::of_run(&directory).map_err(|error| Error::from(anyhow::Error::from(error)))?;
-        Self::of(plan).resuming(directory, resend)
+        Self::from_plan(plan).resuming(directory, resend)
     }
 
     /// The same with a plan that is known already.

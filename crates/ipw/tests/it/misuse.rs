@@ -34,7 +34,7 @@ fn profile(place: &Path, queries: usize, pause: Duration) -> Profile {
             plan.load.warmup = 0;
             plan.telemetry.idle = Duration::ZERO;
         })
-        .directory_named(place.join("run"))
+        .run_directory(place.join("run"))
 }
 
 fn rows(place: &Path) -> u64 {

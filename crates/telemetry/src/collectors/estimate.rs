@@ -1,4 +1,4 @@
-//! A model of the CPU's energy for machines without a counter (design D12).
+//! A model of the CPU's energy for machines without a counter.
 //!
 //! `P = P_idle + (P_full − P_idle) × share of CPU time that was busy`, with `P_full` from the CPU's
 //! design power. As it is linear, its integral needs no sampling: `E(t) = P_idle × (t − t₀) +

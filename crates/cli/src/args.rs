@@ -2,6 +2,7 @@
 
 mod basis;
 mod compared;
+mod hardware;
 mod look;
 mod monitor;
 mod network;
@@ -23,6 +24,7 @@ use serde::Deserialize;
 
 pub(crate) use basis::{BasisArgs, BasisChoice};
 pub(crate) use compared::{CompareArgs, Format, LeaderboardArgs, RunsArgs};
+pub(crate) use hardware::HardwareArgs;
 pub(crate) use look::{
     AnalyzeArgs, AttributeArgs, ExportArgs, ExportFormat, PlotArgs, ReportArgs, ReportFormat,
     ShowArgs,
@@ -205,12 +207,8 @@ pub(crate) struct WatchArgs {
     /// The file with the token that whoever scrapes has to send
     #[arg(long, value_name = "PATH", requires = "prometheus")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Design power of this machine's CPUs in watts, for the estimate
-    #[arg(long, value_name = "W", env = "IPW_CPU_TDP")]
-    pub(crate) cpu_tdp: Option<f64>,
-    /// Only these GPUs, by index, UUID or PCI place
-    #[arg(long, value_name = "GPU", env = "IPW_GPU", value_delimiter = ',')]
-    pub(crate) gpu: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hardware: HardwareArgs,
 }
 
 #[derive(Debug, Args)]
@@ -218,12 +216,8 @@ pub(crate) struct DoctorArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Design power of this machine's CPUs in watts, for the estimate
-    #[arg(long, value_name = "W", env = "IPW_CPU_TDP")]
-    pub(crate) cpu_tdp: Option<f64>,
-    /// Only these GPUs, by index, UUID or PCI place
-    #[arg(long, value_name = "GPU", env = "IPW_GPU", value_delimiter = ',')]
-    pub(crate) gpu: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hardware: HardwareArgs,
 }
 
 #[derive(Debug, Args)]

@@ -165,7 +165,7 @@ pub struct Request<'a> {
     pub query: &'a Query,
     /// Of which model.
     pub model: &'a str,
-    /// Text for the system role; nothing is sent when nobody asked for it.
+    /// Text for the system role; `None`: none is sent.
     pub system: Option<&'a str>,
     /// Generation parameters, the user's over the dataset's.
     pub parameters: &'a Map<String, Value>,
@@ -225,7 +225,7 @@ impl Cancel {
     /// Returns when the query should end.
     pub async fn cancelled(&mut self) {
         if self.0.wait_for(|cancelled| *cancelled).await.is_err() {
-            // Nobody is left who could cancel.
+            // The canceller is gone: nothing cancels any more.
             std::future::pending::<()>().await;
         }
     }

@@ -317,7 +317,7 @@ impl Load {
 }
 
 impl Load {
-    /// How many queries a dataset of so many rows makes; `None`: as many as the time allows.
+    /// Number of queries of a dataset with `size` rows; `None`: as many as the time allows.
     pub fn rounds_of(&self, size: u64) -> Option<u64> {
         Some(size.saturating_mul(self.rounds()?.get()))
     }

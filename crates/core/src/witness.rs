@@ -1,6 +1,6 @@
 //! Who looks on while one exchange happens, for `ipw ping`.
 //!
-//! A run has no witness: where nobody looks on, nothing of this is computed.
+//! A run has no witness; without one, nothing of this is computed.
 
 use std::net::SocketAddr;
 

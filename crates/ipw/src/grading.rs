@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Why a row that nobody answered has no verdict.
+/// Why a row without an answer has no verdict.
 pub(crate) const NOT_ANSWERED: &str = "the query was not answered";
 
 /// Grades a reply by this scorer.
@@ -46,7 +46,7 @@ pub(crate) fn named<'a>(
     asked.or_else(|| metadata.get("scorer")?.as_str())
 }
 
-/// Refuses a scorer that nobody knows.
+/// Refuses an unknown scorer.
 pub fn check(asked: Option<&str>) -> Result<(), Error> {
     match asked.map(scorer) {
         Some(Err(unknown)) => Err(Error::invalid(unknown)),

@@ -262,7 +262,7 @@ impl Hardware {
         })
     }
 
-    /// What each energy source was taken to draw with nobody in flight.
+    /// The idle power that each energy source was taken to have.
     pub fn idle_used(&self, part: u32, idled: &Idled) -> Vec<IdleUsed> {
         let before = idled.before.get();
         let sources = self.session.sources().enumerate();
@@ -280,8 +280,7 @@ impl Hardware {
             .collect()
     }
 
-    /// What one more token and second cost; `None` where nothing measures, or nobody's joules are
-    /// known.
+    /// What one more token and second cost; `None` where nothing measures, or no query has energy.
     pub fn marginal(&self, overview: &Overview, run: &Run) -> Option<Value> {
         if !self.session.is_measured() || overview.energy.rows == 0 {
             return None;
@@ -384,7 +383,7 @@ fn processes(plan: &Telemetry, client: &dyn Client, is_launched: bool, is_billed
     Service::Listening(Listening::Port(url.port(), addresses.collect()))
 }
 
-/// What a source drew with nobody in flight.
+/// The idle power of a source.
 fn drawn(drawn: &OnceLock<Drawn>, place: usize) -> Option<Value> {
     let idle = (*drawn.get()?.get(place)?)?;
     Some(json!({ "watts": idle.power.watts(), "sigma_watts": idle.sigma.watts() }))

@@ -16,7 +16,7 @@ struct Table {
     model: Vec<Price>,
 }
 
-/// The price of this model at this service; `None` where nobody names one.
+/// The price of this model at this service; `None` without one.
 pub fn find(
     own: Option<&Path>,
     base_url: Option<&str>,

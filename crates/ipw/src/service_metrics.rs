@@ -21,7 +21,7 @@ use url::Url;
 
 use crate::error::{Error, Kind};
 
-/// Nobody looks.
+/// The page is not read.
 pub(crate) const OFF: &str = "off";
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(crate) struct Watched {
 }
 
 /// The page that is meant, if there is one. Without a word it is the service's own, of a service on
-/// this machine: others are not asked for what nobody wants to know.
+/// this machine: other services are not asked unless a page is named.
 pub(crate) fn find(
     asked: Option<&str>,
     client: &dyn Client,

@@ -32,7 +32,7 @@ pub struct Attached {
     pub absent: Vec<Absent>,
     /// What an estimate for this machine is based on.
     pub estimate: Option<String>,
-    /// Why there is no energy of the service, when there is none.
+    /// Why the service has no energy; `None` if it has.
     pub reason: Option<Reason>,
     /// Whose machine this is.
     pub role: Role,
@@ -128,7 +128,7 @@ pub fn check(spec: &SourceSpec) -> Result<(), Error> {
     }
 }
 
-/// A value over HTTP: whoever names one means the service's, unless told.
+/// A value over HTTP: the service's, unless its role says otherwise.
 fn value(spec: &SourceSpec) -> Result<HttpSpec, Error> {
     let mut params = spec.params.clone();
     if !params.contains("role") {

@@ -132,7 +132,7 @@ struct DescribedMeter {
     dated_within: Option<Duration>,
 }
 
-/// What a source drew with nobody in flight.
+/// The idle power of a source.
 #[derive(Serialize, Deserialize)]
 struct DescribedIdle {
     watts: f64,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ListenAddress, Span};
+use super::{HardwareArgs, ListenAddress, Span};
 
 #[derive(Debug, Args)]
 pub(crate) struct MonitorArgs {
@@ -35,12 +35,8 @@ pub(crate) struct MonitorArgs {
     /// Serve all sources to Prometheus at this address, too: then they are read all the time
     #[arg(long, value_name = "ADDR")]
     pub(crate) prometheus: Option<ListenAddress>,
-    /// Design power of this machine's CPUs in watts, for the estimate
-    #[arg(long, value_name = "W", env = "IPW_CPU_TDP")]
-    pub(crate) cpu_tdp: Option<f64>,
-    /// Only these GPUs, by index, UUID or PCI place
-    #[arg(long, value_name = "GPU", env = "IPW_GPU", value_delimiter = ',')]
-    pub(crate) gpu: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hardware: HardwareArgs,
     /// Estimate nothing where nothing measures
     #[arg(long)]
     pub(crate) no_estimate: bool,

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use ipw::examination::{Examination, examine};
-use ipw::hardware;
 use ipw_core::quantity::Unit;
 use ipw_core::source::{Method, Source};
 use ipw_core::text::printable;
@@ -16,7 +15,7 @@ use crate::screen;
 const WIDTH: usize = 78;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
-    let found = examine(&hardware::options(true, args.cpu_tdp, &args.gpu))?;
+    let found = examine(&args.hardware.options(true))?;
     screen::print(&if args.json {
         screen::json(&found.json())
     } else {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use ipw::hardware;
 use ipw_core::source::{Method, Source};
 use ipw_core::text::printable;
 use ipw_core::time::Clock;
@@ -103,7 +102,7 @@ fn look(
     interval: Duration,
     clock: &Arc<dyn Clock>,
 ) -> Result<(Arc<Session>, Machine), CliError> {
-    let options = hardware::options(!args.no_estimate, args.cpu_tdp, &args.gpu);
+    let options = args.hardware.options(!args.no_estimate);
     let Detected {
         collectors,
         absent,

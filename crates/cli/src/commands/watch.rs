@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipw::glance::{DeviceState, Glance};
-use ipw::hardware;
 use ipw::sources::{self, Attached};
 use ipw_core::quantity::Unit;
 use ipw_core::text::{excerpt, printable};
@@ -25,7 +24,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
 
 pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
-    let options = hardware::options(true, args.cpu_tdp, &args.gpu);
+    let options = args.hardware.options(true);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let specs = sources::parse(&args.telemetry)?;
     let Attached {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Arrivals {
     /// One at a time: the next is due when the last is over.
     Sequential,
-    /// So many at a time: the next is due when one of them is over.
+    /// A fixed number in flight: the next is due when one of them is over.
     Closed {
         /// How many.
         concurrency: NonZeroUsize,
@@ -24,7 +24,7 @@ pub enum Arrivals {
         rate: Rate,
         /// How they are spread.
         process: Process,
-        /// No more than so many at a time; what is due and cannot go yet waits, and its wait shows.
+        /// Upper limit in flight; what is due and cannot go yet waits, and its wait shows.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         concurrency: Option<NonZeroUsize>,
     },
@@ -32,7 +32,7 @@ pub enum Arrivals {
     Trace {
         /// The file: one number in a line.
         path: PathBuf,
-        /// No more than so many at a time.
+        /// Upper limit in flight.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         concurrency: Option<NonZeroUsize>,
     },

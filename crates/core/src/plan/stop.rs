@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Stop {
     /// With the dataset.
     Exhausted,
-    /// After so many queries, or with the dataset if it is smaller.
+    /// After this number of queries, or with the dataset if it is smaller.
     After(NonZeroU64),
 }
 
@@ -31,7 +31,7 @@ impl Stop {
         }
     }
 
-    /// How many queries there will be over a dataset of this size; `None` if nobody knows.
+    /// Number of queries over a dataset of this size; `None` if unknown.
     pub fn expected(self, size: Option<u64>) -> Option<u64> {
         match self {
             Self::Exhausted => size,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// So many rows, or such a share of them.
+/// A number of rows, or a share of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Tolerance {
@@ -76,7 +76,7 @@ pub struct Failures {
     pub max_error_rate: Option<Tolerance>,
 }
 
-/// Before so many queries are over, their share of failures says little.
+/// Before this many queries are over, their share of failures says little.
 const ENOUGH_TO_TELL: u64 = 10;
 
 impl Failures {

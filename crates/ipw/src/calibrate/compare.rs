@@ -193,7 +193,7 @@ fn percentile(mut values: Vec<f64>, fraction: f64) -> Option<f64> {
 pub(super) struct Stall {
     /// From the planned send, as the rows have it.
     pub(super) planned: f64,
-    /// From the planned send, at the least: nobody who was due in the stall was answered before it
+    /// From the planned send, at the least: no query that was due in the stall was answered before it
     /// was over, says the service.
     pub(super) least: f64,
 }
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_stall_is_at_least_what_the_schedule_says() {
-        // A hundred a second; the second second stands still, and nobody says so who waited.
+        // A hundred a second; the second second stands still, and no query that waited says so.
         let due = |number: u32| f64::from(number) / 100.0;
         let told: Vec<_> = (0..200_u32)
             .map(|number| match number {

@@ -101,7 +101,7 @@ fn slow(rows: &[Row]) -> [Check; 3] {
     .map(|(id, about, value, bound)| check(SEQUENTIAL, id, about, value, bound))
 }
 
-/// The energy that a run counted in all, whoever was in flight.
+/// The energy that a run counted in all, with or without queries in flight.
 pub(super) fn of_run(taken: &Measured) -> Vec<Check> {
     let about = [
         ("counted_fast", "joules of the run, counter of 1 ms"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub(super) const ID: &str = "calibrate";
 const BEGINNING: &str = "calibrate: question ";
 
-/// So many questions, made as they are asked for.
+/// A number of questions, made as they are asked for.
 pub(super) struct Questions {
     count: u64,
     shape: Shape,

@@ -1,4 +1,4 @@
-//! The rows of a calibration's runs, read back from disk as anybody would.
+//! The rows of a calibration's runs, read back from disk.
 
 use std::path::Path;
 

@@ -186,7 +186,7 @@ impl Answers {
             _ => at_once.clone(),
         };
         move |received| match self {
-            // Nobody looks at warm-ups.
+            // Warm-ups are not compared.
             Self::Paced { .. } if questions::number(received).is_none() => at_once.clone(),
             Self::AtOnce => at_once.clone(),
             Self::Paced { first, gap, .. } => Script {

@@ -59,7 +59,7 @@ pub struct Answered {
 /// A piece of the reply's body.
 #[derive(Debug)]
 pub enum Piece {
-    /// A read brought so many bytes.
+    /// A read brought bytes.
     Read {
         /// When.
         at: Timestamp,

@@ -62,10 +62,10 @@ impl Finished {
     /// [`Error::run_directory`].
     pub fn checked(self) -> Result<Self, Error> {
         let directory = self.directory.clone();
-        self.is_as_asked().map_err(|error| error.left(&directory))
+        self.judged().map_err(|error| error.left(&directory))
     }
 
-    fn is_as_asked(mut self) -> Result<Self, Error> {
+    fn judged(mut self) -> Result<Self, Error> {
         if let Some(error) = self.stopped.take() {
             return Err(error);
         }

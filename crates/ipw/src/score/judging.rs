@@ -79,9 +79,9 @@ pub struct Judging {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     seconds: f64,
-    /// `None` where nobody names a price.
+    /// `None` without a price.
     cost_usd: Option<f64>,
-    /// Nobody measures a judge yet.
+    /// Judges are not measured yet.
     joules: Option<f64>,
 }
 

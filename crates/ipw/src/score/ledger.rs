@@ -1,7 +1,7 @@
-//! What judges said, on disk as it comes: a process that is killed asks nobody twice.
+//! What judges said, on disk as it comes: after a kill, no judge is asked twice.
 //!
 //! `verdicts.jsonl` in the run's directory has a line for each answer that was judged. A line that
-//! was cut off is none; of two for the same answer the last one counts.
+//! was cut off does not count; of two for the same answer the last one counts.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Write as _};

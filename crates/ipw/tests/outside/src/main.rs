@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .checked()?;
     finished.open()?.for_each_query(|row| {
         let (joules, right) = (row.energy.joules, row.is_correct);
-        println!("{} {:?} {right:?} {:.0}", row.id, row.output_tokens, joules.unwrap_or(-1.0));
+        println!("{} {:?} {right:?} {joules:?}", row.id, row.output_tokens);
     })?;
     Ok(())
 }

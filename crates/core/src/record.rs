@@ -1,5 +1,6 @@
 //! The row: one query, its reply, and what follows from the two.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::energy::QueryEnergy;
@@ -37,6 +38,9 @@ pub struct SloMark {
     /// Those that it missed, or `failed`.
     pub missed: Vec<&'static str>,
 }
+
+/// Says of a row which limits it kept.
+pub type SloCheck = Arc<dyn Fn(&Record) -> SloMark + Send + Sync>;
 
 impl Record {
     /// Mean power on the basis while the query was under way.

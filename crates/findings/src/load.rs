@@ -11,7 +11,7 @@ use ipw_analysis::saturation::{Trend, queue_trend};
 use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
 use ipw_analysis::steady::{Flights, Load, NotSteady, Served, Steady, Window};
 use ipw_core::plan::Load as Planned;
-use ipw_core::record::{self, Record};
+use ipw_core::record::{self, Record, SloCheck};
 use ipw_core::time::Timestamp;
 use ipw_store::instants::Instants;
 use ipw_store::{Run, StoreError};
@@ -77,9 +77,6 @@ pub fn origin(load: &Planned) -> Origin {
         Origin::Sent
     }
 }
-
-/// Says of a row which limits it kept.
-pub type SloCheck = Arc<dyn Fn(&Record) -> record::SloMark + Send + Sync>;
 
 /// What checks every row against the limits of the plan; `None` without limits.
 pub fn slo_check(load: &Planned) -> Option<SloCheck> {

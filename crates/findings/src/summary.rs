@@ -12,7 +12,7 @@ pub fn renew(summary: &mut Value, overview: &Overview, run: &Run) -> Values {
     if !summary.is_object() {
         *summary = Value::Object(Map::new());
     }
-    // Without a plan nobody knows when the load was full.
+    // Without a plan, the time of full load is unknown.
     let plan = plan::of_run(run.directory()).ok();
     let load = plan.and_then(|plan| load::findings(run, &plan.load).ok());
     let frame = load.as_ref().map(|load| load.frame.clone());

@@ -67,7 +67,7 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// The sweep in this directory; `None` where there is none.
+    /// The sweep in this directory; `None` without one.
     pub fn open(directory: &Path) -> Result<Option<Self>, SweepError> {
         let path = directory.join(FILE);
         let Some(text) = ipw_store::file::read_if_there(&path)? else {

@@ -31,7 +31,7 @@ pub struct Series {
     pub is_estimated: bool,
     /// Whether another source contains it or is contained in it.
     pub is_nested: bool,
-    /// What it draws with nobody asking, in watts.
+    /// Its idle power, in watts.
     pub idle: Option<f64>,
     /// A stretch for each part.
     pub segments: Vec<Segment>,
@@ -122,7 +122,7 @@ impl Look<'_> {
     }
 }
 
-/// Power by source and queries in flight, in at most so many pieces.
+/// Power by source and queries in flight, in `most` pieces at the most.
 pub fn buckets(look: &Look<'_>, most: u32) -> Value {
     let (timeline, queries) = look.timeline();
     let spans: Vec<_> = queries.iter().map(|span| (span.start, span.end)).collect();

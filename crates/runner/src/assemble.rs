@@ -13,7 +13,7 @@ use ipw_core::energy::{QueryEnergy, Split};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
 use ipw_core::reading::Window;
-use ipw_core::record::{Record, SloMark};
+use ipw_core::record::{Record, SloCheck};
 use ipw_core::reply::Reply;
 use ipw_core::rollup::Basis;
 use ipw_core::sink::{Sink, SinkError};
@@ -51,9 +51,6 @@ pub(crate) struct Landed {
     pub(crate) ticket: Ticket,
 }
 
-/// Says how a reply kept its limits.
-pub type SloCheck = Arc<dyn Fn(&Record) -> SloMark + Send + Sync>;
-
 /// Says whether a reply is right.
 pub type Grader = Arc<dyn Fn(&Query, &Reply) -> Grade + Send + Sync>;
 
@@ -66,7 +63,7 @@ pub(crate) struct Readers {
     pub(crate) sent_bytes: usize,
     pub(crate) counter: Option<TokenCounter>,
     pub(crate) grader: Grader,
-    pub(crate) judge: Option<SloCheck>,
+    pub(crate) slo_check: Option<SloCheck>,
 }
 
 /// Makes rows of what has landed.
@@ -175,7 +172,7 @@ fn assemble(
             grade,
             kept: None,
         };
-        record.kept = readers.judge.as_ref().map(|judge| judge(&record));
+        record.kept = readers.slo_check.as_ref().map(|check| check(&record));
         notifier.send(finished(&record));
         sink.append(record)?;
     }

@@ -24,7 +24,7 @@ mod schedule;
 mod sending;
 mod workload;
 
-pub use assemble::{Grader, SloCheck, TokenCounter};
+pub use assemble::{Grader, TokenCounter};
 pub use clock::SystemClock;
 pub use conversations::Recall;
 pub use done::Done;

@@ -8,11 +8,12 @@ use ipw_core::client::{Client, NotReady};
 use ipw_core::dataset::{Dataset, ReadError};
 use ipw_core::event::Event;
 use ipw_core::query::Query;
+use ipw_core::record::SloCheck;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_core::time::Clock;
 use ipw_telemetry::{SelfTest, Session};
 
-use crate::assemble::{Assembler, Grader, Readers, SloCheck, TokenCounter};
+use crate::assemble::{Assembler, Grader, Readers, TokenCounter};
 use crate::conversations::Recall;
 use crate::dispatch::Dispatch;
 use crate::idle::{self, Idled};
@@ -34,7 +35,7 @@ pub struct Parts<'a> {
     /// Who says whether replies are right.
     pub grader: Grader,
     /// Who says how they kept their limits; `None` without limits.
-    pub judge: Option<SloCheck>,
+    pub slo_check: Option<SloCheck>,
     /// The clock of this part.
     pub clock: Arc<dyn Clock>,
     /// The number of this part.
@@ -124,7 +125,7 @@ pub async fn run<S: Sink + Send + 'static>(
             sent_bytes: sent_bytes(plan),
             counter: parts.counter.clone(),
             grader: Arc::clone(&parts.grader),
-            judge: parts.judge.clone(),
+            slo_check: parts.slo_check.clone(),
         },
     )?;
     let sent = warm_up_and_send(&dispatch, parts, &assembler, notices).await;

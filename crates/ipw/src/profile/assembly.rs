@@ -231,7 +231,7 @@ impl Profile {
             session: Arc::clone(&hardware.session),
             counter: tokens.map(|tokens| counting::every_reply(tokens, &self.plan)),
             grader: grader.unwrap_or_else(scorer),
-            judge: load::slo_check(&self.plan.load),
+            slo_check: load::slo_check(&self.plan.load),
             clock: Arc::clone(&self.clock),
             part: left.next_part,
             done: left.done.into_iter().collect::<Done>(),

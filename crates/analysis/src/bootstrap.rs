@@ -150,12 +150,75 @@ fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<Sure> {
         .map(|one| recipe.influence(one, &means))
         .collect();
     let error = standard_deviation(&influences?)? / real(queries.len() as u64).sqrt();
+    delta(value, error, queries.len())
+}
+
+/// The delta method over rows that come twice and of which none is kept: every row must be another
+/// query.
+#[derive(Debug, Clone, Default)]
+pub struct Delta {
+    all: Sums,
+    queries: u64,
+    /// By metric, on the second time: sums of the influences and of their squares; `None` where
+    /// the value has no logarithm.
+    again: Option<Vec<(Metric, Recipe, Option<(f64, f64)>)>>,
+}
+
+impl Delta {
+    /// Takes one row in.
+    pub fn push(&mut self, row: &Row<'_>) {
+        let one = row.sums();
+        let Some(again) = &mut self.again else {
+            self.queries += 1;
+            self.all.add(&one);
+            return;
+        };
+        let means = self.all.over(self.queries);
+        for (_, recipe, sums) in again {
+            let influence = recipe.influence(&one, &means);
+            *sums = sums.zip(influence).map(|((sum, squares), influence)| {
+                (sum + influence, squares + influence * influence)
+            });
+        }
+    }
+
+    /// How many rows came.
+    pub const fn queries(&self) -> u64 {
+        self.queries
+    }
+
+    /// The same rows come again from here on.
+    pub fn look_again(&mut self) {
+        let recipe = |metric: Metric| match metric.kind() {
+            Kind::Ratio(recipe) | Kind::Share(recipe) => Some((metric, recipe, Some((0.0, 0.0)))),
+            Kind::Percentile(..) => None,
+        };
+        self.again = Some(Metric::ALL.into_iter().filter_map(recipe).collect());
+    }
+
+    /// The interval of each of these metrics; `None` as for [`intervals`].
+    pub fn intervals(&self, metrics: &[Metric]) -> BTreeMap<Metric, Option<Sure>> {
+        let sure = |metric: Metric| {
+            let mut again = self.again.iter().flatten();
+            let (_, recipe, sums) = again.find(|(known, ..)| *known == metric)?;
+            let (sum, squares) = (*sums)?;
+            let value = recipe.value(&self.all)?;
+            let count = real(self.queries);
+            let variance = (squares - sum * sum / count) / (count - 1.0);
+            let error = (variance.max(0.0) / count).sqrt();
+            delta(value, error, usize::try_from(self.queries).ok()?)
+        };
+        metrics
+            .iter()
+            .map(|metric| (*metric, sure(*metric)))
+            .collect()
+    }
+}
+
+fn delta(value: f64, error: f64, queries: usize) -> Option<Sure> {
     let (low, high) = (value * (-Z * error).exp(), value * (Z * error).exp());
-    Some(Sure::new(
-        Estimate::known(value, low, high)?,
-        Method::Delta,
-        queries.len(),
-    ))
+    let found = Estimate::known(value, low, high)?;
+    Some(Sure::new(found, Method::Delta, queries))
 }
 
 /// How far the draws lie to one side of the value, in deviations; `None` if all do.

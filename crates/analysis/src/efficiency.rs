@@ -1,5 +1,6 @@
 //! Accuracy, and what a watt and a joule bought of it (docs/method.md §7).
 
+use ipw_core::row::Row;
 use serde::Serialize;
 
 use crate::interval::{real, wilson};
@@ -64,19 +65,6 @@ impl Efficiency {
     }
 }
 
-/// What one query took and gave.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Took {
-    /// Its energy.
-    pub joules: Option<f64>,
-    /// From its start to its end; `None` without an answer.
-    pub seconds: Option<f64>,
-    /// Tokens that it generated.
-    pub output_tokens: Option<u64>,
-    /// Work that it was.
-    pub flops: Option<f64>,
-}
-
 /// Sums on the way to [`Derived`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Gains {
@@ -124,20 +112,21 @@ pub struct Derived {
 
 impl Gains {
     /// Takes one query in.
-    pub fn push(&mut self, took: &Took) {
-        let Some(joules) = took.joules.filter(|joules| joules.is_finite()) else {
+    pub fn push(&mut self, row: &Row<'_>) {
+        let Some(joules) = row.energy.joules.filter(|joules| joules.is_finite()) else {
             return;
         };
         self.joules.add(joules);
-        if let Some(tokens) = took.output_tokens.filter(|tokens| *tokens > 0) {
+        if let Some(tokens) = row.output_tokens.filter(|tokens| *tokens > 0) {
             self.with_tokens.add(joules);
             self.tokens += real(tokens);
         }
-        if let Some(work) = took.flops.filter(|work| work.is_finite()) {
+        if let Some(work) = row.flops.filter(|work| work.is_finite()) {
             self.with_work.add(joules);
             self.work += work;
         }
-        if let Some(seconds) = took.seconds.filter(|seconds| seconds.is_finite()) {
+        let seconds = row.seconds().filter(|_| row.is_answered);
+        if let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) {
             self.energy_delay.add(joules * seconds);
         }
     }
@@ -158,25 +147,34 @@ impl Gains {
 
 #[cfg(test)]
 mod tests {
+    use ipw_core::row::Energy;
+
     use super::*;
 
     #[test]
     fn ratios_are_over_queries_that_know_both_sides() {
         let mut gains = Gains::default();
         assert_eq!(gains.finish(), Derived::default());
-        gains.push(&Took {
-            joules: Some(10.0),
-            seconds: Some(2.0),
+        let took = |joules| Energy {
+            joules: Some(joules),
+            ..Energy::default()
+        };
+        gains.push(&Row {
+            energy: took(10.0),
+            start: Some(1.0),
+            end: Some(3.0),
+            is_answered: true,
             output_tokens: Some(5),
             flops: Some(1e9),
+            ..Row::default()
         });
-        gains.push(&Took {
-            joules: Some(30.0),
-            ..Took::default()
+        gains.push(&Row {
+            energy: took(30.0),
+            ..Row::default()
         });
-        gains.push(&Took {
+        gains.push(&Row {
             output_tokens: Some(1000),
-            ..Took::default()
+            ..Row::default()
         });
         let derived = gains.finish();
         assert_eq!(derived.queries, 2);

@@ -4,51 +4,13 @@
 //! summed over sources is only what the headline is made from. A row that does not know its joules
 //! is counted, not taken for nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use ipw_core::row::{OTHER_BASIS, Phases, Row, Share};
 use ipw_core::source::Method;
 use serde::Serialize;
 
-use crate::interval::known;
-
-/// The energy of one row as one source saw it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share<'a> {
-    /// The source.
-    pub name: &'a str,
-    /// How its numbers come about.
-    pub method: Method,
-    /// Energy, idle included.
-    pub joules: Option<f64>,
-    /// What of it lies above idle.
-    pub above_idle: Option<f64>,
-    /// Whether it goes into the headline.
-    pub is_headline: bool,
-}
-
-/// Energy on the basis before and after the first token.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Phases {
-    /// Whether what came before is prefill and nothing else; waiting is in it where not.
-    pub is_prefill: bool,
-    /// Before.
-    pub before: Option<f64>,
-    /// After.
-    pub after: Option<f64>,
-}
-
-/// One row.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Row<'a> {
-    /// Source by source.
-    pub shares: &'a [Share<'a>],
-    /// Before and after the first token; `None` without one.
-    pub phases: Option<Phases>,
-    /// Tokens of the prompt.
-    pub input_tokens: Option<f64>,
-    /// Tokens of the reply.
-    pub output_tokens: Option<f64>,
-}
+use crate::interval::{known, real};
 
 /// Joules of some rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -141,15 +103,26 @@ struct Quotient {
 /// Joules on their way to a [`Breakdown`].
 #[derive(Debug, Clone, Default)]
 pub struct Energies {
+    /// Names of the sources that the headline is made from.
+    basis: BTreeSet<String>,
     rows: u64,
     headline: Spent,
-    sources: BTreeMap<(String, Method), Spent>,
+    sources: Vec<Known>,
     methods: BTreeMap<Method, Spent>,
     phases: PhaseEnergy,
     per_token: Quotient,
     per_input_token: Quotient,
     decode_per_output_token: Quotient,
     per_output_token: Quotient,
+}
+
+/// A source that rows named.
+#[derive(Debug, Clone)]
+struct Known {
+    name: String,
+    method: Method,
+    is_headline: bool,
+    spent: Spent,
 }
 
 impl Spent {
@@ -192,67 +165,155 @@ impl Quotient {
     }
 }
 
-/// All of them or nothing, and nothing of none.
-fn sum(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let mut all = None;
-    for value in values {
-        all = Some(all.unwrap_or(0.0) + value?);
+/// All methods.
+const METHODS: [Method; 4] = [
+    Method::Counter,
+    Method::Integrated,
+    Method::Estimated,
+    Method::Direct,
+];
+
+/// The headline of one row.
+#[derive(Default)]
+struct Headline {
+    all: Both,
+    /// In the order of [`METHODS`].
+    methods: [Option<(Method, Both)>; METHODS.len()],
+}
+
+impl Headline {
+    fn push(&mut self, method: Method, share: &Share<'_>) {
+        self.all.push(share);
+        let place = METHODS.iter().position(|known| *known == method);
+        let own = &mut self.methods[place.unwrap_or(0)];
+        own.get_or_insert((method, Both::default())).1.push(share);
     }
-    all
+}
+
+/// Energy of several sources, and what of it lies above idle.
+#[derive(Clone, Copy, Default)]
+struct Both {
+    joules: AllKnown,
+    above_idle: AllKnown,
+}
+
+impl Both {
+    fn push(&mut self, share: &Share<'_>) {
+        self.joules.push(share.joules);
+        self.above_idle.push(share.above_idle);
+    }
+
+    fn joules(&self) -> Option<f64> {
+        self.joules.sum()
+    }
+
+    fn above_idle(&self) -> Option<f64> {
+        self.above_idle.sum()
+    }
+}
+
+/// A sum that is known only if every value is, and there is one.
+#[derive(Clone, Copy, Default)]
+struct AllKnown {
+    sum: f64,
+    values: u64,
+    is_spoilt: bool,
+}
+
+impl AllKnown {
+    fn push(&mut self, value: Option<f64>) {
+        self.values += 1;
+        match value {
+            Some(value) => self.sum += value,
+            None => self.is_spoilt = true,
+        }
+    }
+
+    fn sum(self) -> Option<f64> {
+        (self.values > 0 && !self.is_spoilt).then_some(self.sum)
+    }
 }
 
 impl Energies {
-    /// Takes one row in.
-    pub fn push(&mut self, row: &Row) {
-        self.rows += 1;
-        for share in row.shares {
-            let key = (share.name.to_owned(), share.method);
-            let spent = self.sources.entry(key).or_default();
-            spent.push(share.joules, share.above_idle);
+    /// Nothing yet; the headline is made from the sources of these names.
+    pub fn on(basis: BTreeSet<String>) -> Self {
+        Self {
+            basis,
+            ..Self::default()
         }
-        let headline = || row.shares.iter().filter(|share| share.is_headline);
-        let joules = sum(headline().map(|share| share.joules));
-        let above_idle = sum(headline().map(|share| share.above_idle));
-        self.headline.push(joules, above_idle);
-        let mut methods: Vec<Method> = headline().map(|share| share.method).collect();
-        methods.sort_unstable();
-        methods.dedup();
-        for method in methods {
-            let own = || headline().filter(|share| share.method == method);
-            let spent = self.methods.entry(method).or_default();
-            spent.push(
-                sum(own().map(|share| share.joules)),
-                sum(own().map(|share| share.above_idle)),
-            );
-        }
-        self.push_phases(row);
-        let tokens = row
-            .input_tokens
-            .zip(row.output_tokens)
-            .map(|(input, output)| input + output);
-        self.per_token.push(joules, tokens);
-        self.per_output_token.push(joules, row.output_tokens);
     }
 
-    fn push_phases(&mut self, row: &Row) {
-        let Some(phases) = row.phases else { return };
-        if phases.is_prefill {
-            self.phases.prefill.push(phases.before, None);
-            self.per_input_token.push(phases.before, row.input_tokens);
-        } else {
-            self.phases.wait_and_prefill.push(phases.before, None);
+    /// Takes one row in. Sources whose method is not known are left out.
+    pub fn push(&mut self, row: &Row<'_>) {
+        self.rows += 1;
+        // Energy that is made from other sources is in no headline.
+        let is_apart = row.energy.reason == Some(OTHER_BASIS);
+        let mut headline = Headline::default();
+        for share in row.shares {
+            let Some(place) = self.place(share) else {
+                continue;
+            };
+            let source = &mut self.sources[place];
+            source.spent.push(share.joules, share.above_idle);
+            if source.is_headline && !is_apart {
+                headline.push(source.method, share);
+            }
         }
-        self.phases.decode.push(phases.after, None);
+        let Headline { all, methods } = headline;
+        self.headline.push(all.joules(), all.above_idle());
+        for (method, sums) in methods.into_iter().flatten() {
+            let spent = self.methods.entry(method).or_default();
+            spent.push(sums.joules(), sums.above_idle());
+        }
+        self.push_phases(row);
+        let output = row.output_tokens.map(real);
+        self.per_token
+            .push(all.joules(), row.all_tokens().map(real));
+        self.per_output_token.push(all.joules(), output);
+    }
+
+    /// The place of a source, which is new where no row named it before.
+    fn place(&mut self, share: &Share<'_>) -> Option<usize> {
+        let is_it =
+            |known: &Known| known.name == share.name && known.method.label() == share.method;
+        if let Some(place) = self.sources.iter().position(is_it) {
+            return Some(place);
+        }
+        let is_named = |method: &Method| method.label() == share.method;
+        self.sources.push(Known {
+            name: share.name.to_owned(),
+            method: METHODS.into_iter().find(is_named)?,
+            is_headline: self.basis.contains(share.name),
+            spent: Spent::default(),
+        });
+        Some(self.sources.len() - 1)
+    }
+
+    fn push_phases(&mut self, row: &Row<'_>) {
+        let Some(is_prefill) = row.phases.is_prefill() else {
+            return;
+        };
+        let Phases { before, after, .. } = row.phases;
+        if is_prefill {
+            self.phases.prefill.push(before, None);
+            self.per_input_token
+                .push(before, row.input_tokens.map(real));
+        } else {
+            self.phases.wait_and_prefill.push(before, None);
+        }
+        self.phases.decode.push(after, None);
         self.decode_per_output_token
-            .push(phases.after, row.output_tokens);
+            .push(after, row.output_tokens.map(real));
     }
 
     /// What came together.
     pub fn finish(self) -> Breakdown {
-        let source = |((name, method), spent): ((String, Method), Spent)| SourceEnergy {
-            name,
-            method,
-            spent: spent.finish(),
+        let mut sources = self.sources;
+        sources.sort_by(|left, right| (&left.name, left.method).cmp(&(&right.name, right.method)));
+        let source = |known: Known| SourceEnergy {
+            name: known.name,
+            method: known.method,
+            spent: known.spent.finish(),
         };
         let method = |(method, spent): (Method, Spent)| MethodEnergy {
             method,
@@ -261,7 +322,7 @@ impl Energies {
         Breakdown {
             rows: self.rows,
             headline: self.headline.finish(),
-            sources: self.sources.into_iter().map(source).collect(),
+            sources: sources.into_iter().map(source).collect(),
             methods: self.methods.into_iter().map(method).collect(),
             phases: PhaseEnergy {
                 prefill: self.phases.prefill.finish(),
@@ -289,15 +350,16 @@ mod tests {
     fn share(name: &str, joules: Option<f64>, above_idle: Option<f64>) -> Share<'_> {
         Share {
             name,
-            method: Method::Counter,
+            method: Method::Counter.label(),
             joules,
             above_idle,
-            is_headline: name != "core",
+            ..Share::default()
         }
     }
 
-    fn broken_down(rows: &[Row]) -> Breakdown {
-        let mut energies = Energies::default();
+    fn broken_down(rows: &[Row<'_>]) -> Breakdown {
+        let basis = ["package", "dram", "gpu", "gpu0", "gpu1", "estimate"];
+        let mut energies = Energies::on(basis.map(str::to_owned).into());
         for row in rows {
             energies.push(row);
         }
@@ -349,7 +411,7 @@ mod tests {
     fn an_estimate_stays_apart_from_a_measurement() {
         let measured = [share("package", Some(10.0), None)];
         let estimated = [Share {
-            method: Method::Estimated,
+            method: Method::Estimated.label(),
             ..share("estimate", Some(3.0), None)
         }];
         let rows = [&measured[..], &estimated].map(|shares| Row {
@@ -367,13 +429,18 @@ mod tests {
         let shares = [share("gpu", Some(10.0), None)];
         let row = |is_prefill: bool| Row {
             shares: &shares,
-            phases: Some(Phases {
-                is_prefill,
+            phases: Phases {
+                kind: Some(if is_prefill {
+                    "prefill"
+                } else {
+                    "wait_and_prefill"
+                }),
                 before: Some(4.0),
                 after: Some(6.0),
-            }),
-            input_tokens: Some(100.0),
-            output_tokens: Some(20.0),
+            },
+            input_tokens: Some(100),
+            output_tokens: Some(20),
+            ..Row::default()
         };
         let found = broken_down(&[row(true), row(false)]);
         assert!(close(found.phases.prefill.joules, 4.0));
@@ -391,7 +458,7 @@ mod tests {
         let shares = [share("gpu", Some(f64::NAN), Some(f64::INFINITY))];
         let broken = Row {
             shares: &shares,
-            output_tokens: Some(0.0),
+            output_tokens: Some(0),
             ..Row::default()
         };
         for found in [broken_down(&[]), broken_down(&[broken])] {

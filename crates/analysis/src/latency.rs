@@ -3,35 +3,12 @@
 //! Rows are pushed one at a time. Each duration lies within one row, hence on one part's clock, so
 //! durations of several parts may stand in one distribution; instants may not, and none is kept.
 
+use ipw_core::row::Row;
 use serde::Serialize;
 
 use crate::interval::real;
 use crate::percentile::Summary;
-
-/// The instants of one query, in seconds on the clock of its part; `None` where it has none.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Row<'a> {
-    /// Whose clock the instants lie on.
-    pub part: u32,
-    /// When the plan wanted it sent.
-    pub due: Option<f64>,
-    /// When the attempt began.
-    pub start: Option<f64>,
-    /// When its first byte was written.
-    pub sent: Option<f64>,
-    /// When the first token came.
-    pub first_token: Option<f64>,
-    /// When the first token of the answer came.
-    pub first_answer_token: Option<f64>,
-    /// When it was over.
-    pub end: Option<f64>,
-    /// When each chunk with content came.
-    pub chunks: &'a [f64],
-    /// Tokens of the reply.
-    pub output_tokens: Option<u64>,
-    /// Whether there was an answer.
-    pub is_answered: bool,
-}
+use crate::sample::Sample;
 
 /// Where a latency is counted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -73,15 +50,17 @@ pub struct Latency {
 /// Latencies on their way to a [`LatencySummary`].
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
+    /// Whether rows come for the second time.
+    is_again: bool,
     rows: u64,
     answered: u64,
-    first_token: Origins<Vec<f64>>,
-    first_answer_token: Origins<Vec<f64>>,
-    total: Origins<Vec<f64>>,
-    per_output_token: Vec<f64>,
-    gaps: Vec<f64>,
-    mean_gaps: Vec<f64>,
-    schedule_lag: Vec<f64>,
+    first_token: Origins<Sample>,
+    first_answer_token: Origins<Sample>,
+    total: Origins<Sample>,
+    per_output_token: Sample,
+    gaps: Sample,
+    mean_gaps: Sample,
+    schedule_lag: Sample,
 }
 
 /// Latencies over queries, in seconds; `None` where no query has one.
@@ -125,7 +104,7 @@ impl<T> Origins<T> {
     }
 }
 
-impl Origins<Vec<f64>> {
+impl Origins<Sample> {
     pub(crate) fn extend(&mut self, values: Origins<Option<f64>>) {
         self.planned.extend(values.planned);
         self.sent.extend(values.sent);
@@ -133,71 +112,86 @@ impl Origins<Vec<f64>> {
 
     pub(crate) fn summary(self) -> Origins<Option<Summary>> {
         Origins {
-            planned: Summary::of(self.planned),
-            sent: Summary::of(self.sent),
+            planned: self.planned.summary(),
+            sent: self.sent.summary(),
         }
+    }
+
+    pub(crate) fn both(&mut self) -> [&mut Sample; 2] {
+        [&mut self.planned, &mut self.sent]
     }
 }
 
-impl Row<'_> {
-    /// The latencies of this query.
-    pub fn latency(&self) -> Latency {
-        let schedule_lag = span(self.due, self.start);
-        if !self.is_answered {
-            return Latency {
-                schedule_lag,
-                ..Latency::default()
-            };
-        }
-        let until = |instant| Origins {
-            planned: span(self.due, instant),
-            sent: span(self.sent, instant),
-        };
-        let streamed = self.streamed();
-        let later_tokens = self.output_tokens.filter(|tokens| *tokens >= 2);
-        Latency {
-            first_token: until(self.first_token),
-            first_answer_token: until(self.first_answer_token),
-            total: until(self.end),
-            per_output_token: streamed
-                .zip(later_tokens)
-                .map(|(seconds, tokens)| seconds / real(tokens - 1)),
-            mean_gap: streamed.map(|seconds| seconds / real(self.chunks.len() as u64 - 1)),
+/// The latencies of a query.
+pub fn latency(row: &Row<'_>) -> Latency {
+    let schedule_lag = span(row.due, row.start);
+    if !row.is_answered {
+        return Latency {
             schedule_lag,
-        }
+            ..Latency::default()
+        };
     }
+    let until = |instant| Origins {
+        planned: span(row.due, instant),
+        sent: span(row.sent, instant),
+    };
+    let streamed = streamed(row.chunks);
+    let later_tokens = row.output_tokens.filter(|tokens| *tokens >= 2);
+    Latency {
+        first_token: until(row.first_token),
+        first_answer_token: until(row.first_answer_token),
+        total: until(row.end),
+        per_output_token: streamed
+            .zip(later_tokens)
+            .map(|(seconds, tokens)| seconds / real(tokens - 1)),
+        mean_gap: streamed.map(|seconds| seconds / real(row.chunks.len() as u64 - 1)),
+        schedule_lag,
+    }
+}
 
-    /// From the first chunk to the last; `None` for fewer than two.
-    fn streamed(&self) -> Option<f64> {
-        match self.chunks {
-            [first, .., last] => span(Some(*first), Some(*last)),
-            _ => None,
-        }
+/// From the first chunk to the last; `None` for fewer than two.
+fn streamed(chunks: &[f64]) -> Option<f64> {
+    match chunks {
+        [first, .., last] => span(Some(*first), Some(*last)),
+        _ => None,
     }
+}
 
-    fn gaps(&self) -> impl Iterator<Item = f64> {
-        self.chunks
-            .windows(2)
-            .filter_map(|pair| span(Some(pair[0]), Some(pair[1])))
-    }
+fn gaps(chunks: &[f64]) -> impl Iterator<Item = f64> {
+    chunks
+        .windows(2)
+        .filter_map(|pair| span(Some(pair[0]), Some(pair[1])))
 }
 
 impl Latencies {
     /// Takes one query in.
-    pub fn push(&mut self, row: &Row) {
-        let latency = row.latency();
-        self.rows += 1;
+    pub fn push(&mut self, row: &Row<'_>) {
+        let latency = latency(row);
+        self.rows += u64::from(!self.is_again);
         self.schedule_lag.extend(latency.schedule_lag);
         if !row.is_answered {
             return;
         }
-        self.answered += 1;
+        self.answered += u64::from(!self.is_again);
         self.first_token.extend(latency.first_token);
         self.first_answer_token.extend(latency.first_answer_token);
         self.total.extend(latency.total);
         self.per_output_token.extend(latency.per_output_token);
         self.mean_gaps.extend(latency.mean_gap);
-        self.gaps.extend(row.gaps());
+        self.gaps.extend(gaps(row.chunks));
+    }
+
+    /// Called when all queries came: whether they are to come once more.
+    pub fn wants_more(&mut self) -> bool {
+        let samples = [
+            self.first_token.both(),
+            self.first_answer_token.both(),
+            self.total.both(),
+            [&mut self.per_output_token, &mut self.gaps],
+            [&mut self.mean_gaps, &mut self.schedule_lag],
+        ];
+        self.is_again = Sample::any_wants_more(samples.into_iter().flatten());
+        self.is_again
     }
 
     /// What came together.
@@ -209,10 +203,10 @@ impl Latencies {
             time_to_first_token_seconds: self.first_token.summary(),
             first_answer_token_seconds: self.first_answer_token.summary(),
             total_seconds: self.total.summary(),
-            per_output_token_seconds: Summary::of(self.per_output_token),
-            gap_seconds: Summary::of(self.gaps),
-            mean_gap_seconds: Summary::of(self.mean_gaps),
-            schedule_lag_seconds: Summary::of(self.schedule_lag),
+            per_output_token_seconds: self.per_output_token.summary(),
+            gap_seconds: self.gaps.summary(),
+            mean_gap_seconds: self.mean_gaps.summary(),
+            schedule_lag_seconds: self.schedule_lag.summary(),
         }
     }
 }
@@ -245,7 +239,7 @@ mod tests {
 
     #[test]
     fn latencies_are_counted_from_the_plan_and_from_the_send() {
-        let latency = thinker(&[13.0, 15.0, 16.0, 17.0]).latency();
+        let latency = latency(&thinker(&[13.0, 15.0, 16.0, 17.0]));
         assert!(close(latency.first_token.planned, 3.0) && close(latency.first_token.sent, 1.0));
         let answer = latency.first_answer_token;
         assert!(close(answer.planned, 5.0) && close(answer.sent, 3.0));
@@ -256,7 +250,7 @@ mod tests {
 
     #[test]
     fn time_per_output_token_ends_with_the_last_chunk_and_leaves_the_first_token_out() {
-        let latency = thinker(&[13.0, 15.0, 16.0, 17.0]).latency();
+        let latency = latency(&thinker(&[13.0, 15.0, 16.0, 17.0]));
         assert!(close(latency.per_output_token, 4.0 / 8.0));
         assert!(close(latency.mean_gap, 4.0 / 3.0));
     }
@@ -266,11 +260,11 @@ mod tests {
         let mut short = thinker(&[13.0, 14.0]);
         for tokens in [None, Some(0), Some(1)] {
             short.output_tokens = tokens;
-            assert_eq!(short.latency().per_output_token, None);
+            assert_eq!(latency(&short).per_output_token, None);
         }
         // All in one piece: nothing was seen of how fast tokens came.
-        assert_eq!(thinker(&[13.0]).latency().per_output_token, None);
-        assert_eq!(thinker(&[]).latency().mean_gap, None);
+        assert_eq!(latency(&thinker(&[13.0])).per_output_token, None);
+        assert_eq!(latency(&thinker(&[])).mean_gap, None);
     }
 
     #[test]
@@ -309,7 +303,7 @@ mod tests {
             sent: Some(f64::NAN),
             ..thinker(&[14.0, 13.0, f64::INFINITY])
         };
-        let latency = backwards.latency();
+        let latency = latency(&backwards);
         assert_eq!(latency.first_token, Origins::default());
         assert_eq!((latency.mean_gap, latency.schedule_lag), (None, None));
         let mut latencies = Latencies::default();
@@ -349,7 +343,7 @@ mod tests {
                 output_tokens: Some(7),
                 is_answered: true,
             };
-            let (here, there) = (row(0, 0.0, &chunks).latency(), row(1, shift, &later).latency());
+            let (here, there) = (latency(&row(0, 0.0, &chunks)), latency(&row(1, shift, &later)));
             let near = |left: Option<f64>, right: Option<f64>| match (left, right) {
                 (Some(left), Some(right)) => (left - right).abs() < 1e-9,
                 // Equal instants may come out a hair apart, and then backwards.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::percentile::Percentile;
+use crate::sample::Sample;
 
 pub use self::dictionary::{Better, Definition, Metric, Phase, Since};
 pub use self::frame::{Frame, Placed};
@@ -29,27 +29,36 @@ pub(crate) use self::row::{OneQuery, Recipe, Sums, by_query, total};
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     sums: Sums,
-    times: [Vec<f64>; Time::ALL.len()],
+    times: [Sample; Time::ALL.len()],
+    /// Whether rows come for the second time.
+    is_again: bool,
 }
 
 impl Tally {
     /// Takes one row in.
     pub fn push(&mut self, row: &Row<'_>) {
-        self.sums.add(&row.sums());
+        if !self.is_again {
+            self.sums.add(&row.sums());
+        }
         for (time, values) in Time::ALL.into_iter().zip(&mut self.times) {
             values.extend(row.time(time));
         }
     }
 
+    /// Called when all rows came: whether they are to come once more.
+    pub fn wants_more(&mut self) -> bool {
+        self.is_again = Sample::any_wants_more(&mut self.times);
+        self.is_again
+    }
+
     /// Every metric over these rows.
-    pub fn finish(mut self) -> Values {
-        for values in &mut self.times {
-            values.sort_unstable_by(f64::total_cmp);
-        }
+    pub fn finish(self) -> Values {
+        let times = self.times.map(Sample::finish);
         let value = |metric: Metric| match metric.kind() {
             Kind::Ratio(recipe) | Kind::Share(recipe) => recipe.value(&self.sums),
             Kind::Percentile(time, fraction) => {
-                Percentile::of(&self.times[time as usize], fraction)?.value()
+                let time = times[time as usize].as_ref()?;
+                time.percentile(fraction)?.value()
             }
         };
         Values(Metric::ALL.map(value))
@@ -64,11 +73,16 @@ pub struct Values([Option<f64>; Metric::ALL.len()]);
 impl Values {
     /// The metrics over these rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row<'a>>) -> Self {
+        let rows: Vec<&Row<'_>> = rows.into_iter().collect();
         let mut tally = Tally::default();
-        for row in rows {
-            tally.push(row);
+        loop {
+            for row in &rows {
+                tally.push(row);
+            }
+            if !tally.wants_more() {
+                return tally.finish();
+            }
         }
-        tally.finish()
     }
 
     /// The value of one metric.

@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::latency::Row;
+    use ipw_core::row::Row;
 
     fn flights(spans: &[(f64, f64)]) -> Flights {
         let mut flights = Flights::default();

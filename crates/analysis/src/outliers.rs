@@ -6,10 +6,13 @@
 //! tokens per second are far out together, and so are joules and joules per token: each pair is
 //! looked at once, and both are said.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 use crate::distribution::normal_quantile;
 use crate::interval::{known, real};
+use crate::line::Line;
 use crate::regression::Robust;
 use ipw_core::stats::quantile;
 
@@ -35,31 +38,6 @@ const FEWEST: usize = 8;
 /// The deviation of a normal distribution ÷ its median absolute deviation.
 const NORMAL: f64 = 1.482_602_218_505_602;
 
-/// What one row tells; `None` where it is not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Row<'a> {
-    /// Which query it is.
-    pub query: &'a str,
-    /// Whose clock its instants lie on.
-    pub part: u32,
-    /// When it began, in seconds on that clock.
-    pub start: Option<f64>,
-    /// When it was over.
-    pub end: Option<f64>,
-    /// Whether it was answered: only answered rows are looked at.
-    pub is_answered: bool,
-    /// Tokens of the prompt.
-    pub input_tokens: Option<f64>,
-    /// Tokens of the reply.
-    pub output_tokens: Option<f64>,
-    /// To the first token, in seconds.
-    pub first_token: Option<f64>,
-    /// To the end, in seconds.
-    pub latency: Option<f64>,
-    /// Energy, in joules.
-    pub joules: Option<f64>,
-}
-
 /// In what a row may be far out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,7 +55,7 @@ pub enum Quantity {
 pub struct Outlier {
     /// Which row, from 0 in the order in which they were given.
     pub row: u64,
-    /// Which query.
+    /// Which query; empty until [`Outliers::name`].
     pub query: String,
     /// In what.
     pub quantity: Quantity,
@@ -141,14 +119,14 @@ impl Quantity {
     pub const ALL: [Self; 3] = [Self::Latency, Self::Ttft, Self::Joules];
 
     /// Tokens and value of a row that has both.
-    fn point(self, row: &Row) -> Option<(f64, f64)> {
+    fn point(self, line: &Line) -> Option<(f64, f64)> {
         let (tokens, value) = match self {
-            Self::Latency => (row.output_tokens?, row.latency?),
-            Self::Ttft => (row.input_tokens?, row.first_token?),
-            Self::Joules => (row.input_tokens? + row.output_tokens?, row.joules?),
+            Self::Latency => (line.output_tokens.get()?, line.total.get()?),
+            Self::Ttft => (line.input_tokens.get()?, line.first_token.get()?),
+            Self::Joules => (line.all_tokens()?, line.joules.get()?),
         };
         let is_positive = known(value)? > 0.0 && known(tokens)? >= 0.0;
-        (row.is_answered && is_positive).then_some((tokens, value))
+        (line.is_answered && is_positive).then_some((tokens, value))
     }
 
     /// What a value is per token, as people speak of it.
@@ -194,13 +172,36 @@ fn two_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+impl Outliers {
+    /// The rows that are told of, by their places.
+    pub fn rows(&self) -> BTreeSet<u64> {
+        let cold = self.cold.iter().map(|one| one.row);
+        self.outliers
+            .iter()
+            .map(|one| one.row)
+            .chain(cold)
+            .collect()
+    }
+
+    /// Says what the queries of these rows are called.
+    pub fn name(&mut self, names: &BTreeMap<u64, String>) {
+        let name = |row: u64| names.get(&row).cloned().unwrap_or_default();
+        for one in &mut self.outliers {
+            one.query = name(one.row);
+        }
+        for one in &mut self.cold {
+            one.query = name(one.row);
+        }
+    }
+}
+
 /// The rows that are far out, at most `most` of them; at most `most` cold ones, too.
-pub fn outliers(rows: &[Row], most: usize) -> Outliers {
-    let marks = cold::marks(rows);
+pub fn outliers(lines: &[Line], most: usize) -> Outliers {
+    let marks = cold::marks(lines);
     let mut looked = Vec::new();
     let mut candidates = Vec::new();
     for quantity in Quantity::ALL {
-        if let Some((one, mut found)) = far_out(rows, quantity) {
+        if let Some((one, mut found)) = far_out(lines, quantity) {
             looked.push(one);
             candidates.append(&mut found);
         }
@@ -212,23 +213,23 @@ pub fn outliers(rows: &[Row], most: usize) -> Outliers {
             .then(left.quantity.cmp(&right.quantity))
     });
     candidates.truncate(most);
-    let cold = cold::listed(rows, &marks);
+    let cold = cold::listed(&marks);
     Outliers {
         looked,
         outliers: candidates
             .into_iter()
-            .map(|one| one.told(rows, marks[one.row]))
+            .map(|one| one.told(marks[one.row]))
             .collect(),
         cold_rows: cold.len() as u64,
         cold: cold.into_iter().take(most).collect(),
     }
 }
 
-fn far_out(rows: &[Row], quantity: Quantity) -> Option<(Looked, Vec<Candidate>)> {
-    let (places, points): (Vec<usize>, Vec<(f64, f64)>) = rows
+fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>)> {
+    let (places, points): (Vec<usize>, Vec<(f64, f64)>) = lines
         .iter()
         .enumerate()
-        .filter_map(|(place, row)| Some((place, quantity.point(row)?)))
+        .filter_map(|(place, line)| Some((place, quantity.point(line)?)))
         .unzip();
     if points.len() < FEWEST {
         return None;
@@ -294,7 +295,7 @@ fn bound(rows: usize) -> f64 {
 }
 
 impl Candidate {
-    fn told(&self, rows: &[Row], cold: Option<Cold>) -> Outlier {
+    fn told(&self, cold: Option<Cold>) -> Outlier {
         let Self {
             quantity,
             value,
@@ -305,7 +306,7 @@ impl Candidate {
         let [rate, usual_rate] = [value, usual].map(|value| quantity.rate(value, tokens));
         Outlier {
             row: self.row as u64,
-            query: rows[self.row].query.to_owned(),
+            query: String::new(),
             quantity,
             value,
             usual,

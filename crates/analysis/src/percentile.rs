@@ -6,10 +6,11 @@
 //! A sample too small to have a value on both sides of that interval has no such percentile, and
 //! says how many values it takes. Values are taken as independent.
 
-use ipw_core::stats::{mean, quantile, standard_deviation};
+use ipw_core::stats::quantile_by;
 use serde::Serialize;
 
 use crate::interval::{Interval, TAIL, real, student_t};
+use crate::sample::Distribution;
 
 /// Weights of the binomial distribution below this share of the largest one add nothing.
 const NEGLIGIBLE: f64 = 1e-20;
@@ -63,13 +64,18 @@ impl Percentile {
     /// The percentile of values that are sorted. `None` without a value, and for a fraction that
     /// does not lie between 0 and 1: the ends are no percentiles.
     pub fn of(sorted: &[f64], fraction: f64) -> Option<Self> {
+        Self::of_order(sorted.len(), fraction, |rank| sorted[rank])
+    }
+
+    /// The same of `count` values of which `at` gives the one of each rank, from 0.
+    pub(crate) fn of_order(count: usize, fraction: f64, at: impl Fn(usize) -> f64) -> Option<Self> {
         let needs = needed(fraction)?;
-        let value = quantile(sorted, fraction)?;
-        Some(match ranks(sorted.len(), fraction) {
+        let value = quantile_by(count, fraction, &at)?;
+        Some(match ranks(count, fraction) {
             Some((low, high)) => Self::Known {
                 value,
-                low: sorted[low],
-                high: sorted[high],
+                low: at(low),
+                high: at(high),
             },
             None => Self::Unsupported { needs },
         })
@@ -86,12 +92,16 @@ impl Percentile {
 
 impl Summary {
     /// The distribution of these values; `None` without any. What is no number is left out.
-    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+    pub fn of(values: Vec<f64>) -> Option<Self> {
+        let mut values = values;
         values.retain(|value| value.is_finite());
         values.sort_unstable_by(f64::total_cmp);
-        let count = u64::try_from(values.len()).ok()?;
-        let mean = mean(&values)?;
-        let standard_deviation = standard_deviation(&values);
+        Self::of_distribution(&Distribution::sorted(values)?)
+    }
+
+    pub(crate) fn of_distribution(values: &Distribution) -> Option<Self> {
+        let (count, mean) = (values.count, values.mean);
+        let standard_deviation = values.standard_deviation;
         let error = standard_deviation.map(|deviation| deviation / real(count).sqrt());
         let mean_interval = error
             .zip(student_t(count - 1))
@@ -101,12 +111,12 @@ impl Summary {
             mean,
             mean_interval,
             standard_deviation,
-            min: *values.first()?,
-            p50: Percentile::of(&values, 0.5)?,
-            p90: Percentile::of(&values, 0.9)?,
-            p95: Percentile::of(&values, 0.95)?,
-            p99: Percentile::of(&values, 0.99)?,
-            max: *values.last()?,
+            min: values.least,
+            p50: values.percentile(0.5)?,
+            p90: values.percentile(0.9)?,
+            p95: values.percentile(0.95)?,
+            p99: values.percentile(0.99)?,
+            max: values.most,
         })
     }
 }

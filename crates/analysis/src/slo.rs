@@ -9,7 +9,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::interval::{Estimate, real, wilson};
-use crate::latency::{Latency, Origin, Origins, Row};
+use crate::latency::{self, Latency, Origin, Origins};
+use ipw_core::row::Row;
 
 pub use self::parse::BadSlo;
 
@@ -134,11 +135,11 @@ impl Quantity {
 
 impl Slo {
     /// How this query fared.
-    pub fn verdict(&self, row: &Row) -> SloOutcome {
+    pub fn verdict(&self, row: &Row<'_>) -> SloOutcome {
         if !row.is_answered {
             return SloOutcome::Failed;
         }
-        let latency = row.latency();
+        let latency = latency::latency(row);
         let (mut missed, mut unknown) = (Vec::new(), Vec::new());
         for objective in &self.objectives {
             match objective.is_met(row, &latency) {
@@ -175,7 +176,7 @@ impl fmt::Display for Slo {
 
 impl Objective {
     /// `None` when it was not measured.
-    fn is_met(&self, row: &Row, latency: &Latency) -> Option<bool> {
+    fn is_met(&self, row: &Row<'_>, latency: &Latency) -> Option<bool> {
         let from = |origins: Origins<Option<f64>>| *origins.from(self.origin?);
         let taken = match self.quantity {
             Quantity::FirstToken => from(latency.first_token),
@@ -205,7 +206,7 @@ impl Tally {
     }
 
     /// Takes one query in, and says how it fared.
-    pub fn push(&mut self, row: &Row) -> SloOutcome {
+    pub fn push(&mut self, row: &Row<'_>) -> SloOutcome {
         let verdict = self.slo.verdict(row);
         self.counts.rows += 1;
         match &verdict {

@@ -7,11 +7,13 @@
 
 use std::collections::BTreeMap;
 
+use ipw_core::row::Row;
 use serde::Serialize;
 
 use crate::interval::real;
-use crate::latency::{Origins, Row};
+use crate::latency::{self, Origins};
 use crate::percentile::Summary;
+use crate::sample::Sample;
 
 #[cfg(test)]
 mod tests;
@@ -104,8 +106,10 @@ pub struct Served {
     failed: u64,
     tokens: f64,
     has_unknown_tokens: bool,
-    first_token: Origins<Vec<f64>>,
-    total: Origins<Vec<f64>>,
+    first_token: Origins<Sample>,
+    total: Origins<Sample>,
+    /// Whether rows come for the second time.
+    is_again: bool,
 }
 
 /// What was served while the load was full, over the windows of all parts.
@@ -132,7 +136,7 @@ pub struct Steady {
 
 impl Flights {
     /// Takes one query in, answered or not: a failed one was in flight too.
-    pub fn push(&mut self, row: &Row) {
+    pub fn push(&mut self, row: &Row<'_>) {
         let (Some(start), Some(end)) = (row.start, row.end) else {
             return;
         };
@@ -340,13 +344,19 @@ impl Served {
     }
 
     /// Takes one query in. A part without a window serves nothing.
-    pub fn push(&mut self, row: &Row) {
+    pub fn push(&mut self, row: &Row<'_>) {
         let (Some(window), Some(start), Some(end)) =
-            (self.windows.get(&row.part), row.start, row.end)
+            (self.windows.get(&row.part).copied(), row.start, row.end)
         else {
             return;
         };
         let ends_inside = window.holds(end);
+        if self.is_again {
+            if row.is_answered && ends_inside && start >= window.from {
+                self.sample(row);
+            }
+            return;
+        }
         if !row.is_answered {
             self.failed += u64::from(ends_inside);
             return;
@@ -354,17 +364,28 @@ impl Served {
         if ends_inside {
             self.completed += 1;
             if start >= window.from {
-                let latency = row.latency();
-                self.first_token.extend(latency.first_token);
-                self.total.extend(latency.total);
+                self.sample(row);
             }
         }
         if start < window.until && end > window.from {
             match row.output_tokens {
-                Some(tokens) => self.tokens += real(tokens) * share_inside(row, end, window),
+                Some(tokens) => self.tokens += real(tokens) * share_inside(row, end, &window),
                 None => self.has_unknown_tokens = true,
             }
         }
+    }
+
+    fn sample(&mut self, row: &Row<'_>) {
+        let latency = latency::latency(row);
+        self.first_token.extend(latency.first_token);
+        self.total.extend(latency.total);
+    }
+
+    /// Called when all queries came: whether they are to come once more.
+    pub fn wants_more(&mut self) -> bool {
+        let samples = [self.first_token.both(), self.total.both()];
+        self.is_again = Sample::any_wants_more(samples.into_iter().flatten());
+        self.is_again
     }
 
     /// What came together; `None` without a window.
@@ -392,7 +413,7 @@ impl Served {
 }
 
 /// The share of a reply that came inside the window: by chunks, or all of it with the end.
-pub(crate) fn share_inside(row: &Row, end: f64, window: &Window) -> f64 {
+pub(crate) fn share_inside(row: &Row<'_>, end: f64, window: &Window) -> f64 {
     if row.chunks.is_empty() {
         return if window.holds(end) { 1.0 } else { 0.0 };
     }

@@ -5,6 +5,7 @@ use ipw_analysis::bootstrap::{self, Method};
 use ipw_analysis::compare::{Tolerance, Verdict, compare};
 use ipw_analysis::density::Density;
 use ipw_analysis::ecdf::Ecdf;
+use ipw_analysis::line::Line;
 use ipw_analysis::metric::{Metric, Row};
 use ipw_analysis::outliers::{self, outliers};
 use ipw_analysis::regression::{self, regressions};
@@ -100,27 +101,22 @@ fn a_million_rows_are_compared_and_bootstrapped() {
 fn a_million_rows_are_fitted_and_searched() {
     let mut run = run(1.0, 3);
     run.latency[500_000] *= 5.0;
-    let found = regressions((0..ROWS as usize).map(|place| regression::Row {
-        input_tokens: Some(50.0),
-        output_tokens: Some(run.tokens[place]),
-        total: Some(run.latency[place]),
-        joules: Some(run.joules[place]),
-        ..regression::Row::default()
-    }));
+    let lines: Vec<Line> = (0..ROWS as usize)
+        .map(|place| Line {
+            is_answered: true,
+            input_tokens: 50.0.into(),
+            output_tokens: run.tokens[place].into(),
+            total: run.latency[place].into(),
+            joules: run.joules[place].into(),
+            ..Line::default()
+        })
+        .collect();
+    let found = regressions(&lines);
     let slope = found.regressions.total_tokens_vs_latency.slope.unwrap();
     assert!((slope - 0.01).abs() < 1e-5, "{slope}");
     let robust = found.robust.total_tokens_vs_latency.unwrap();
     assert_eq!((robust.of_every, robust.points), (500, 2000));
-    let rows: Vec<outliers::Row> = (0..ROWS as usize)
-        .map(|place| outliers::Row {
-            query: &run.names[place],
-            is_answered: true,
-            output_tokens: Some(run.tokens[place]),
-            latency: Some(run.latency[place]),
-            ..outliers::Row::default()
-        })
-        .collect();
-    assert_eq!(outliers(&rows, 5).outliers[0].row, 500_000);
+    assert_eq!(outliers(&lines, 5).outliers[0].row, 500_000);
 }
 
 #[test]

@@ -4,8 +4,9 @@
 use ipw_analysis::bootstrap;
 use ipw_analysis::density::Density;
 use ipw_analysis::ecdf::Ecdf;
-use ipw_analysis::energy::{Energies, Phases, Row as EnergyRow, Share};
+use ipw_analysis::energy::Energies;
 use ipw_analysis::metric::{Metric, Row};
+use ipw_core::row::{Phases, Row as EnergyRow, Share};
 use ipw_core::source::Method;
 use proptest::prelude::*;
 
@@ -54,22 +55,30 @@ proptest! {
 
     #[test]
     fn breakdowns_are_numbers(
-        rows in prop::collection::vec((any::<[Option<f64>; 6]>(), any::<(bool, bool)>()), 0..12),
+        rows in prop::collection::vec(
+            (any::<[Option<f64>; 4]>(), any::<[Option<u32>; 2]>(), any::<(bool, bool)>()),
+            0..12,
+        ),
     ) {
-        let mut energies = Energies::default();
-        for (values, (is_headline, is_prefill)) in rows {
+        let mut energies = Energies::on(["gpu".to_owned()].into());
+        for (values, tokens, (is_headline, is_prefill)) in rows {
             let shares = [Share {
-                name: "gpu",
-                method: Method::Counter,
+                name: if is_headline { "gpu" } else { "core" },
+                method: Method::Counter.label(),
                 joules: values[0],
                 above_idle: values[1],
-                is_headline,
+                ..Share::default()
             }];
             energies.push(&EnergyRow {
                 shares: &shares,
-                phases: Some(Phases { is_prefill, before: values[2], after: values[3] }),
-                input_tokens: values[4],
-                output_tokens: values[5],
+                phases: Phases {
+                    kind: Some(if is_prefill { "prefill" } else { "wait_and_prefill" }),
+                    before: values[2],
+                    after: values[3],
+                },
+                input_tokens: tokens[0].map(u64::from),
+                output_tokens: tokens[1].map(u64::from),
+                ..EnergyRow::default()
             });
         }
         let found = energies.finish();

@@ -10,6 +10,7 @@ use ipw_analysis::density::Density;
 use ipw_analysis::distribution::{normal_quantile, normal_share, student_quantile};
 use ipw_analysis::ecdf::Ecdf;
 use ipw_analysis::interval::Estimate;
+use ipw_analysis::line::{Line, Maybe};
 use ipw_analysis::metric::{Metric, Row};
 use ipw_analysis::regression::{self, LinearFit, Robust, ols, regressions};
 use ipw_core::random::Random;
@@ -72,16 +73,15 @@ fn list(truth: &Value) -> std::slice::Iter<'_, Value> {
 }
 
 /// Rows as a run has them: some tokens, times or joules not known, some zero.
-fn run(count: usize, random: &mut Random) -> Vec<regression::Row> {
+fn run(count: usize, random: &mut Random) -> Vec<Line> {
     (0..count)
         .map(|_| {
             let input = (random.unit() * 2000.0).floor();
             let output = (random.unit() * 300.0).floor();
-            let mut some = |value: f64| (random.unit() > 0.1).then_some(value);
-            regression::Row {
+            let mut some = |value: f64| Maybe::from((random.unit() > 0.1).then_some(value));
+            Line {
                 input_tokens: some(input),
                 output_tokens: some(output),
-                total_tokens: None,
                 first_token: some(if input < 50.0 {
                     0.0
                 } else {
@@ -89,11 +89,12 @@ fn run(count: usize, random: &mut Random) -> Vec<regression::Row> {
                 }),
                 total: some(0.2 + output * 0.02 + input * 3e-4),
                 joules: some(5.0 + output * 1.1 + (input * 0.7).sin()),
-                watts: some(if output < 20.0 {
+                share_watts: some(if output < 20.0 {
                     0.0
                 } else {
                     60.0 + (output * 0.3).cos()
                 }),
+                ..Line::default()
             }
         })
         .collect()
@@ -169,9 +170,9 @@ impl Queries {
     }
 }
 
-fn fits_are_theirs(runs: &[Vec<regression::Row>], truth: &Value) {
+fn fits_are_theirs(runs: &[Vec<Line>], truth: &Value) {
     for (rows, truth) in runs.iter().zip(list(truth)) {
-        let found = regressions(rows.iter().copied());
+        let found = regressions(rows);
         for (name, fit) in found.regressions.named() {
             let truth = &truth[name];
             assert_eq!(fit.count, truth["count"].as_u64().unwrap(), "{name}");
@@ -373,14 +374,14 @@ fn analyses_are_those_of_numpy_scipy_and_statsmodels() {
     let normal = [-4.0, -2.2, -0.3, 0.0, 1.0, 1.959_963_984_540_054];
     let curve = Ecdf::of(densities[2].clone(), 60).unwrap();
     let at: Vec<f64> = curve.points.iter().map(|point| point.value).collect();
-    let row = |row: &regression::Row| {
+    let row = |row: &Line| {
         json!({
-            "input": row.input_tokens,
-            "output": row.output_tokens,
-            "ttft": row.first_token,
-            "total": row.total,
-            "joules": row.joules,
-            "watts": row.watts,
+            "input": row.input_tokens.get(),
+            "output": row.output_tokens.get(),
+            "ttft": row.first_token.get(),
+            "total": row.total.get(),
+            "joules": row.joules.get(),
+            "watts": row.share_watts.get(),
         })
     };
     let given = json!({

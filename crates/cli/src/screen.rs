@@ -294,12 +294,13 @@ fn energy(energy: &EnergyTotals, values: &Values, methods: Option<&str>) -> Vec<
         (false, Some(methods)) => format!("measured by {methods}"),
         (false, None) => "measured".to_owned(),
     };
-    let total = match energy.sigma_joules {
+    let total = |joules: f64, sigma: Option<f64>| match sigma {
         Some(sigma) => Unit::Joules.give_or_take(joules, sigma),
         None => Unit::Joules.show(joules),
     };
+    let all = total(joules, energy.sigma_joules);
     let basis = energy.basis.join(", ");
-    let mut lines = vec![format!("{:<9} {total}, {how} ({basis})", "energy")];
+    let mut lines = vec![format!("{:<9} {all}, {how} ({basis})", "energy")];
     let parts: Vec<String> = [
         (Metric::JoulesPerQuery, "per query"),
         (Metric::JoulesPerOutputToken, "per output token"),
@@ -318,7 +319,7 @@ fn energy(energy: &EnergyTotals, values: &Values, methods: Option<&str>) -> Vec<
         lines.push(format!("{:<9} {above} of it above idle power", ""));
     }
     for other in energy.by_basis.iter().skip(1) {
-        let total = Unit::Joules.give_or_take(other.joules, other.sigma_joules);
+        let total = total(other.joules, other.sigma_joules);
         lines.push(format!(
             "{:<9} not added: {total} of {} rows on another basis ({})",
             "", other.rows, other.basis

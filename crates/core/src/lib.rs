@@ -28,6 +28,7 @@ pub mod reading;
 pub mod record;
 pub mod reply;
 pub mod rollup;
+pub mod row;
 pub mod seconds;
 pub mod secret;
 pub mod server_metric;

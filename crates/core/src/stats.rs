@@ -3,7 +3,12 @@
 /// Quantile by linear interpolation between order statistics (numpy's default); `sorted` must be
 /// sorted. `None` for no values.
 pub fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
+    quantile_by(sorted.len(), fraction, |rank| sorted[rank])
+}
+
+/// The same of `count` values of which `at` gives the one of each rank, from 0.
+pub fn quantile_by(count: usize, fraction: f64, at: impl Fn(usize) -> f64) -> Option<f64> {
+    let last = count.checked_sub(1)?;
     #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
     let position = fraction.clamp(0.0, 1.0) * last as f64;
     #[expect(
@@ -12,7 +17,7 @@ pub fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
         reason = "between 0 and the last index"
     )]
     let below = position.floor() as usize;
-    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    let (low, high) = (at(below), at((below + 1).min(last)));
     let share = position.fract();
     // From the nearer end, as numpy does it: rounding then never leads past an end.
     Some(if share < 0.5 {

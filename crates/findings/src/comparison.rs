@@ -14,9 +14,10 @@ use std::path::Path;
 use ipw_analysis::metric::{Frame, Metric, Row};
 use ipw_core::nearest::nearest;
 use ipw_core::rollup::{Choice, is_estimated};
-use ipw_store::{QueryRow, Run, StoreError};
+use ipw_core::row::{self, Fields};
+use ipw_store::{Consumer, Run, StoreError};
 
-use crate::measured;
+use crate::survey::Survey;
 
 pub use facts::{Facts, How};
 pub use fairness::{Doubt, Level, Named, Part, unfair};
@@ -61,9 +62,9 @@ pub struct Overlap {
 impl RunRows {
     /// Reads a run.
     pub fn read(run: &Run) -> Result<Self, StoreError> {
-        let mut reading = Reading::default();
-        let frame = measured::frame(run)?;
-        run.for_each_query(|row| reading.add(&frame, row))?;
+        let survey = Survey::of_run(run)?;
+        let mut reading = Reading::within(&survey.frame);
+        run.feed(&mut [&mut reading])?;
         let facts = Facts::of(run, reading.seen())?;
         Ok(Self {
             facts,
@@ -169,8 +170,8 @@ struct Seen {
 }
 
 /// A run while it is being read.
-#[derive(Default)]
-struct Reading {
+struct Reading<'a> {
+    frame: &'a Frame,
     keys: Vec<String>,
     places: HashMap<String, usize>,
     subjects: Vec<String>,
@@ -181,10 +182,14 @@ struct Reading {
     methods: BTreeSet<String>,
 }
 
-impl Reading {
-    fn add(&mut self, frame: &Frame, row: &QueryRow<'_>) {
+impl Consumer for Reading<'_> {
+    fn fields(&self) -> Fields {
+        Row::fields() | Fields::PROBLEM | Fields::SUBJECT | Fields::EVALUATION | Fields::SHARES
+    }
+
+    fn row(&mut self, row: &row::Row<'_>) {
         self.failed += u64::from(!row.is_answered);
-        let key = format!("{:016x}{}", fingerprint(row.problem), row.id);
+        let key = format!("{:016x}{}", fingerprint(row.texts.problem), row.id);
         let key = match self.places.entry(key) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
@@ -206,12 +211,28 @@ impl Reading {
             scorer,
             row: Row {
                 query: "",
-                ..measured::row(frame, row)
+                ..Row::of(self.frame, row)
             },
         });
     }
+}
 
-    fn energy(&mut self, row: &QueryRow<'_>) {
+impl<'a> Reading<'a> {
+    fn within(frame: &'a Frame) -> Self {
+        Self {
+            frame,
+            keys: Vec::new(),
+            places: HashMap::new(),
+            subjects: Vec::new(),
+            scorers: Vec::new(),
+            lines: Vec::new(),
+            failed: 0,
+            basis: BTreeSet::new(),
+            methods: BTreeSet::new(),
+        }
+    }
+
+    fn energy(&mut self, row: &row::Row<'_>) {
         let basis = row.energy.basis.unwrap_or_default();
         if !self.basis.contains(basis) {
             self.basis.insert(basis.to_owned());

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ipw_analysis::efficiency::{Derived, Gains, Took};
-use ipw_analysis::latency::{Latencies, LatencySummary, Origin, Row};
-use ipw_analysis::metric::Frame;
+use ipw_analysis::efficiency::{Derived, Gains};
+use ipw_analysis::latency::{Latencies, LatencySummary, Origin};
 use ipw_analysis::saturation::{Trend, queue_trend};
 use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
-use ipw_analysis::steady::{Flights, Load, NotSteady, Served, Steady, Window};
+use ipw_analysis::steady::{Load, NotSteady, Served, Steady, Window};
 use ipw_core::plan::Load as Planned;
 use ipw_core::record::{self, Record, SloCheck};
+use ipw_core::row::{Fields, Row};
 use ipw_core::time::Timestamp;
-use ipw_store::instants::Instants;
-use ipw_store::{Run, StoreError};
+use ipw_store::{Consumer, Run, StoreError};
 use serde::Serialize;
+
+use crate::survey::Survey;
 
 /// Longest time between a query's end and the start of the next one that does not end the window.
 const DIP: f64 = 0.05;
@@ -42,9 +43,6 @@ pub struct Findings {
     /// What energy and time gave: part of `efficiency`.
     #[serde(skip)]
     pub derived: Gained,
-    /// Which time counts for the metrics.
-    #[serde(skip)]
-    pub frame: Frame,
 }
 
 /// What energy and time gave.
@@ -99,6 +97,7 @@ fn kept(slo: &Slo, record: &Record) -> record::SloMark {
         chunks: &chunks,
         output_tokens: record.reply.tokens.output,
         is_answered: record.reply.outcome.is_answered(),
+        ..Row::default()
     });
     let names = |quantities: Vec<Quantity>| quantities.into_iter().map(Quantity::name).collect();
     match verdict {
@@ -118,74 +117,121 @@ fn kept(slo: &Slo, record: &Record) -> record::SloMark {
     }
 }
 
-/// Reads the rows twice: once for the windows, once for what lies in them.
+/// What a run says of its load.
 pub fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError> {
-    let mut flights = Flights::default();
-    let mut chunks = 0;
-    run.for_each(|instants| {
-        flights.push(&row(instants));
-        chunks += instants.chunks.len() as u64;
-    })?;
-    let mut thinned = Thinned::of(chunks);
-    let kind = kind(plan);
-    let (windows, not_steady) = split(flights.windows(kind));
-    let frame = Frame::of(&flights, Some(kind));
-    let mut latencies = Latencies::default();
-    let mut served = Served::within(windows.clone());
-    let slo = plan
-        .slo
-        .as_deref()
-        .and_then(|text| Slo::parse(text, origin(plan)).ok());
-    let (mut tally, mut inside) = (slo.clone().map(Tally::new), slo.map(Tally::new));
-    let (mut whole, mut steady) = (Gains::default(), Gains::default());
-    run.for_each(|instants| {
-        let row = &row(instants);
-        served.push(row);
-        let window = windows.get(&row.part);
+    let survey = Survey::of(run, Some(plan))?;
+    let mut loading = Loading::of(&survey, plan);
+    run.feed(&mut [&mut loading])?;
+    Ok(loading.finish())
+}
+
+/// Rows on their way to [`Findings`].
+pub struct Loading<'a> {
+    plan: &'a Planned,
+    survey: &'a Survey,
+    windows: Windows,
+    not_steady: BTreeMap<u32, NotSteady>,
+    thinned: Thinned,
+    latencies: Latencies,
+    served: Served,
+    /// How the SLO was kept: over all rows, and over those that ended while the load was full.
+    kept: Option<(Tally, Tally)>,
+    whole: Gains,
+    steady: Gains,
+    is_again: bool,
+}
+
+impl<'a> Loading<'a> {
+    /// Nothing yet, of the run that was surveyed.
+    pub fn of(survey: &'a Survey, plan: &'a Planned) -> Self {
+        let (windows, not_steady) = split(survey.flights.windows(kind(plan)));
+        let slo = plan.slo.as_deref();
+        let slo = slo.and_then(|text| Slo::parse(text, origin(plan)).ok());
+        Self {
+            thinned: Thinned::of(survey.chunks),
+            latencies: Latencies::default(),
+            served: Served::within(windows.clone()),
+            kept: slo.map(|slo| (Tally::new(slo.clone()), Tally::new(slo))),
+            whole: Gains::default(),
+            steady: Gains::default(),
+            is_again: false,
+            plan,
+            survey,
+            windows,
+            not_steady,
+        }
+    }
+
+    /// What came together.
+    pub fn finish(self) -> Findings {
+        let Self { plan, windows, .. } = self;
+        let seconds: f64 = windows.values().map(Window::seconds).sum();
+        let queue = plan.arrivals.is_open().then(|| {
+            let (part, window) = windows.first_key_value()?;
+            Some(queue_trend(
+                &self.survey.flights.spans(*part),
+                window.from,
+                window.until,
+            ))
+        });
+        Findings {
+            load: in_words(plan),
+            latency: self.latencies.finish(),
+            gaps_of_every: self.thinned.of_every,
+            steady: self.served.finish(),
+            not_steady: self.not_steady,
+            queue: queue.flatten(),
+            slo: self.kept.map(|(whole, inside)| Kept {
+                objectives: plan.slo.clone().unwrap_or_default(),
+                counted_from: origin(plan),
+                whole: whole.finish(None),
+                steady: inside.finish((seconds > 0.0).then_some(seconds)),
+            }),
+            derived: Gained {
+                whole: self.whole.finish(),
+                steady: (!windows.is_empty()).then(|| self.steady.finish()),
+            },
+        }
+    }
+}
+
+impl Consumer for Loading<'_> {
+    fn fields(&self) -> Fields {
+        let latency = Fields::SPAN | Fields::LATENCY | Fields::CHUNKS | Fields::TOKENS;
+        if self.is_again {
+            latency
+        } else {
+            latency | Fields::ENERGY | Fields::FLOPS
+        }
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        self.served.push(row);
+        self.latencies.push(&self.thinned.row(row));
+        if self.is_again {
+            return;
+        }
+        let window = self.windows.get(&row.part);
         let is_inside = window
             .zip(row.end)
             .is_some_and(|(window, end)| window.holds(end));
-        let took = took(instants);
-        whole.push(&took);
+        self.whole.push(row);
         if is_inside {
-            steady.push(&took);
+            self.steady.push(row);
         }
-        for tally in tally
-            .iter_mut()
-            .chain(inside.iter_mut().filter(|_| is_inside))
-        {
-            tally.push(row);
+        if let Some((whole, inside)) = &mut self.kept {
+            whole.push(row);
+            if is_inside {
+                inside.push(row);
+            }
         }
-        latencies.push(&thinned.row(instants));
-    })?;
-    let seconds: f64 = windows.values().map(Window::seconds).sum();
-    let queue = plan.arrivals.is_open().then(|| {
-        let (part, window) = windows.first_key_value()?;
-        Some(queue_trend(
-            &flights.spans(*part),
-            window.from,
-            window.until,
-        ))
-    });
-    Ok(Findings {
-        load: in_words(plan),
-        latency: latencies.finish(),
-        gaps_of_every: thinned.of_every,
-        steady: served.finish(),
-        not_steady,
-        queue: queue.flatten(),
-        slo: tally.zip(inside).map(|(tally, inside)| Kept {
-            objectives: plan.slo.clone().unwrap_or_default(),
-            counted_from: origin(plan),
-            whole: tally.finish(None),
-            steady: inside.finish((seconds > 0.0).then_some(seconds)),
-        }),
-        derived: Gained {
-            whole: whole.finish(),
-            steady: (!windows.is_empty()).then(|| steady.finish()),
-        },
-        frame,
-    })
+    }
+
+    fn wants_more(&mut self) -> bool {
+        self.thinned.restart();
+        self.is_again = self.latencies.wants_more() | self.served.wants_more();
+        self.is_again
+    }
 }
 
 /// How the plan sends queries, as the steady window asks.
@@ -208,14 +254,8 @@ pub struct Thinned {
 }
 
 impl Thinned {
-    /// For the rows of this run.
-    pub fn new(run: &Run) -> Result<Self, StoreError> {
-        let mut chunks = 0;
-        run.for_each(|instants| chunks += instants.chunks.len() as u64)?;
-        Ok(Self::of(chunks))
-    }
-
-    fn of(chunks: u64) -> Self {
+    /// For a run with so many chunks.
+    pub fn of(chunks: u64) -> Self {
         Self {
             of_every: chunks.div_ceil(MOST_GAPS).max(1),
             number: 0,
@@ -227,14 +267,18 @@ impl Thinned {
         self.of_every
     }
 
+    /// The first row comes again.
+    pub fn restart(&mut self) {
+        self.number = 0;
+    }
+
     /// The next row.
-    pub fn row<'a>(&mut self, instants: &Instants<'a>) -> Row<'a> {
+    pub fn row<'a>(&mut self, row: &Row<'a>) -> Row<'a> {
         let is_kept = self.number.is_multiple_of(self.of_every);
         self.number += 1;
-        let whole = row(instants);
         Row {
-            chunks: if is_kept { whole.chunks } else { &[] },
-            ..whole
+            chunks: if is_kept { row.chunks } else { &[] },
+            ..*row
         }
     }
 }
@@ -277,32 +321,4 @@ pub fn in_words(plan: &Planned) -> String {
         let _ = write!(words, ", growing for {:?}", plan.ramp);
     }
     words
-}
-
-/// The instants of a row, as latencies are computed from them.
-pub fn row<'a>(instants: &Instants<'a>) -> Row<'a> {
-    Row {
-        part: instants.part,
-        due: instants.due,
-        start: instants.start,
-        sent: instants.sent,
-        first_token: instants.first_token,
-        first_answer_token: instants.first_answer_token,
-        end: instants.end,
-        chunks: instants.chunks,
-        output_tokens: instants.output_tokens,
-        is_answered: instants.is_answered,
-    }
-}
-
-fn took(instants: &Instants<'_>) -> Took {
-    let time = instants.end.zip(instants.start);
-    Took {
-        joules: instants.joules,
-        seconds: time
-            .filter(|_| instants.is_answered)
-            .map(|(end, start)| end - start),
-        output_tokens: instants.output_tokens,
-        flops: instants.flops,
-    }
 }

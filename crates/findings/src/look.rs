@@ -2,26 +2,31 @@
 
 mod accuracy;
 pub mod analyses;
-pub mod sources;
+mod efficiency;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipw_analysis::energy::{self, Breakdown, Energies};
+use ipw_analysis::energy::{Breakdown, Energies};
+use ipw_analysis::latency::{Latencies, LatencySummary};
+pub use ipw_analysis::line::Line;
 use ipw_analysis::metric::Values;
-use ipw_analysis::{outliers, regression};
-use ipw_store::overview::OTHER_BASIS;
-use ipw_store::queries::{QueryRow, RowPhases};
-use ipw_store::{Overview, Run, StoreError};
+use ipw_core::row::{Fields, Row};
+use ipw_store::overview::Counting;
+use ipw_store::{Consumer, Overview, Run, StoreError};
 use serde_json::Value;
 
-use crate::measured;
+use crate::load::Thinned;
+use crate::measured::{self, Measuring};
+use crate::survey::Survey;
+use accuracy::Original;
+use efficiency::Sureness;
 
 /// A run, looked at.
 pub struct Look<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its rows, counted.
-    pub overview: &'a Overview,
+    pub overview: Overview,
     /// Its metrics.
     pub values: Values,
     /// Its rows, or an even sample of them.
@@ -30,6 +35,15 @@ pub struct Look<'a> {
     pub energy: Breakdown,
     /// Answers by subject.
     pub subjects: BTreeMap<String, Answers>,
+    latency: Option<Latency>,
+    original: Option<Original>,
+    sureness: Option<Sureness>,
+}
+
+/// Latencies, and of how many queries the gaps are.
+struct Latency {
+    summary: LatencySummary,
+    gaps_of_every: u64,
 }
 
 /// Answers to the questions on one subject.
@@ -41,169 +55,96 @@ pub struct Answers {
     pub graded: u64,
 }
 
-/// A number that may not be known. Half the size of an `Option`: a run may have millions.
-#[derive(Debug, Clone, Copy)]
-pub struct Maybe(f64);
-
-impl From<Option<f64>> for Maybe {
-    fn from(value: Option<f64>) -> Self {
-        Self(value.unwrap_or(f64::NAN))
-    }
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// A sample of the lines where there are very many; counts and energies are of all rows.
+    pub sampled: bool,
+    /// Latencies with their intervals.
+    pub latency: bool,
+    /// The figures of the original.
+    pub original: bool,
+    /// What the intervals of metrics are made from.
+    pub intervals: bool,
 }
 
-impl Maybe {
-    fn count(value: Option<u64>) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "tokens are far below 2^52")]
-        value.map(|value| value as f64).into()
-    }
-
-    /// The number, if it is known.
-    pub fn get(self) -> Option<f64> {
-        self.0.is_finite().then_some(self.0)
-    }
-}
-
-/// The numbers of one row.
-#[derive(Debug, Clone)]
-pub struct Line {
-    /// Id of the query.
-    pub id: Box<str>,
-    /// Its part of the run.
-    pub part: u32,
-    /// Whether it was answered.
-    pub is_answered: bool,
-    /// Whether the reply was complete.
-    pub is_complete: bool,
-    /// Whether the answer is right; `None` ungraded.
-    pub is_correct: Option<bool>,
-    /// When it began, in seconds of the part.
-    pub start: Maybe,
-    /// When it was over, in seconds of the part.
-    pub end: Maybe,
-    /// Tokens of the prompt.
-    pub input_tokens: Maybe,
-    /// Tokens generated.
-    pub output_tokens: Maybe,
-    /// Seconds to the first token.
-    pub first_token: Maybe,
-    /// Seconds of the whole query.
-    pub total: Maybe,
-    /// Energy on the basis.
-    pub joules: Maybe,
-    /// The query's share of power, in watts.
-    pub share_watts: Maybe,
-}
-
-impl Line {
-    fn of(row: &QueryRow<'_>) -> Self {
+impl Wanted {
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
         Self {
-            id: row.id.into(),
-            part: row.part,
-            is_answered: row.is_answered,
-            is_complete: row.outcome == "complete",
-            is_correct: row.is_correct,
-            start: row.instants.start.into(),
-            end: row.instants.end.into(),
-            input_tokens: Maybe::count(row.input_tokens),
-            output_tokens: Maybe::count(row.output_tokens),
-            first_token: row.time_to_first_token_seconds.into(),
-            total: row.total_seconds.into(),
-            joules: row.energy.joules.into(),
-            share_watts: row.energy.share_watts.into(),
+            sampled: self.sampled && other.sampled,
+            latency: self.latency || other.latency,
+            original: self.original || other.original,
+            intervals: self.intervals || other.intervals,
         }
     }
 
-    /// Tokens of prompt and reply.
-    pub fn all_tokens(&self) -> Option<f64> {
-        Some(self.input_tokens.get()? + self.output_tokens.get()?)
-    }
-
-    /// The row as regressions take it.
-    pub fn regression(&self) -> regression::Row {
-        regression::Row {
-            input_tokens: self.input_tokens.get(),
-            output_tokens: self.output_tokens.get(),
-            total_tokens: self.all_tokens(),
-            first_token: self.first_token.get(),
-            total: self.total.get(),
-            joules: self.joules.get(),
-            watts: self.share_watts.get(),
-        }
-    }
-
-    fn outlier(&self) -> outliers::Row<'_> {
-        outliers::Row {
-            query: &self.id,
-            part: self.part,
-            start: self.start.get(),
-            end: self.end.get(),
-            is_answered: self.is_answered,
-            input_tokens: self.input_tokens.get(),
-            output_tokens: self.output_tokens.get(),
-            first_token: self.first_token.get(),
-            latency: self.total.get(),
-            joules: self.joules.get(),
-        }
-    }
+    /// What figures are drawn from.
+    pub const FIGURES: Self = Self {
+        sampled: false,
+        latency: false,
+        original: false,
+        intervals: false,
+    };
+    /// The same of a page, which draws no more than so many rows.
+    pub const PAGE: Self = Self {
+        sampled: true,
+        ..Self::FIGURES
+    };
 }
 
 /// Rows that a page draws at most: more of them are only darker.
 const DRAWN: u64 = 100_000;
 
 impl<'a> Look<'a> {
-    /// Reads the rows of a run in one pass. `overview` is [`Overview::of`] the same run.
-    pub fn at(run: &'a Run, overview: &'a Overview) -> Result<Self, StoreError> {
-        Self::keeping(run, overview, u64::MAX)
-    }
-
-    /// The same with a sample of the lines where there are very many; counts and energies are of
-    /// all rows.
-    pub fn sampled(run: &'a Run, overview: &'a Overview) -> Result<Self, StoreError> {
-        Self::keeping(run, overview, DRAWN)
-    }
-
-    fn keeping(run: &'a Run, overview: &'a Overview, most: u64) -> Result<Self, StoreError> {
-        let headline = headline(run, overview);
-        let none = BTreeSet::new();
-        let mut lines = Vec::new();
-        let mut energies = Energies::default();
-        let mut subjects: BTreeMap<String, Answers> = BTreeMap::new();
-        run.for_each_query(|row| {
-            let line = Line::of(row);
-            let is_apart = row.energy.reason == Some(OTHER_BASIS);
-            let headline = if is_apart { &none } else { &headline };
-            let shares: Vec<_> = row
-                .shares
-                .iter()
-                .filter_map(|share| sources::share(share, headline))
-                .collect();
-            energies.push(&energy::Row {
-                shares: &shares,
-                phases: phases(&row.phases),
-                input_tokens: line.input_tokens.get(),
-                output_tokens: line.output_tokens.get(),
-            });
-            if let Some(is_correct) = row.is_correct {
-                let name = row.subject.unwrap_or("(none)");
-                if !subjects.contains_key(name) {
-                    subjects.insert(name.to_owned(), Answers::default());
-                }
-                if let Some(answers) = subjects.get_mut(name) {
-                    answers.graded += 1;
-                    answers.correct += u64::from(is_correct);
-                }
-            }
-            if is_kept(row.index, most, overview.rows) {
-                lines.push(line);
-            }
-        })?;
+    /// Looks at a run. `overview` is [`Overview::of`] the same run where it is known. `more` are
+    /// fed in the same pass.
+    pub fn at(
+        run: &'a Run,
+        overview: Option<Overview>,
+        wanted: Wanted,
+        more: &mut [&mut dyn Consumer],
+    ) -> Result<Self, StoreError> {
+        let rows = run.rows()?;
+        let stored = measured::summarised(run).filter(|_| measured::is_of(run, rows));
+        let needs_survey = stored.is_none() || wanted.intervals;
+        let survey = needs_survey.then(|| Survey::of_run(run)).transpose()?;
+        let frame = survey.as_ref().map(|survey| &survey.frame);
+        let mut counting = overview.is_none().then(|| Counting::of(run));
+        let mut looking = Looking::of(run, if wanted.sampled { DRAWN } else { u64::MAX }, rows);
+        let mut measuring = frame.filter(|_| stored.is_none()).map(Measuring::within);
+        let mut latency = match wanted.latency {
+            true => Some(Timing::of(run.chunks()?)),
+            false => None,
+        };
+        let mut original = wanted.original.then(Original::default);
+        let mut sureness = frame
+            .filter(|_| wanted.intervals)
+            .map(|frame| efficiency::Sampling::of(frame, rows));
+        let mut consumers: Vec<&mut dyn Consumer> = vec![&mut looking];
+        consumers.extend(counting.as_mut().map(|one| one as &mut dyn Consumer));
+        consumers.extend(measuring.as_mut().map(|one| one as &mut dyn Consumer));
+        consumers.extend(latency.as_mut().map(|one| one as &mut dyn Consumer));
+        consumers.extend(original.as_mut().map(|one| one as &mut dyn Consumer));
+        consumers.extend(sureness.as_mut().map(|one| one as &mut dyn Consumer));
+        for one in more {
+            consumers.push(&mut **one);
+        }
+        run.feed(&mut consumers)?;
+        let values = stored.or_else(|| measuring.map(Measuring::finish));
         Ok(Self {
             run,
-            overview,
-            values: measured::values(run, overview)?,
-            lines,
-            energy: energies.finish(),
-            subjects,
+            overview: overview
+                .or_else(|| counting.map(Counting::finish))
+                .ok_or(StoreError::Changed)?,
+            values: values.unwrap_or_default(),
+            lines: looking.lines,
+            energy: looking.energies.finish(),
+            subjects: looking.subjects,
+            latency: latency.map(Timing::finish),
+            original,
+            sureness: sureness.map(efficiency::Sampling::finish),
         })
     }
 
@@ -218,13 +159,103 @@ impl<'a> Look<'a> {
     }
 }
 
+/// Rows on their way to the lines, energies and subjects of a [`Look`].
+struct Looking {
+    most: u64,
+    rows: u64,
+    lines: Vec<Line>,
+    energies: Energies,
+    subjects: BTreeMap<String, Answers>,
+}
+
+impl Looking {
+    fn of(run: &Run, most: u64, rows: u64) -> Self {
+        let kept = usize::try_from(rows.min(most)).unwrap_or(0);
+        Self {
+            most,
+            rows,
+            lines: Vec::with_capacity(kept),
+            energies: Energies::on(headline(run)),
+            subjects: BTreeMap::new(),
+        }
+    }
+}
+
+impl Consumer for Looking {
+    fn fields(&self) -> Fields {
+        Fields::ID
+            | Fields::SUBJECT
+            | Fields::VERDICT
+            | Fields::SPAN
+            | Fields::LATENCY
+            | Fields::TOKENS
+            | Fields::ENERGY
+            | Fields::SHARES
+            | Fields::PHASES
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        self.energies.push(row);
+        if let Some(is_correct) = row.is_correct {
+            let name = row.subject.unwrap_or("(none)");
+            if !self.subjects.contains_key(name) {
+                self.subjects.insert(name.to_owned(), Answers::default());
+            }
+            if let Some(answers) = self.subjects.get_mut(name) {
+                answers.graded += 1;
+                answers.correct += u64::from(is_correct);
+            }
+        }
+        if is_kept(row.index, self.most, self.rows) {
+            self.lines.push(row.into());
+        }
+    }
+}
+
+/// Rows on their way to their latencies.
+struct Timing {
+    latencies: Latencies,
+    thinned: Thinned,
+}
+
+impl Timing {
+    fn of(chunks: u64) -> Self {
+        Self {
+            latencies: Latencies::default(),
+            thinned: Thinned::of(chunks),
+        }
+    }
+
+    fn finish(self) -> Latency {
+        Latency {
+            summary: self.latencies.finish(),
+            gaps_of_every: self.thinned.of_every(),
+        }
+    }
+}
+
+impl Consumer for Timing {
+    fn fields(&self) -> Fields {
+        Fields::SPAN | Fields::LATENCY | Fields::CHUNKS | Fields::TOKENS
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        self.latencies.push(&self.thinned.row(row));
+    }
+
+    fn wants_more(&mut self) -> bool {
+        self.thinned.restart();
+        self.latencies.wants_more()
+    }
+}
+
 /// Names of the sources that the figures are made from. Of a run with several bases they are those
 /// of the basis that stands for it.
-fn headline(run: &Run, overview: &Overview) -> BTreeSet<String> {
-    match &overview.energy.by_basis[..] {
-        [first, _, ..] => first.sources.iter().cloned().collect(),
-        _ => run.headline_sources(),
-    }
+fn headline(run: &Run) -> BTreeSet<String> {
+    run.standing_sources()
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| run.headline_sources())
 }
 
 /// Whether a row is in the sample: the same ones each time, and never every so-many-th, which a
@@ -236,15 +267,6 @@ fn is_kept(index: u64, most: u64, rows: u64) -> bool {
     let mut mixed = (index ^ (index >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     (mixed ^ (mixed >> 31)) % rows < most
-}
-
-fn phases(phases: &RowPhases<'_>) -> Option<energy::Phases> {
-    let kind = phases.kind?;
-    Some(energy::Phases {
-        is_prefill: kind != "wait_and_prefill",
-        before: phases.before,
-        after: phases.after,
-    })
 }
 
 #[cfg(test)]

@@ -1,92 +1,84 @@
 //! The metrics of a run: the one place where its rows become the rows of the dictionary
 //! ([`ipw_analysis::metric`]), whatever shows them afterwards.
 
-use ipw_analysis::latency;
 use ipw_analysis::metric::{Frame, Row, Tally, Values};
-use ipw_analysis::steady::Flights;
-use ipw_store::queries::QueryRow;
-use ipw_store::{FORMAT_VERSION, Overview, Run, StoreError, plan};
+use ipw_core::row::{self, Fields};
+use ipw_store::overview::Counting;
+use ipw_store::{Consumer, FORMAT_VERSION, Overview, Run, StoreError};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::load;
+use crate::survey::Survey;
 
-/// The windows of a run. Without a plan the whole run counts.
-pub fn frame(run: &Run) -> Result<Frame, StoreError> {
-    let mut flights = Flights::default();
-    run.for_each(|instants| flights.push(&load::row(instants)))?;
-    let plan = plan::of_run(run.directory()).ok();
-    let load = plan.map(|plan| load::kind(&plan.load));
-    Ok(Frame::of(&flights, load))
+/// Rows on their way to the metrics of their run.
+pub struct Measuring<'a> {
+    frame: &'a Frame,
+    tally: Tally,
 }
 
-/// A row as metrics are computed from it; `frame` is that of its run.
-pub fn row<'a>(frame: &Frame, row: &QueryRow<'a>) -> Row<'a> {
-    let at = row.instants;
-    let instants = latency::Row {
-        part: row.part,
-        due: at.due,
-        start: at.start,
-        sent: at.sent,
-        first_token: at.first_token,
-        first_answer_token: None,
-        end: at.end,
-        chunks: row.chunks,
-        output_tokens: row.output_tokens,
-        is_answered: row.is_answered,
-    };
-    let latency = instants.latency();
-    let joules = row.energy.joules;
-    let is_prefill = row
-        .phases
-        .kind
-        .is_some_and(|kind| kind != "wait_and_prefill");
-    Row {
-        query: row.id,
-        joules,
-        prefill_joules: row.phases.before.filter(|_| is_prefill),
-        decode_joules: row.phases.after,
-        seconds: at.end.zip(at.start).map(|(end, start)| end - start),
-        input_tokens: row.input_tokens,
-        output_tokens: row.output_tokens,
-        total_tokens: row
-            .input_tokens
-            .zip(row.output_tokens)
-            .map(|(input, output)| input + output),
-        first_token: latency
-            .first_token
-            .planned
-            .or(row.time_to_first_token_seconds),
-        latency: latency.total.planned.or(row.total_seconds),
-        sent_first_token: latency.first_token.sent.or(row.time_to_first_token_seconds),
-        sent_latency: latency.total.sent.or(row.total_seconds),
-        per_output_token: latency.per_output_token,
-        is_answered: row.is_answered,
-        is_correct: row.is_correct,
-        is_good: row.is_slo_met,
-        placed: frame.place(&instants, joules),
+impl<'a> Measuring<'a> {
+    /// Nothing yet, with the windows of a run.
+    pub fn within(frame: &'a Frame) -> Self {
+        Self {
+            frame,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The metrics.
+    pub fn finish(self) -> Values {
+        self.tally.finish()
     }
 }
 
-/// The metrics of a run with these windows.
-pub fn within(run: &Run, frame: &Frame) -> Result<Values, StoreError> {
-    let mut tally = Tally::default();
-    run.for_each_query(|one| tally.push(&row(frame, one)))?;
-    Ok(tally.finish())
+impl Consumer for Measuring<'_> {
+    fn fields(&self) -> Fields {
+        Row::fields()
+    }
+
+    fn row(&mut self, row: &row::Row<'_>) {
+        self.tally.push(&Row::of(self.frame, row));
+    }
+
+    fn wants_more(&mut self) -> bool {
+        self.tally.wants_more()
+    }
+}
+
+/// The metrics of a run, computed from its rows.
+pub fn computed(run: &Run) -> Result<Values, StoreError> {
+    let survey = Survey::of_run(run)?;
+    let mut measuring = Measuring::within(&survey.frame);
+    run.feed(&mut [&mut measuring])?;
+    Ok(measuring.finish())
+}
+
+/// The rows of a run, counted, and its metrics: those in its summary where they are of its rows,
+/// else computed in the same pass.
+pub fn counted(run: &Run) -> Result<(Overview, Values), StoreError> {
+    if let Some(values) = summarised(run).filter(|_| run.rows().is_ok_and(|rows| is_of(run, rows)))
+    {
+        return Ok((Overview::of(run)?, values));
+    }
+    let survey = Survey::of_run(run)?;
+    let mut counting = Counting::of(run);
+    let mut measuring = Measuring::within(&survey.frame);
+    run.feed(&mut [&mut counting, &mut measuring])?;
+    Ok((counting.finish(), measuring.finish()))
 }
 
 /// The metrics of a run: those in its summary if they are of its rows, of its basis and of this
 /// version's definitions, else computed from the rows.
 pub fn values(run: &Run, overview: &Overview) -> Result<Values, StoreError> {
-    match stored(run, overview) {
+    match summarised(run).filter(|_| is_of(run, overview.rows)) {
         Some(values) => Ok(values),
-        None => within(run, &frame(run)?),
+        None => computed(run),
     }
 }
 
-fn stored(run: &Run, overview: &Overview) -> Option<Values> {
-    let total = run.summary().get("total_queries").and_then(Value::as_u64);
-    summarised(run).filter(|_| total == Some(overview.rows))
+/// Whether the summary is of so many rows.
+pub fn is_of(run: &Run, rows: u64) -> bool {
+    run.summary().get("total_queries").and_then(Value::as_u64) == Some(rows)
 }
 
 /// The metrics in the summary of a run, if they are of this version's definitions and its basis.

@@ -4,7 +4,8 @@ use ipw_analysis::metric::Values;
 use ipw_store::{FORMAT_VERSION, Overview, Run, plan};
 use serde_json::{Map, Value, json};
 
-use crate::{efficiency, load, measured, quality};
+use crate::conclusion::Conclusion;
+use crate::{efficiency, quality};
 
 /// Puts into `summary.json` what follows from rows that have changed; what else is there stays.
 /// Returns the metrics of the run as it is now.
@@ -14,10 +15,8 @@ pub fn renew(summary: &mut Value, overview: &Overview, run: &Run) -> Values {
     }
     // Without a plan, the time of full load is unknown.
     let plan = plan::of_run(run.directory()).ok();
-    let load = plan.and_then(|plan| load::findings(run, &plan.load).ok());
-    let frame = load.as_ref().map(|load| load.frame.clone());
-    let frame = frame.map_or_else(|| measured::frame(run), Ok);
-    let values = frame.and_then(|frame| measured::within(run, &frame)).ok();
+    let found = Conclusion::of(run, plan.as_ref().map(|plan| &plan.load), &mut []).ok();
+    let (values, load) = found.map_or((None, None), |found| (Some(found.values), found.load));
     // Without them, readers compute the metrics from the rows.
     summary["metrics"] = json!(values);
     let values = values.unwrap_or_default();

@@ -99,16 +99,15 @@ impl Look<'_> {
     /// The timeline, and the queries on it.
     pub fn timeline(&self) -> (Timeline, Vec<Flight>) {
         let mut extents: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-        let lasted = |line: &Line| line.start.get().zip(line.end.get());
         for line in &self.lines {
-            if let Some((start, end)) = lasted(line) {
+            if let Some((start, end)) = line.span() {
                 let extent = extents.entry(line.part).or_insert((start, end));
                 *extent = (extent.0.min(start), extent.1.max(end));
             }
         }
         let (timeline, offsets) = Timeline::of(self.run, extents);
         let flight = |line: &Line| {
-            let (start, end) = lasted(line)?;
+            let (start, end) = line.span()?;
             let offset = offsets.get(&line.part)?;
             Some(Flight {
                 start: start + offset,

@@ -6,13 +6,15 @@
     reason = "an example prints, and no run has 2^52 tokens"
 )]
 
+use ipw::row::Fields;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args()
         .nth(1)
         .ok_or("name the directory of a run")?;
     let run = ipw::run::open(directory.as_ref())?;
     let (mut joules, mut tokens) = (0.0, 0);
-    run.for_each_query(|row| {
+    run.for_each(Fields::ENERGY | Fields::TOKENS, |row| {
         if let (Some(energy), Some(output)) = (row.energy.joules, row.output_tokens) {
             joules += energy;
             tokens += output;

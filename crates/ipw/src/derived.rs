@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use ipw_core::rollup::Choice;
 use ipw_core::setting::Setting;
 use ipw_core::text::{printable, with_causes};
-use ipw_findings::look::Look;
 use ipw_findings::look::analyses::{ALL, Analysis, content};
+use ipw_findings::look::{Look, Wanted};
 use ipw_report::figures::{self, Picture};
 use ipw_report::run as report;
 use ipw_store::{Overview, Run, StoreError, file};
@@ -68,7 +68,11 @@ pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> Refreshed
         .extract_if(.., |(_, stored)| is_other(stored))
         .collect();
     if !analyses.is_empty() || !plots.is_empty() {
-        match Look::at(&run, overview) {
+        let wanted = analyses.iter().filter_map(|(_, stored)| stored.analysis);
+        let wanted = wanted
+            .map(Analysis::wanted)
+            .fold(Wanted::FIGURES, Wanted::and);
+        match Look::at(&run, Some(overview.clone()), wanted, &mut []) {
             Ok(look) => {
                 done.analyses(directory, &look, &analyses);
                 done.plots(directory, &look, &plots);
@@ -149,7 +153,9 @@ impl Refreshed {
             .as_ref()
             .map_err(|error| with_causes(error))
             .and_then(|(run, overview)| {
-                Look::at(run, overview).map_err(|error| with_causes(&error))
+                let wanted = other.1.analysis.map_or(Wanted::FIGURES, Analysis::wanted);
+                Look::at(run, Some(overview.clone()), wanted, &mut [])
+                    .map_err(|error| with_causes(&error))
             });
         match look {
             Ok(look) => self.analyses(directory, &look, &[other]),
@@ -164,7 +170,12 @@ impl Refreshed {
                 continue;
             };
             let made = content(look, analysis, &stored.options)
-                .map(|found| format!("{found:#}\n").into_bytes())
+                .map_err(anyhow::Error::from)
+                .and_then(|found| {
+                    let mut text = Vec::new();
+                    found.write(&mut text)?;
+                    Ok(text)
+                })
                 .with_context(|| format!("computing `{}`", analysis.id));
             self.put(directory, name, made);
         }

@@ -67,6 +67,7 @@ pub use ipw_core::client::Client;
 pub use ipw_core::dataset::Dataset;
 pub use ipw_core::event::Observer;
 pub use ipw_core::plan::Plan;
+pub use ipw_core::row;
 pub use ipw_core::sink::Sink;
 pub use ipw_scoring::Scorer;
 pub use ipw_store::Run;

@@ -1,8 +1,9 @@
 //! When this process did not run, as the summary tells it.
 
 use ipw_core::reading::Window;
+use ipw_core::row::{Fields, Row};
 use ipw_runner::pauses::Watch;
-use ipw_store::Run;
+use ipw_store::Consumer;
 use serde_json::{Value, json};
 
 /// What was seen beside the rows of a run.
@@ -20,28 +21,47 @@ impl Beside {
     }
 }
 
-/// Each pause of this part, and how many of its queries were in flight.
-pub(crate) fn told(run: &Run, part: u32, pauses: &[Window]) -> Value {
-    if pauses.is_empty() {
-        return json!([]);
+/// Each pause of a part, and how many of its queries were in flight.
+pub(crate) struct Paused<'a> {
+    part: u32,
+    pauses: &'a [Window],
+    queries: Vec<u64>,
+}
+
+impl<'a> Paused<'a> {
+    pub(crate) fn of(part: u32, pauses: &'a [Window]) -> Self {
+        Self {
+            part,
+            pauses,
+            queries: vec![0; pauses.len()],
+        }
     }
-    let mut queries = vec![0_u64; pauses.len()];
-    // A run that cannot be read again says so elsewhere.
-    let _ = run.for_each(|row| {
-        let Some((start, end)) = row.start.zip(row.end).filter(|_| row.part == part) else {
+
+    pub(crate) fn told(self) -> Value {
+        let pauses = self.pauses.iter().zip(self.queries);
+        let told = pauses.map(|(pause, queries)| {
+            json!({
+                "start_seconds": pause.start().seconds(),
+                "seconds": pause.length().as_secs_f64(),
+                "queries": queries,
+            })
+        });
+        told.collect()
+    }
+}
+
+impl Consumer for Paused<'_> {
+    fn fields(&self) -> Fields {
+        Fields::SPAN
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        let Some((start, end)) = row.start.zip(row.end).filter(|_| row.part == self.part) else {
             return;
         };
-        for (pause, queries) in pauses.iter().zip(&mut queries) {
+        for (pause, queries) in self.pauses.iter().zip(&mut self.queries) {
             let is_in_flight = start < pause.end().seconds() && end > pause.start().seconds();
             *queries += u64::from(is_in_flight);
         }
-    });
-    let pauses = pauses.iter().zip(queries).map(|(pause, queries)| {
-        json!({
-            "start_seconds": pause.start().seconds(),
-            "seconds": pause.length().as_secs_f64(),
-            "queries": queries,
-        })
-    });
-    pauses.collect()
+    }
 }

@@ -10,9 +10,11 @@ use crate::error::{Error, Kind, no_basis};
 /// Opens the run in this directory, to read its rows, summary and readings.
 ///
 /// ```no_run
+/// use ipw::row::Fields;
+///
 /// let run = ipw::run::open("runs/profile_EPYC9654_smollm2_starter".as_ref())?;
 /// let mut joules = 0.0;
-/// run.for_each_query(|row| joules += row.energy.joules.unwrap_or(0.0))?;
+/// run.for_each(Fields::ENERGY, |row| joules += row.energy.joules.unwrap_or(0.0))?;
 /// println!("{joules} J");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

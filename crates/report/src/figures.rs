@@ -114,7 +114,7 @@ const MARKED: [f64; 3] = [0.5, 0.9, 0.99];
 
 /// The figures that are wanted and that there is something to draw in.
 pub fn of(look: &Look<'_>, is_wanted: impl Fn(&str) -> bool) -> Vec<Drawing> {
-    let fits = regressions(look.lines.iter().map(Line::regression));
+    let fits = regressions(&look.lines);
     let wanted = ALL.iter().filter(|(id, _)| is_wanted(id));
     wanted
         .filter_map(|(id, _)| figure(id, look, &fits))

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::page::{About, Figure, Note, Page};
 use crate::redact;
 use crate::words::{duration, moment};
-use pass::Pass;
+pub(crate) use pass::Pass;
 
 /// What a page is made with beside the run itself.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +63,19 @@ impl Inputs<'_> {
 impl Page {
     /// Gathers what a run says. `overview` is [`Overview::of`] the same run.
     pub fn of(run: &Run, overview: &Overview, options: &Options) -> Result<Self, StoreError> {
-        let mut pass = Pass::over(run, overview, options.redact)?;
+        let mut pass = Pass::of(overview, options.redact);
+        run.feed(&mut [&mut pass])?;
+        Ok(Self::from_pass(run, overview, pass, options))
+    }
+
+    /// The same from a pass that has seen all rows.
+    pub(crate) fn from_pass(
+        run: &Run,
+        overview: &Overview,
+        mut pass: Pass,
+        options: &Options,
+    ) -> Self {
+        pass.finish();
         let timeline = timeline(run, &mut pass);
         let queries = pass::queries(std::mem::take(&mut pass.lines), overview);
         let known = Inputs {
@@ -96,11 +108,11 @@ impl Page {
             ),
             is_redacted: false,
         };
-        Ok(if options.redact {
+        if options.redact {
             redact::page(page, run)
         } else {
             page
-        })
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ipw_core::text::{excerpt, printable};
-use ipw_findings::look::Look;
+use ipw_findings::look::{Look, Wanted};
 use ipw_findings::quality::Doubt;
 use ipw_findings::{failures, quality};
 use ipw_plot::{Mode, Style};
@@ -11,6 +11,7 @@ use ipw_store::{Overview, Run, StoreError};
 use serde_json::Value;
 
 use crate::figures::{self, Drawing};
+use crate::gather::Pass;
 use crate::{Figure, Level, Note, Options, Page};
 
 /// The page's name in a run's directory.
@@ -30,7 +31,8 @@ pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreE
     let mut notes = failed(overview, redact);
     let doubts = quality::notes(overview, part("telemetry"), part("load"));
     notes.extend(doubts.iter().filter_map(doubt));
-    let look = Look::sampled(run, overview)?;
+    let mut pass = Pass::of(overview, redact);
+    let look = Look::at(run, Some(overview.clone()), Wanted::PAGE, &mut [&mut pass])?;
     // The page draws time itself.
     let figures = figures::of(&look, |id| id != "timeline");
     let options = Options {
@@ -39,7 +41,7 @@ pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreE
         notes,
         figures: figures.iter().map(drawn).collect(),
     };
-    Page::of(run, overview, &options)
+    Ok(Page::from_pass(run, overview, pass, &options))
 }
 
 /// A doubt as a note; `None` where the page says it in its own words.

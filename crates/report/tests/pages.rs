@@ -133,10 +133,9 @@ fn page(path: &Path, options: &Options) -> Page {
 fn values(run: &Run) -> Values {
     let mut tally = Tally::default();
     run.for_each_query(|row| {
-        let time = row.instants.end.zip(row.instants.start);
         let row = metric::Row {
             joules: row.energy.joules,
-            seconds: time.map(|(end, start)| end - start),
+            seconds: row.seconds(),
             is_answered: row.is_answered,
             is_correct: row.is_correct,
             ..metric::Row::default()

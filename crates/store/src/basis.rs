@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, new_null_array};
 use ipw_core::rollup::{Basis, Choice, Use, uses};
+use ipw_core::row::Share;
 use ipw_core::source::{Role, Source};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::queries::{RowShare, RowShares};
 use crate::reader::column;
+use crate::rows::Shares;
 use crate::splice::with_children;
 use crate::{Run, StoreError, readings};
 
@@ -129,10 +130,12 @@ fn described(telemetry: &Value) -> Option<Vec<(Source, bool)>> {
 impl View {
     /// The batch with the headline of this basis.
     pub(crate) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, StoreError> {
-        let shares = column(batch, "energy.shares")?;
+        let Some(shares) = Shares::of(batch) else {
+            return Ok(batch.clone());
+        };
         let rows: Vec<Headline> = (0..batch.num_rows())
-            .map(|row| Ok(self.headline(&RowShares::at(shares, row)?)))
-            .collect::<Result<_, StoreError>>()?;
+            .map(|row| self.headline(shares.at(row)))
+            .collect();
         let floats = |get: fn(&Headline) -> Option<f64>| -> ArrayRef {
             Arc::new(rows.iter().map(get).collect::<Float64Array>())
         };
@@ -178,12 +181,11 @@ impl View {
     }
 
     /// The sum over the sources that count: all of them or nothing.
-    fn headline(&self, shares: &RowShares) -> Headline {
-        let own: Vec<(RowShare<'_>, &Source)> = shares
-            .iter()
+    fn headline<'a>(&self, shares: impl Iterator<Item = Share<'a>>) -> Headline {
+        let own: Vec<(Share<'a>, &Source)> = shares
             .filter_map(|share| Some((share, self.counted.get(share.name)?)))
             .collect();
-        let sum = |get: fn(&RowShare<'_>) -> Option<f64>| -> Option<f64> {
+        let sum = |get: fn(&Share<'_>) -> Option<f64>| -> Option<f64> {
             let all: Option<Vec<f64>> = own.iter().map(|(share, _)| get(share)).collect();
             all.filter(|all| !all.is_empty())
                 .map(|all| all.iter().sum())

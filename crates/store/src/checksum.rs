@@ -56,6 +56,23 @@ impl Sealed {
             sum,
         })
     }
+
+    /// Whether head and body are as they were written.
+    pub(crate) fn holds(&self, head: &[u8], body: &[u8]) -> bool {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&head[..head.len().saturating_sub(TRAILER)]);
+        sum.update(body);
+        sum.finalize() == self.sum
+    }
+
+    /// What to say where they are not.
+    pub(crate) fn broken(&self) -> io::Error {
+        let what = format!(
+            "damaged at byte {}: the rows there are not as they were written, as after a power cut",
+            self.position
+        );
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    }
 }
 
 /// A stream whose sealed messages are checked as they are read.
@@ -96,11 +113,7 @@ impl<R> Checked<R> {
             }
             let sum = std::mem::take(&mut self.sum).finalize();
             if sum != sealed.sum {
-                let what = format!(
-                    "damaged at byte {}: the rows there are not as they were written, as after a power cut",
-                    sealed.position
-                );
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                return Err(sealed.broken());
             }
             self.current = self.sealed.next();
         }

@@ -20,15 +20,22 @@ const MARK: &str = ".new-";
 /// Replaces `path` by `content`: a reader sees the old file or the new one, never half of one. With
 /// `durable`, the new one is on the disk afterwards, and so is its name.
 pub fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), StoreError> {
-    refuse_link(path)?;
-    let (aside, mut file) = Aside::create(path)?;
-    let write = |file: &mut DiskFile| {
+    replace_by(path, |file| {
         file.write_all(content)?;
         if durable { file.sync() } else { Ok(()) }
-    };
-    write(&mut file).map_err(StoreError::io("write", path))?;
-    aside.replace()?;
+    })?;
     if durable { sync_name(path) } else { Ok(()) }
+}
+
+/// The same with what `write` writes.
+pub fn replace_by(
+    path: &Path,
+    write: impl FnOnce(&mut DiskFile) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    refuse_link(path)?;
+    let (aside, mut file) = Aside::create(path)?;
+    write(&mut file).map_err(StoreError::io("write", path))?;
+    aside.replace()
 }
 
 /// Waits until the name of a file or directory is on the disk.

@@ -2,19 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{
-    Array, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-};
+use ipw_analysis::sample::Sample;
 use ipw_core::reply::TokenSource;
-use ipw_core::stats::{mean, quantile};
+use ipw_core::row::{Fields, Row};
 use serde::{Deserialize, Serialize};
 
-use crate::StoreError;
-use crate::reader::{Run, column};
+use crate::{Consumer, Run, StoreError};
 
 mod energy;
 
-pub use crate::standing::OTHER_BASIS;
 use energy::EnergySums;
 pub use energy::{BasisTotals, EnergyTotals};
 
@@ -65,28 +61,6 @@ pub struct FailureKind {
 
 /// Outcomes of queries that were answered.
 pub(crate) const ANSWERED: [&str; 3] = ["complete", "truncated", "refused"];
-
-fn add_failures(failures: &mut Vec<FailureKind>, batch: &RecordBatch) -> Result<(), StoreError> {
-    let outcomes = column::<StringArray>(batch, "outcome")?;
-    let ids = column::<StringArray>(batch, "query_id")?;
-    let errors = column::<StringArray>(batch, "error")?;
-    for ((outcome, id), error) in outcomes.iter().zip(ids).zip(errors) {
-        let Some(outcome) = outcome.filter(|outcome| !ANSWERED.contains(outcome)) else {
-            continue;
-        };
-        if let Some(kind) = failures.iter_mut().find(|kind| kind.outcome == outcome) {
-            kind.rows += 1;
-        } else {
-            failures.push(FailureKind {
-                outcome: outcome.to_owned(),
-                rows: 1,
-                query_id: id.unwrap_or_default().to_owned(),
-                error: error.map(str::to_owned),
-            });
-        }
-    }
-    Ok(())
-}
 
 /// Rows by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,21 +115,12 @@ impl Subjects {
 /// note.
 const DELAYED: (f64, f64) = (0.05, 0.05);
 
-/// Rows that our own thread delayed.
-fn delayed(batch: &RecordBatch) -> Result<u64, StoreError> {
-    // A run of an earlier version has no such column.
-    let Ok(delays) = column::<Float64Array>(batch, "timing.own_delay_seconds") else {
-        return Ok(0);
-    };
-    let start = column::<Float64Array>(batch, "timing.start_seconds")?;
-    let end = column::<Float64Array>(batch, "timing.end_seconds")?;
-    let rows = delays.iter().zip(start).zip(end);
-    let is_delayed = |((delay, start), end): &((Option<f64>, Option<f64>), Option<f64>)| {
-        let (seconds, share) = DELAYED;
-        let took = end.zip(*start).map_or(0.0, |(end, start)| end - start);
-        delay.is_some_and(|delay| delay > seconds && delay > share * took)
-    };
-    Ok(rows.filter(is_delayed).count() as u64)
+/// Whether our own thread delayed a row.
+fn is_delayed(row: &Row<'_>) -> bool {
+    let (seconds, share) = DELAYED;
+    let took = row.seconds().unwrap_or(0.0);
+    row.own_delay
+        .is_some_and(|delay| delay > seconds && delay > share * took)
 }
 
 /// Sums of tokens over the rows that know theirs.
@@ -174,18 +139,13 @@ pub struct TokenTotals {
 }
 
 impl TokenTotals {
-    fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
-        let sources = column::<StringArray>(batch, "token_source")?;
-        let by = |who: TokenSource| {
-            let named = sources.iter().flatten();
-            named.filter(|source| *source == who.label()).count() as u64
-        };
-        self.rows_counted_by_chunks += by(TokenSource::Chunks);
-        self.rows_counted_by_tokenizer += by(TokenSource::Tokenizer);
-        self.rows_with_impossible_claims += claims(batch);
-        add(&mut self.input, run.metric(batch, "token_metrics.input")?);
-        add(&mut self.output, run.metric(batch, "token_metrics.output")?);
-        Ok(())
+    fn add(&mut self, row: &Row<'_>) {
+        let is_by = |who: TokenSource| u64::from(row.token_source == Some(who.label()));
+        self.rows_counted_by_chunks += is_by(TokenSource::Chunks);
+        self.rows_counted_by_tokenizer += is_by(TokenSource::Tokenizer);
+        self.rows_with_impossible_claims += u64::from(row.has_impossible_claim);
+        add(&mut self.input, row.input_tokens);
+        add(&mut self.output, row.output_tokens);
     }
 }
 
@@ -212,91 +172,174 @@ pub struct Distribution {
 
 impl Distribution {
     /// The distribution of these values; `None` without any.
-    pub fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
+    pub fn of(values: Sample) -> Option<Self> {
+        let values = values.finish()?;
         Some(Self {
-            count: values.len() as u64,
-            mean: mean(&values)?,
-            min: *values.first()?,
-            p50: quantile(&values, 0.5)?,
-            p90: quantile(&values, 0.9)?,
-            p95: quantile(&values, 0.95)?,
-            p99: quantile(&values, 0.99)?,
-            max: *values.last()?,
+            count: values.count,
+            mean: values.mean,
+            min: values.least,
+            p50: values.quantile(0.5)?,
+            p90: values.quantile(0.9)?,
+            p95: values.quantile(0.95)?,
+            p99: values.quantile(0.99)?,
+            max: values.most,
         })
     }
 }
 
-impl Overview {
-    /// Counts over a run's rows: one pass, three numbers a row in memory.
-    pub fn of(run: &Run) -> Result<Self, StoreError> {
-        let mut outcomes = BTreeMap::new();
-        let mut tokens = TokenTotals::default();
-        let (mut rows, mut rows_delayed) = (0, 0);
-        let (mut first_token, mut total, mut throughput) = (Vec::new(), Vec::new(), Vec::new());
-        // Instants of different parts lie on different clocks.
-        let mut spans: BTreeMap<i32, (f64, f64)> = BTreeMap::new();
-        let mut energy = EnergySums::of(run);
-        let mut verdicts = Verdicts::default();
-        let mut by_subject = Subjects::default();
-        let (mut cost_usd, mut failures) = (None, Vec::new());
-        for batch in run.batches() {
-            let batch = batch?;
-            rows += batch.num_rows() as u64;
-            for outcome in column::<StringArray>(&batch, "outcome")?.iter().flatten() {
-                *outcomes.entry(outcome.to_owned()).or_insert(0) += 1;
-            }
-            tokens.add(run, &batch)?;
-            let latency = |name: &str| {
-                let path = format!("latency_metrics.{name}");
-                run.metric::<Float64Array>(&batch, &path)
-                    .map(|values| values.iter().flatten())
-            };
-            energy.add(run, &batch)?;
-            add_failures(&mut failures, &batch)?;
-            rows_delayed += delayed(&batch)?;
-            if let Ok(costs) = run.metric::<Float64Array>(&batch, "cost.total_cost_usd") {
-                for cost in costs.iter().flatten() {
-                    *cost_usd.get_or_insert(0.0) += cost;
-                }
-            }
-            let correct = run.metric::<BooleanArray>(&batch, "lm_correctness")?;
-            let subjects = column::<StringArray>(&batch, "subject")?;
-            for (verdict, subject) in correct.iter().zip(subjects) {
-                verdicts.add(verdict);
-                if let Some(subject) = subject {
-                    by_subject.add(subject, verdict);
-                }
-            }
-            first_token.extend(latency("time_to_first_token_seconds")?);
-            total.extend(latency("total_query_seconds")?);
-            throughput.extend(latency("throughput_tokens_per_sec")?);
-            let due = column::<Float64Array>(&batch, "timing.due_seconds")?;
-            let end = column::<Float64Array>(&batch, "timing.end_seconds")?;
-            let part = column::<Int32Array>(&batch, "part")?;
-            let instants = due.iter().flatten().zip(end.iter().flatten());
-            for (part, (due, end)) in part.iter().flatten().zip(instants) {
-                let (first, last) = spans.entry(part).or_insert((due, end));
-                (*first, *last) = (first.min(due), last.max(end));
-            }
+/// Rows on their way to an [`Overview`].
+pub struct Counting<'a> {
+    run: &'a Run,
+    rows: u64,
+    outcomes: BTreeMap<String, u64>,
+    tokens: TokenTotals,
+    rows_delayed: u64,
+    time_to_first_token: Sample,
+    total: Sample,
+    tokens_per_second: Sample,
+    /// Whether rows come for the second time.
+    is_again: bool,
+    /// First due and last end of each part: instants of different parts lie on different clocks.
+    spans: BTreeMap<u32, (f64, f64)>,
+    energy: EnergySums,
+    cost_usd: Option<f64>,
+    verdicts: Verdicts,
+    subjects: Subjects,
+    failures: Vec<FailureKind>,
+}
+
+impl Consumer for Counting<'_> {
+    fn fields(&self) -> Fields {
+        if self.is_again {
+            return Fields::LATENCY | Fields::ENERGY;
         }
-        failures.sort_by_key(|kind: &FailureKind| std::cmp::Reverse(kind.rows));
-        Ok(Self {
-            failures,
-            rows,
-            outcomes,
-            tokens,
-            elapsed_seconds: (rows > 0)
-                .then(|| spans.values().map(|(first, last)| last - first).sum()),
-            time_to_first_token_seconds: Distribution::of(first_token),
-            total_query_seconds: Distribution::of(total),
-            throughput_tokens_per_sec: Distribution::of(throughput),
-            rows_delayed,
-            energy: energy.finish(run),
-            cost_usd,
-            verdicts,
-            subjects: by_subject.finish(),
-        })
+        Fields::ID
+            | Fields::SUBJECT
+            | Fields::ERROR
+            | Fields::VERDICT
+            | Fields::SPAN
+            | Fields::LATENCY
+            | Fields::OWN_DELAY
+            | Fields::TOKENS
+            | Fields::TOKEN_ORIGIN
+            | Fields::ENERGY
+            | Fields::COVERAGE
+            | Fields::COST
+    }
+
+    fn takes_all_energy(&self) -> bool {
+        true
+    }
+
+    fn wants_more(&mut self) -> bool {
+        let own = [
+            &mut self.time_to_first_token,
+            &mut self.total,
+            &mut self.tokens_per_second,
+        ];
+        self.is_again = Sample::any_wants_more(own) | self.energy.wants_more();
+        self.is_again
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        self.time_to_first_token.extend(row.time_to_first_token);
+        self.total.extend(row.total);
+        self.tokens_per_second.extend(row.tokens_per_second);
+        self.energy.add(row);
+        if self.is_again {
+            return;
+        }
+        self.rows += 1;
+        match self.outcomes.get_mut(row.outcome) {
+            Some(rows) => *rows += 1,
+            None => drop(self.outcomes.insert(row.outcome.to_owned(), 1)),
+        }
+        self.tokens.add(row);
+        if !row.is_answered {
+            self.add_failure(row);
+        }
+        self.rows_delayed += u64::from(is_delayed(row));
+        if let Some(cost) = row.cost {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+        self.verdicts.add(row.is_correct);
+        if let Some(subject) = row.subject {
+            self.subjects.add(subject, row.is_correct);
+        }
+        if let Some((due, end)) = row.due.zip(row.end) {
+            let (first, last) = self.spans.entry(row.part).or_insert((due, end));
+            (*first, *last) = (first.min(due), last.max(end));
+        }
+    }
+}
+
+impl<'a> Counting<'a> {
+    /// Nothing yet, of this run.
+    pub fn of(run: &'a Run) -> Self {
+        Self {
+            run,
+            rows: 0,
+            outcomes: BTreeMap::new(),
+            tokens: TokenTotals::default(),
+            rows_delayed: 0,
+            time_to_first_token: Sample::default(),
+            total: Sample::default(),
+            tokens_per_second: Sample::default(),
+            is_again: false,
+            spans: BTreeMap::new(),
+            energy: EnergySums::of(run),
+            cost_usd: None,
+            verdicts: Verdicts::default(),
+            subjects: Subjects::default(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn add_failure(&mut self, row: &Row<'_>) {
+        let mut known = self.failures.iter_mut();
+        if let Some(kind) = known.find(|kind| kind.outcome == row.outcome) {
+            kind.rows += 1;
+            return;
+        }
+        self.failures.push(FailureKind {
+            outcome: row.outcome.to_owned(),
+            rows: 1,
+            query_id: row.id.to_owned(),
+            error: row.error.map(str::to_owned),
+        });
+    }
+
+    /// What came together; the run learns which rows its figures stand for.
+    pub fn finish(mut self) -> Overview {
+        self.failures
+            .sort_by_key(|kind| std::cmp::Reverse(kind.rows));
+        let spans = self.spans.values().map(|(first, last)| last - first);
+        // The original has no instants.
+        let elapsed: Option<f64> = (!self.spans.is_empty()).then(|| spans.sum());
+        Overview {
+            failures: self.failures,
+            rows: self.rows,
+            outcomes: self.outcomes,
+            tokens: self.tokens,
+            elapsed_seconds: elapsed,
+            time_to_first_token_seconds: Distribution::of(self.time_to_first_token),
+            total_query_seconds: Distribution::of(self.total),
+            throughput_tokens_per_sec: Distribution::of(self.tokens_per_second),
+            rows_delayed: self.rows_delayed,
+            energy: self.energy.finish(self.run),
+            cost_usd: self.cost_usd,
+            verdicts: self.verdicts,
+            subjects: self.subjects.finish(),
+        }
+    }
+}
+
+impl Overview {
+    /// Counts over a run's rows, in one pass.
+    pub fn of(run: &Run) -> Result<Self, StoreError> {
+        let mut counting = Counting::of(run);
+        run.feed(&mut [&mut counting])?;
+        Ok(counting.finish())
     }
 
     /// Rows without an answer: neither complete, nor cut, nor refused.
@@ -315,19 +358,8 @@ impl Overview {
     }
 }
 
-/// Rows with a claim that cannot be; runs of earlier versions have no such columns.
-fn claims(batch: &RecordBatch) -> u64 {
-    let claim = |name: &str| {
-        let path = format!("token_details.claimed_{name}");
-        column::<Int64Array>(batch, &path).ok()
-    };
-    let claims = [claim("input"), claim("output")];
-    let is_claim = |row: &usize| claims.iter().flatten().any(|claim| claim.is_valid(*row));
-    (0..batch.num_rows()).filter(is_claim).count() as u64
-}
-
-fn add(sum: &mut Option<u64>, values: &Int64Array) {
-    for value in values.iter().flatten() {
-        *sum = Some(sum.unwrap_or(0) + u64::try_from(value).unwrap_or(0));
+fn add(sum: &mut Option<u64>, value: Option<u64>) {
+    if let Some(value) = value {
+        *sum = Some(sum.unwrap_or(0) + value);
     }
 }

@@ -83,6 +83,29 @@ impl Run {
         let _ = self.standing.set(standing);
     }
 
+    /// Its data files.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Whether it is looked at on another basis than its own.
+    pub(crate) fn has_view(&self) -> bool {
+        self.view.is_some()
+    }
+
+    /// Whether the original wrote it: its rows do not say how they ended.
+    pub fn is_original(&self) -> bool {
+        self.schema.field_with_name("outcome").is_err()
+    }
+
+    /// The batch with its energy on the basis that was chosen.
+    pub(crate) fn seen(&self, batch: RecordBatch) -> Result<RecordBatch, StoreError> {
+        match &self.view {
+            Some((_, view)) => view.apply(&batch),
+            None => Ok(batch),
+        }
+    }
+
     /// Where it lies.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -109,11 +132,7 @@ impl Run {
             let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
                 match Stream::open(path) {
                     Ok(stream) => Box::new(stream.map(move |batch| {
-                        let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
-                        match &self.view {
-                            Some((_, view)) => view.apply(&batch),
-                            None => Ok(batch),
-                        }
+                        self.seen(batch.map_err(StoreError::arrow("read rows of", path))?)
                     })),
                     Err(error) => Box::new(std::iter::once(Err(error))),
                 };
@@ -127,13 +146,6 @@ impl Run {
         settled(&self.directory, |files| {
             files.iter().map(|path| Stream::open(path)).collect()
         })
-    }
-
-    /// How many rows it has.
-    pub fn rows(&self) -> Result<u64, StoreError> {
-        self.batches()
-            .map(|batch| batch.map(|batch| batch.num_rows() as u64))
-            .sum()
     }
 
     /// The column at a dotted path below the model's metrics.

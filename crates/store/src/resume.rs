@@ -5,6 +5,7 @@ use std::path::Path;
 
 use arrow::array::{BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use ipw_core::chat::Message;
+use ipw_core::row::Fields;
 
 use crate::compact::compact_where;
 use crate::lock::Lock;
@@ -112,12 +113,12 @@ pub fn replies(run: &Run, left: &Left) -> Result<HashMap<u64, Option<Message>>, 
     if wanted.is_empty() {
         return Ok(replies);
     }
-    run.for_each_query(|row| {
+    run.for_each(Fields::TEXTS, |row| {
         if wanted.contains(&row.index) {
-            let answer = row.answer.unwrap_or_default();
+            let answer = row.texts.answer.unwrap_or_default();
             let reply = row
                 .is_answered
-                .then(|| Message::reply(answer, row.tool_calls));
+                .then(|| Message::reply(answer, row.texts.tool_calls));
             replies.insert(row.index, reply);
         }
     })?;

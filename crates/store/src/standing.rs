@@ -6,48 +6,50 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::{Array, Float64Array, Int32Array, ListArray, StringArray};
 use ipw_core::rollup::is_estimated;
+use ipw_core::row::{Fields, Row};
 use ipw_core::source::{Role, Source};
 
 use crate::basis::counted;
-use crate::queries::RowShares;
-use crate::reader::column;
 use crate::{Run, StoreError, readings};
-
-/// Why a row of another basis has no energy in the figures.
-pub const OTHER_BASIS: &str = "other_basis";
 
 /// The bases of a run, in the order in which its rows bring them.
 pub(crate) struct Bases {
     /// Sources that the headline of each part counts, as far as the run recorded them.
-    counted: BTreeMap<i32, BTreeSet<String>>,
+    counted: BTreeMap<u32, BTreeSet<String>>,
     /// What each is called, and its sources.
     known: Vec<(String, Vec<String>)>,
     /// Part, label and place.
-    places: Vec<(i32, String, usize)>,
+    places: Vec<(u32, String, usize)>,
 }
 
-/// The rows that the figures of a run stand for, by part and label of the basis.
+/// The rows that the figures of a run stand for.
 #[derive(Debug, Default)]
-pub(crate) struct Standing(Vec<(i32, String)>);
+pub(crate) struct Standing {
+    /// By part and label of the basis.
+    rows: Vec<(u32, String)>,
+    /// Their sources, where the run has other bases too.
+    sources: Option<Vec<String>>,
+}
 
 impl Standing {
     /// Whether the energy of such a row counts.
-    pub(crate) fn holds(&self, part: i32, basis: &str) -> bool {
-        let is_it = |(own, label): &(i32, String)| *own == part && label == basis;
-        self.0.iter().any(is_it)
+    pub(crate) fn holds(&self, part: u32, basis: &str) -> bool {
+        let is_it = |(own, label): &(u32, String)| *own == part && label == basis;
+        self.rows.iter().any(is_it)
     }
 }
 
 impl Bases {
     pub(crate) fn of(run: &Run) -> Self {
         let recorded = readings::sources(run.directory()).unwrap_or_default();
-        let mut parts: BTreeMap<i32, Vec<(Source, bool)>> = BTreeMap::new();
+        let mut parts: BTreeMap<u32, Vec<(Source, bool)>> = BTreeMap::new();
         for source in recorded {
             if source.role == Role::Service {
-                let part = i32::try_from(source.part).unwrap_or(i32::MAX);
-                parts.entry(part).or_default().push((source.about, false));
+                parts
+                    .entry(source.part)
+                    .or_default()
+                    .push((source.about, false));
             }
         }
         let names = |sources: &[(Source, bool)]| {
@@ -64,21 +66,17 @@ impl Bases {
         }
     }
 
-    /// The place of the basis of a row with this part and label; `shares` are asked once for each.
-    pub(crate) fn place(
-        &mut self,
-        part: i32,
-        basis: &str,
-        shares: impl FnOnce() -> Result<RowShares, StoreError>,
-    ) -> Result<usize, StoreError> {
-        let is_it = |(own, label, _): &&(i32, String, usize)| *own == part && label == basis;
+    /// The place of the basis that a row with energy has.
+    pub(crate) fn place(&mut self, row: &Row<'_>) -> usize {
+        let basis = row.energy.basis.unwrap_or_default();
+        let is_it = |(own, label, _): &&(u32, String, usize)| *own == row.part && label == basis;
         if let Some((_, _, place)) = self.places.iter().find(is_it) {
-            return Ok(*place);
+            return *place;
         }
-        let counted = self.counted.get(&part);
+        let counted = self.counted.get(&row.part);
         let is_counted = |name: &str| counted.is_none_or(|counted| counted.contains(name));
-        let shares = shares()?;
-        let mut sources: Vec<String> = shares
+        let mut sources: Vec<String> = row
+            .shares
             .iter()
             .filter(|share| is_counted(share.name))
             .map(|share| share.name.to_owned())
@@ -90,8 +88,8 @@ impl Bases {
             self.known.push(own);
             self.known.len() - 1
         });
-        self.places.push((part, basis.to_owned(), place));
-        Ok(place)
+        self.places.push((row.part, basis.to_owned(), place));
+        place
     }
 
     /// Label and sources of a basis.
@@ -112,29 +110,33 @@ impl Bases {
 
     pub(crate) fn standing(&self, place: Option<usize>) -> Standing {
         let own = self.places.iter().filter(|(_, _, own)| Some(*own) == place);
-        Standing(own.map(|(part, label, _)| (*part, label.clone())).collect())
+        let others = place.filter(|_| self.known.len() > 1);
+        Standing {
+            rows: own.map(|(part, label, _)| (*part, label.clone())).collect(),
+            sources: others.map(|place| self.known[place].1.clone()),
+        }
     }
 }
 
 impl Run {
+    /// The sources of the basis that stands for the run, where it has rows of others too.
+    pub fn standing_sources(&self) -> Result<Option<BTreeSet<String>>, StoreError> {
+        let sources = self.standing()?.sources.as_ref();
+        Ok(sources.map(|sources| sources.iter().cloned().collect()))
+    }
+
     /// Which rows its figures stand for, from a look at all of them.
     pub(crate) fn find_standing(&self) -> Result<Standing, StoreError> {
         let mut bases = Bases::of(self);
         let mut rows: Vec<u64> = Vec::new();
-        for batch in self.batches() {
-            let batch = batch?;
-            let joules = column::<Float64Array>(&batch, "headline.joules")?;
-            let part = column::<Int32Array>(&batch, "part")?;
-            let basis = column::<StringArray>(&batch, "energy.basis")?;
-            let shares = column::<ListArray>(&batch, "energy.shares")?;
-            for row in (0..batch.num_rows()).filter(|row| joules.is_valid(*row)) {
-                let place = bases.place(part.value(row), basis.value(row), || {
-                    RowShares::at(shares, row)
-                })?;
+        self.stored_rows(Fields::ENERGY | Fields::COVERAGE, |row| {
+            if row.energy.joules.is_some() {
+                let place = bases.place(row);
                 rows.resize(rows.len().max(place + 1), 0);
                 rows[place] += 1;
             }
-        }
+            Ok(true)
+        })?;
         let first = bases.order(&rows).first().copied();
         Ok(bases.standing(first))
     }

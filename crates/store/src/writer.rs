@@ -169,9 +169,22 @@ impl RunWriter {
     /// Commits what is left, compacts, and writes the last summary. `change` gets the summary with
     /// what came out, to add what it knows.
     pub fn finish(
-        mut self,
+        self,
         status: Status,
         change: impl FnOnce(&mut Summary, &Overview, &Run),
+    ) -> Result<Finished, StoreError> {
+        self.conclude(status, |summary, run| {
+            let overview = Overview::of(run)?;
+            change(summary, &overview, run);
+            Ok(overview)
+        })
+    }
+
+    /// The same where `look` counts the rows together with whatever else it looks at.
+    pub fn conclude(
+        mut self,
+        status: Status,
+        look: impl FnOnce(&mut Summary, &Run) -> Result<Overview, StoreError>,
     ) -> Result<Finished, StoreError> {
         let rail = self.rail.take().ok_or(StoreError::WriterGone)?;
         let Written { mut summary } = rail.close()?;
@@ -183,11 +196,10 @@ impl RunWriter {
             ));
         }
         let run = Run::open(&self.directory)?;
-        let overview = Overview::of(&run)?;
-        summary.total_queries = overview.rows;
         summary.status = status;
+        let overview = look(&mut summary, &run)?;
+        summary.total_queries = overview.rows;
         summary.overview = Some(overview.clone());
-        change(&mut summary, &overview, &run);
         summary.write(&self.directory, true)?;
         Lock::release(&self.directory);
         let kept_aside = match (self.aside.take(), status) {

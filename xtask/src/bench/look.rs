@@ -1,6 +1,7 @@
 //! What it costs to look at a run: the real binary's analyses, figures, page and exports.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -18,7 +19,7 @@ use super::table::Table;
 use super::{Effort, attribute as made, ipw, say_round};
 
 /// What is asked of the binary, and the file that it leaves below the output directory.
-const COMMANDS: [(&str, &[&str], Option<&str>); 7] = [
+const COMMANDS: [(&str, &[&str], Option<&str>); 8] = [
     ("`ipw show`", &["show"], None),
     ("`ipw analyze`", &["analyze"], None),
     ("`ipw plot`", &["plot", "--output", "OUT"], None),
@@ -42,7 +43,11 @@ const COMMANDS: [(&str, &[&str], Option<&str>); 7] = [
         &["export", "--format", "jsonl", "-o", "OUT"],
         Some("jsonl"),
     ),
+    // Last, as it writes the rows again.
+    ("`ipw attribute`", &["attribute"], None),
 ];
+/// The yardstick of every table: each byte of the data files once.
+const PLAIN: &str = "a plain read of the data files";
 const TICKS_PER_SECOND: f64 = 100.0;
 const WORDS: [&str; 16] = [
     "the",
@@ -73,7 +78,7 @@ struct Took {
 
 pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
     let binary = ipw::build()?;
-    let sizes = effort.choose([1000, 10_000], [10_000, 1_000_000]);
+    let sizes = effort.choose(vec![1000, 10_000], vec![10_000, 100_000, 1_000_000]);
     let rounds = effort.choose(1, 3);
     let mut table = Table::new(
         "Looking at runs with 4 sources and 10 readings per row",
@@ -84,11 +89,12 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
             "of processor time",
             "µs of it per row",
             "ratio to the fewest",
+            "ratio to the plain read",
             "peak, MiB",
             "file",
         ],
     );
-    let mut measured: Vec<(u64, Vec<Vec<Took>>)> = Vec::new();
+    let mut measured: Vec<(u64, Vec<Vec<Took>>, Vec<f64>)> = Vec::new();
     for rows in sizes {
         let parent = tempfile::tempdir()?;
         let directory = parent.path().join("run");
@@ -96,8 +102,10 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
         made::make(&directory, rows, clock, vary)?;
         attribute(&directory, &Asking::default(), |_, _, _| {})?;
         let mut all: Vec<Vec<Took>> = COMMANDS.iter().map(|_| Vec::new()).collect();
+        let mut plain = Vec::new();
         for round in 0..rounds {
             say_round(&format!("look {rows}"), round, rounds);
+            plain.push(plainly_read(&directory, clock)?);
             for ((_, args, left), took) in COMMANDS.iter().zip(&mut all) {
                 let out = parent.path().join("out");
                 fs::create_dir_all(&out)?;
@@ -105,18 +113,27 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
                 fs::remove_dir_all(&out)?;
             }
         }
-        measured.push((rows, all));
+        measured.push((rows, all, plain));
+    }
+    for (rows, _, plain) in &measured {
+        let seconds = Spread::of(plain.iter().copied());
+        let mut cells = [const { String::new() }; 9];
+        cells[0] = PLAIN.to_owned();
+        cells[1] = rows.to_string();
+        cells[2] = format!("{seconds:.2}");
+        table.row(cells);
     }
     for (place, (name, _, _)) in COMMANDS.iter().enumerate() {
-        let per_row = |(rows, all): &(u64, Vec<Vec<Took>>)| {
+        let per_row = |(rows, all, _): &(u64, Vec<Vec<Took>>, Vec<f64>)| {
             Spread::over(&all[place], |took| took.processor * 1e6 / number(*rows))
         };
         for size in &measured {
-            let (rows, all) = size;
+            let (rows, all, plain) = size;
             let took = &all[place];
             let ratios = took.iter().zip(&measured[0].1[place]).map(|(one, fewest)| {
                 one.processor / number(*rows) / (fewest.processor / number(measured[0].0))
             });
+            let to_plain = took.iter().zip(plain).map(|(one, plain)| one.wall / plain);
             let file = took.first().and_then(|took| took.bytes);
             table.row([
                 (*name).to_owned(),
@@ -125,12 +142,27 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
                 format!("{:.2}", Spread::over(took, |took| took.processor)),
                 format!("{:.1}", per_row(size)),
                 format!("{:.2}", Spread::of(ratios)),
+                format!("{:.1}", Spread::of(to_plain)),
                 format!("{:.0}", Spread::over(took, |took| took.peak / 1024.0)),
                 file.map_or_else(String::new, |bytes| format!("{:.1} MB", bytes / 1e6)),
             ]);
         }
     }
     Ok(table.to_string())
+}
+
+/// Seconds that it takes to read each byte of the data files once.
+fn plainly_read(run: &Path, clock: SystemClock) -> anyhow::Result<f64> {
+    let begun = clock.now();
+    let mut buffer = vec![0; 1 << 20];
+    for entry in fs::read_dir(run)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "arrow") {
+            let mut file = fs::File::open(path)?;
+            while file.read(&mut buffer)? > 0 {}
+        }
+    }
+    Ok(clock.now().since(begun).as_secs_f64())
 }
 
 /// Texts, lengths and verdicts that differ: rows that are all alike would flatter.

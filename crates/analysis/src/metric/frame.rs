@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ipw_core::row;
+
 use crate::interval::{known, real};
-use crate::latency;
 use crate::occupancy::Occupancy;
 use crate::steady::{self, Flights, Load, Window};
 
@@ -75,7 +76,7 @@ impl Frame {
     }
 
     /// What this query has in the windows.
-    pub fn place(&self, row: &latency::Row<'_>, joules: Option<f64>) -> Placed {
+    pub fn place(&self, row: &row::Row<'_>, joules: Option<f64>) -> Placed {
         let mut placed = Placed::default();
         let (Some(start), Some(end)) = (row.start, row.end) else {
             return placed;
@@ -114,14 +115,14 @@ mod tests {
 
     /// Queries of these spans under constant power, shared equally among those in flight.
     fn values(spans: &[(f64, f64)], load: Option<Load>, watts: f64) -> crate::metric::Values {
-        let rows: Vec<latency::Row<'_>> = spans
+        let rows: Vec<row::Row<'_>> = spans
             .iter()
-            .map(|(start, end)| latency::Row {
+            .map(|(start, end)| row::Row {
                 start: Some(*start),
                 end: Some(*end),
                 output_tokens: Some(10),
                 is_answered: true,
-                ..latency::Row::default()
+                ..row::Row::default()
             })
             .collect();
         let mut flights = Flights::default();
@@ -173,11 +174,11 @@ mod tests {
     #[test]
     fn a_row_without_energy_does_not_bend_the_power() {
         let mut flights = Flights::default();
-        let row = latency::Row {
+        let row = row::Row {
             start: Some(0.0),
             end: Some(2.0),
             is_answered: true,
-            ..latency::Row::default()
+            ..row::Row::default()
         };
         flights.push(&row);
         flights.push(&row);

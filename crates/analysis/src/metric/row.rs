@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::frame::Placed;
+use ipw_core::row::{self, Fields};
+
+use super::frame::{Frame, Placed};
 use crate::interval::{known, real};
+use crate::latency::latency;
 
 /// The numbers of one row; `None` where a value is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -127,7 +130,46 @@ pub(crate) struct OneQuery {
     pub(crate) sums: Sums,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    /// What this row gives; `frame` is that of its run.
+    pub fn of(frame: &Frame, row: &row::Row<'a>) -> Self {
+        let latency = latency(row);
+        let joules = row.energy.joules;
+        let is_prefill = row.phases.is_prefill() == Some(true);
+        Self {
+            query: row.id,
+            joules,
+            prefill_joules: row.phases.before.filter(|_| is_prefill),
+            decode_joules: row.phases.after,
+            seconds: row.seconds(),
+            input_tokens: row.input_tokens,
+            output_tokens: row.output_tokens,
+            total_tokens: row.all_tokens(),
+            first_token: latency.first_token.planned.or(row.time_to_first_token),
+            latency: latency.total.planned.or(row.total),
+            sent_first_token: latency.first_token.sent.or(row.time_to_first_token),
+            sent_latency: latency.total.sent.or(row.total),
+            per_output_token: latency.per_output_token,
+            is_answered: row.is_answered,
+            is_correct: row.is_correct,
+            is_good: row.is_slo_met,
+            placed: frame.place(row, joules),
+        }
+    }
+
+    /// Fields of a stored row that it is made from.
+    pub const fn fields() -> Fields {
+        Fields::ID
+            .and(Fields::SPAN)
+            .and(Fields::LATENCY)
+            .and(Fields::CHUNKS)
+            .and(Fields::TOKENS)
+            .and(Fields::ENERGY)
+            .and(Fields::PHASES)
+            .and(Fields::VERDICT)
+            .and(Fields::SLO)
+    }
+
     /// The same row of a run that sent its queries one after the other: its time is all its own.
     #[must_use]
     pub fn alone(mut self) -> Self {

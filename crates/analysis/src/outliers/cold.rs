@@ -6,7 +6,7 @@ use std::fmt;
 use ipw_core::stats::quantile;
 use serde::Serialize;
 
-use super::Row;
+use crate::line::Line;
 
 /// Shorter is no pause.
 const SHORTEST: f64 = 1.0;
@@ -32,7 +32,7 @@ pub enum Cold {
 pub struct ColdRow {
     /// Which row, from 0.
     pub row: u64,
-    /// Which query.
+    /// Which query; empty until [`super::Outliers::name`].
     pub query: String,
     /// Why.
     #[serde(flatten)]
@@ -49,17 +49,17 @@ impl fmt::Display for Cold {
 }
 
 /// For each row, whether it may have been cold.
-pub(super) fn marks(rows: &[Row]) -> Vec<Option<Cold>> {
+pub(super) fn marks(lines: &[Line]) -> Vec<Option<Cold>> {
     let mut parts: BTreeMap<u32, Vec<(f64, f64, usize)>> = BTreeMap::new();
-    for (place, row) in rows.iter().enumerate() {
-        if let (Some(start), Some(end)) = (row.start, row.end)
-            && start.is_finite()
-            && end.is_finite()
-        {
-            parts.entry(row.part).or_default().push((start, end, place));
+    for (place, line) in lines.iter().enumerate() {
+        if let Some((start, end)) = line.span() {
+            parts
+                .entry(line.part)
+                .or_default()
+                .push((start, end, place));
         }
     }
-    let mut marks = vec![None; rows.len()];
+    let mut marks = vec![None; lines.len()];
     for spans in parts.values_mut() {
         spans.sort_by(|left, right| left.0.total_cmp(&right.0));
         mark(spans, &mut marks);
@@ -90,13 +90,13 @@ fn mark(spans: &[(f64, f64, usize)], marks: &mut [Option<Cold>]) {
 }
 
 /// Those that are marked.
-pub(super) fn listed(rows: &[Row], marks: &[Option<Cold>]) -> Vec<ColdRow> {
-    let pairs = rows.iter().zip(marks).enumerate();
-    pairs
-        .filter_map(|(place, (row, why))| {
+pub(super) fn listed(marks: &[Option<Cold>]) -> Vec<ColdRow> {
+    let marks = marks.iter().enumerate();
+    marks
+        .filter_map(|(place, why)| {
             Some(ColdRow {
                 row: place as u64,
-                query: row.query.to_owned(),
+                query: String::new(),
                 why: (*why)?,
             })
         })

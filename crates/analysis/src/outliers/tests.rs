@@ -4,31 +4,30 @@ use proptest::prelude::*;
 use super::*;
 
 /// Back to back; 0.2 s and 15 ms per output token, with noise of five percent.
-fn rows(names: &[String]) -> Vec<Row<'_>> {
+fn rows(names: &[String]) -> Vec<Line> {
     seeded(names, 3)
 }
 
-fn seeded(names: &[String], seed: u64) -> Vec<Row<'_>> {
+fn seeded(names: &[String], seed: u64) -> Vec<Line> {
     let mut random = Random::new(seed);
     let mut now = 10.0;
     names
         .iter()
-        .map(|query| {
+        .map(|_| {
             let output = 20.0 + real(random.up_to(200) as u64);
             let latency = (0.2 + 0.015 * output) * (1.0 + 0.05 * random.normal());
             let start = now;
             now += latency;
-            Row {
-                query,
-                start: Some(start),
-                end: Some(now),
+            Line {
+                start: start.into(),
+                end: now.into(),
                 is_answered: true,
-                input_tokens: Some(100.0),
-                output_tokens: Some(output),
-                first_token: Some(0.2 * (1.0 + 0.05 * random.normal())),
-                latency: Some(latency),
-                joules: Some(latency * 50.0),
-                ..Row::default()
+                input_tokens: 100.0.into(),
+                output_tokens: output.into(),
+                first_token: (0.2 * (1.0 + 0.05 * random.normal())).into(),
+                total: latency.into(),
+                joules: (latency * 50.0).into(),
+                ..Line::default()
             }
         })
         .collect()
@@ -55,10 +54,12 @@ fn a_slow_row_is_found_with_its_reason_and_a_long_one_is_not() {
     let names = names(100);
     let mut rows = rows(&names);
     // As long as anything, with as many tokens: usual. Not long, but with few tokens: far out.
-    rows[40].output_tokens = Some(64.0);
-    rows[40].latency = Some(4.2);
-    rows[40].joules = None;
-    let found = outliers(&rows, 10);
+    rows[40].output_tokens = 64.0.into();
+    rows[40].total = 4.2.into();
+    rows[40].joules = None.into();
+    let mut found = outliers(&rows, 10);
+    assert!(found.rows().contains(&40));
+    found.name(&std::collections::BTreeMap::from([(40, "q40".to_owned())]));
     let first = found
         .outliers
         .iter()
@@ -78,7 +79,7 @@ fn a_slow_row_is_found_with_its_reason_and_a_long_one_is_not() {
 fn a_row_may_have_less_than_usual() {
     let names = names(100);
     let mut rows = rows(&names);
-    rows[9].joules = rows[9].joules.map(|joules| joules / 10.0);
+    rows[9].joules = rows[9].joules.get().map(|joules| joules / 10.0).into();
     let found = outliers(&rows, 10);
     let one = &found.outliers[0];
     assert_eq!((one.row, one.quantity), (9, Quantity::Joules));
@@ -90,10 +91,10 @@ fn a_cold_row_is_marked() {
     let names = names(60);
     let mut rows = rows(&names);
     for row in &mut rows[30..] {
-        row.start = row.start.map(|start| start + 20.0);
-        row.end = row.end.map(|end| end + 20.0);
+        row.start = row.start.get().map(|start| start + 20.0).into();
+        row.end = row.end.get().map(|end| end + 20.0).into();
     }
-    rows[30].first_token = Some(5.0);
+    rows[30].first_token = 5.0.into();
     for row in &mut rows[45..] {
         row.part = 1;
     }
@@ -119,7 +120,7 @@ fn pauses_that_are_usual_are_no_pauses() {
     let mut rows = rows(&names);
     for (place, row) in rows.iter_mut().enumerate() {
         let start = real(place as u64) * 10.0;
-        (row.start, row.end) = (Some(start), Some(start + 1.0));
+        (row.start, row.end) = (start.into(), (start + 1.0).into());
     }
     assert_eq!(outliers(&rows, 10).cold_rows, 1);
 }
@@ -128,7 +129,7 @@ fn pauses_that_are_usual_are_no_pauses() {
 fn failed_rows_few_rows_and_rows_all_alike() {
     let names = names(50);
     let mut rows = rows(&names);
-    rows[7].latency = Some(500.0);
+    rows[7].total = 500.0.into();
     rows[7].is_answered = false;
     assert!(outliers(&rows, 10).outliers.is_empty());
     assert!(outliers(&rows[..7], 10).looked.is_empty());
@@ -137,7 +138,7 @@ fn failed_rows_few_rows_and_rows_all_alike() {
     let found = outliers(&alike, 10);
     assert!(found.outliers.is_empty() && found.looked.len() == 3);
     let mut one_off = alike;
-    one_off[4].latency = one_off[4].latency.map(|latency| latency * 1.5);
+    one_off[4].total = one_off[4].total.get().map(|total| total * 1.5).into();
     let found = outliers(&one_off, 10);
     assert_eq!(found.outliers[0].row, 4);
     assert!(found.outliers[0].score.is_finite());
@@ -148,7 +149,7 @@ fn only_so_many_are_listed_and_all_are_counted() {
     let names = names(300);
     let mut rows = rows(&names);
     for row in rows.iter_mut().step_by(30) {
-        row.first_token = Some(9.0);
+        row.first_token = 9.0.into();
     }
     let found = outliers(&rows, 3);
     assert_eq!(found.outliers.len(), 3);
@@ -162,17 +163,16 @@ fn only_so_many_are_listed_and_all_are_counted() {
 proptest! {
     #[test]
     fn no_numbers_break_it(values in prop::collection::vec(any::<[Option<f64>; 7]>(), 0..40)) {
-        let rows: Vec<Row> = values.iter().map(|values| Row {
-            query: "q",
-            start: values[0],
-            end: values[1],
+        let rows: Vec<Line> = values.iter().map(|values| Line {
+            start: values[0].into(),
+            end: values[1].into(),
             is_answered: true,
-            input_tokens: values[2],
-            output_tokens: values[3],
-            first_token: values[4],
-            latency: values[5],
-            joules: values[6],
-            ..Row::default()
+            input_tokens: values[2].into(),
+            output_tokens: values[3].into(),
+            first_token: values[4].into(),
+            total: values[5].into(),
+            joules: values[6].into(),
+            ..Line::default()
         }).collect();
         let found = outliers(&rows, 10);
         prop_assert!(found.outliers.iter().all(|one| one.score.is_finite()

@@ -1,20 +1,21 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::line::Line;
 
 fn close(found: Option<f64>, wanted: f64) -> bool {
     found.is_some_and(|found| (found - wanted).abs() < 1e-9)
 }
 
-fn row(tokens: f64) -> Row {
-    Row {
-        input_tokens: Some(tokens),
-        output_tokens: Some(tokens),
-        first_token: Some(2.0 * tokens + 1.0),
-        total: Some(3.0 * tokens),
-        joules: Some(4.0 * tokens),
-        watts: Some(10.0 + (2.0 * tokens).ln()),
-        ..Row::default()
+fn row(tokens: f64) -> Line {
+    Line {
+        input_tokens: tokens.into(),
+        output_tokens: tokens.into(),
+        first_token: (2.0 * tokens + 1.0).into(),
+        total: (3.0 * tokens).into(),
+        joules: (4.0 * tokens).into(),
+        share_watts: (10.0 + (2.0 * tokens).ln()).into(),
+        ..Line::default()
     }
 }
 
@@ -53,11 +54,11 @@ fn a_level_line_explains_all_there_is() {
 
 #[test]
 fn the_five_fits_have_the_originals_keys_and_warnings() {
-    let mut rows: Vec<Row> = [1.0, 2.0, 4.0, 8.0].map(row).to_vec();
-    rows[0].watts = Some(0.0);
-    rows[1].first_token = Some(0.0);
-    rows.push(Row::default());
-    let found = regressions(rows);
+    let mut rows: Vec<Line> = [1.0, 2.0, 4.0, 8.0].map(row).to_vec();
+    rows[0].share_watts = 0.0.into();
+    rows[1].first_token = 0.0.into();
+    rows.push(Line::default());
+    let found = regressions(&rows);
     let value = serde_json::to_value(&found).unwrap();
     let names: Vec<&str> = found.regressions.named().map(|(name, _)| name).to_vec();
     for name in &names {
@@ -91,20 +92,20 @@ fn the_five_fits_have_the_originals_keys_and_warnings() {
 #[test]
 fn tokens_without_a_logarithm_are_left_out_of_its_fit() {
     let mut rows = [0.0, 1.0, 2.0, 4.0].map(row);
-    rows[0].watts = Some(5.0);
-    let five = regressions(rows).regressions;
+    rows[0].share_watts = 5.0.into();
+    let five = regressions(&rows).regressions;
     assert_eq!(five.total_tokens_vs_power.count, 4);
     assert_eq!(five.total_tokens_vs_power_log.count, 3);
 }
 
 #[test]
 fn all_tokens_are_the_sum_of_those_that_are_known() {
-    let only_output = |tokens: f64| Row {
-        output_tokens: Some(tokens),
-        total: Some(tokens * 0.5),
-        ..Row::default()
+    let only_output = |tokens: f64| Line {
+        output_tokens: tokens.into(),
+        total: (tokens * 0.5).into(),
+        ..Line::default()
     };
-    let found = regressions([only_output(2.0), only_output(6.0), Row::default()]);
+    let found = regressions(&[only_output(2.0), only_output(6.0), Line::default()]);
     let fit = found.regressions.total_tokens_vs_latency;
     assert_eq!(fit.count, 2);
     assert!(close(fit.slope, 0.5));
@@ -145,19 +146,19 @@ fn a_band_is_narrowest_at_the_mean_and_a_prediction_is_wider() {
 proptest! {
     #[test]
     fn no_numbers_break_it(
-        values in prop::collection::vec(any::<[Option<f64>; 7]>(), 0..30),
+        values in prop::collection::vec(any::<[Option<f64>; 6]>(), 0..30),
     ) {
-        let rows = values.into_iter().map(|values| Row {
-            input_tokens: values[0],
-            output_tokens: values[1],
-            total_tokens: values[2],
-            first_token: values[3],
-            total: values[4],
-            joules: values[5],
-            watts: values[6],
-        });
+        let rows: Vec<Line> = values.into_iter().map(|values| Line {
+            input_tokens: values[0].into(),
+            output_tokens: values[1].into(),
+            first_token: values[2].into(),
+            total: values[3].into(),
+            joules: values[4].into(),
+            share_watts: values[5].into(),
+            ..Line::default()
+        }).collect();
         // What is no number would be written as null where a number has to stand.
-        let text = serde_json::to_string(&regressions(rows)).unwrap();
+        let text = serde_json::to_string(&regressions(&rows)).unwrap();
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         for line in read["lines"].as_object().unwrap().values().filter(|line| !line.is_null()) {
             prop_assert!(line["slope"]["low"].is_f64() && line["residual_sigma"].is_f64());

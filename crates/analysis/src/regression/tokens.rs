@@ -3,28 +3,10 @@
 use serde::Serialize;
 
 use super::{Fit, LinearFit, Robust, ols};
+use crate::line::Line;
 
 /// Nearer to zero than this is zero, for the original and for us.
 const ZERO: f64 = 1e-12;
-
-/// What the fits need of one row; `None` where it is not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Row {
-    /// Tokens of the prompt.
-    pub input_tokens: Option<f64>,
-    /// Tokens of the reply.
-    pub output_tokens: Option<f64>,
-    /// Both; where it is not known, the sum of what is.
-    pub total_tokens: Option<f64>,
-    /// To the first token, in seconds.
-    pub first_token: Option<f64>,
-    /// To the end, in seconds.
-    pub total: Option<f64>,
-    /// Energy, in joules.
-    pub joules: Option<f64>,
-    /// Power, in watts.
-    pub watts: Option<f64>,
-}
 
 /// The same thing for each of the five.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -63,53 +45,17 @@ pub struct Regressions {
     pub summary: Samples,
 }
 
-/// Points of one fit.
-#[derive(Debug, Clone, Default)]
-struct Points {
-    x: Vec<f64>,
-    y: Vec<f64>,
-}
-
-impl Points {
-    fn push(&mut self, x: Option<f64>, y: Option<f64>) {
-        if let (Some(x), Some(y)) = (x, y) {
-            self.x.push(x);
-            self.y.push(y);
-        }
-    }
-
-    /// With the logarithm for the place; what has none becomes no number, and is left out by the
-    /// fits as the original leaves it out.
-    fn logarithmic(&self) -> Self {
-        let logarithm = |x: &f64| if *x > 0.0 { x.ln() } else { f64::NAN };
-        Self {
-            x: self.x.iter().map(logarithm).collect(),
-            y: self.y.clone(),
-        }
-    }
-}
-
-impl Row {
-    fn all_tokens(&self) -> Option<f64> {
-        let sum = || match (self.input_tokens, self.output_tokens) {
-            (None, None) => None,
-            (input, output) => Some(input.unwrap_or(0.0) + output.unwrap_or(0.0)),
-        };
-        self.total_tokens.or_else(sum)
-    }
-
-    /// What may be zero, in the order and the words of the original's warnings.
-    fn named(&self) -> [(&'static str, Option<f64>); 7] {
-        [
-            ("per-query energy", self.joules),
-            ("per-query power", self.watts),
-            ("TTFT", self.first_token),
-            ("latency", self.total),
-            ("completion-token", self.output_tokens),
-            ("prompt-token", self.input_tokens),
-            ("total-token", self.all_tokens()),
-        ]
-    }
+/// What may be zero, in the order and the words of the original's warnings.
+fn named(line: &Line) -> [(&'static str, Option<f64>); 7] {
+    [
+        ("per-query energy", line.joules.get()),
+        ("per-query power", line.share_watts.get()),
+        ("TTFT", line.first_token.get()),
+        ("latency", line.total.get()),
+        ("completion-token", line.output_tokens.get()),
+        ("prompt-token", line.input_tokens.get()),
+        ("total-token", line.known_tokens()),
+    ]
 }
 
 fn is_zero(value: f64) -> bool {
@@ -141,42 +87,66 @@ impl<T> Five<T> {
 
 /// The five fits over these rows. A power of zero is left out of its fits; other zeros stay in,
 /// as in the original.
-pub fn regressions(rows: impl IntoIterator<Item = Row>) -> Regressions {
-    let mut points: Five<Points> = Five::default();
-    let mut zeros = Row::default().named().map(|(name, _)| (name, 0_u64));
-    let mut summary = Samples::default();
-    for row in rows {
-        summary.total_samples += 1;
-        for ((_, zeros), (_, value)) in zeros.iter_mut().zip(row.named()) {
+pub fn regressions(lines: &[Line]) -> Regressions {
+    let mut zeros = named(&Line::default()).map(|(name, _)| (name, 0_u64));
+    for line in lines {
+        for ((_, zeros), (_, value)) in zeros.iter_mut().zip(named(line)) {
             *zeros += u64::from(value.is_some_and(is_zero));
         }
-        let tokens = row.all_tokens();
-        let watts = row.watts.filter(|watts| !is_zero(*watts));
-        let Five {
-            input_tokens_vs_ttft,
-            total_tokens_vs_energy,
-            total_tokens_vs_latency,
-            total_tokens_vs_power,
-            ..
-        } = &mut points;
-        input_tokens_vs_ttft.push(row.input_tokens, row.first_token);
-        total_tokens_vs_energy.push(tokens, row.joules);
-        total_tokens_vs_latency.push(tokens, row.total);
-        total_tokens_vs_power.push(tokens, watts);
     }
-    points.total_tokens_vs_power_log = points.total_tokens_vs_power.logarithmic();
+    let logarithm = |x: f64| if x > 0.0 { x.ln() } else { f64::NAN };
+    let watts = |line: &Line| line.share_watts.get().filter(|watts| !is_zero(*watts));
+    // One after the other: the points of all of them together would be many.
+    let fits = Five {
+        input_tokens_vs_ttft: Fits::of(lines, |line| {
+            Some((line.input_tokens.get()?, line.first_token.get()?))
+        }),
+        total_tokens_vs_energy: Fits::of(lines, |line| {
+            Some((line.known_tokens()?, line.joules.get()?))
+        }),
+        total_tokens_vs_latency: Fits::of(lines, |line| {
+            Some((line.known_tokens()?, line.total.get()?))
+        }),
+        total_tokens_vs_power: Fits::of(lines, |line| Some((line.known_tokens()?, watts(line)?))),
+        // What has no logarithm becomes no number, and is left out by the fits as the original
+        // leaves it out.
+        total_tokens_vs_power_log: Fits::of(lines, |line| {
+            Some((logarithm(line.known_tokens()?), watts(line)?))
+        }),
+    };
     let warning = |(name, count): (&str, u64)| {
         format!("encountered {count} {name} samples equal to 0.0 in dataset")
     };
     Regressions {
-        regressions: points.map(|points| ols(&points.x, &points.y)),
-        lines: points.map(|points| LinearFit::through(&points.x, &points.y)),
-        robust: points.map(|points| Robust::through(&points.x, &points.y)),
+        regressions: fits.map(|fits| fits.original),
+        lines: fits.map(|fits| fits.line),
+        robust: fits.map(|fits| fits.robust),
         warnings: zeros
             .into_iter()
             .filter(|(_, count)| *count > 0)
             .map(warning)
             .collect(),
-        summary,
+        summary: Samples {
+            total_samples: lines.len() as u64,
+        },
+    }
+}
+
+/// The three fits of one pair of quantities.
+#[derive(Debug, Clone, Copy)]
+struct Fits {
+    original: Fit,
+    line: Option<LinearFit>,
+    robust: Option<Robust>,
+}
+
+impl Fits {
+    fn of(lines: &[Line], point: impl Fn(&Line) -> Option<(f64, f64)>) -> Self {
+        let (x, y): (Vec<f64>, Vec<f64>) = lines.iter().filter_map(point).unzip();
+        Self {
+            original: ols(&x, &y),
+            line: LinearFit::through(&x, &y),
+            robust: Robust::through(&x, &y),
+        }
     }
 }

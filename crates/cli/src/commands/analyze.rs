@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use anyhow::Context;
 use ipw_core::nearest::nearest;
-use ipw_findings::look::Look;
 use ipw_findings::look::analyses::{ALL, Analysis, content};
-use ipw_store::Overview;
-use ipw_store::file::{make_directory, replace};
+use ipw_findings::look::{Look, Wanted};
+use ipw_store::file::{make_directory, replace_by};
 use serde_json::Value;
 
 use super::open;
@@ -21,18 +20,19 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
     let mut all = Vec::new();
     for place in &args.runs {
         let run = open(place, args.basis.choice())?;
-        let overview = Overview::of(&run).context("counting the rows")?;
-        let look = Look::at(&run, &overview).context("reading the rows")?;
+        let wanted = chosen.iter().map(|analysis| analysis.wanted());
+        let wanted = wanted.fold(Wanted::FIGURES, Wanted::and);
+        let look = Look::at(&run, None, wanted, &mut []).context("reading the rows")?;
         for analysis in &chosen {
             let found = content(&look, analysis, &options)
                 .with_context(|| format!("computing `{}`", analysis.id))?;
             let directory = make_directory(place, "analysis").context("writing a result")?;
             let path = directory.join(format!("{}.json", analysis.id));
-            replace(&path, format!("{found:#}\n").as_bytes(), false).context("writing a result")?;
+            replace_by(&path, |out| found.write(out)).context("writing a result")?;
             if args.json {
-                all.push(found);
+                all.push(serde_json::to_value(&found).context("writing a result")?);
             } else {
-                screen::print(&words::told(analysis, &found, &path));
+                screen::print(&words::told(analysis, &found.found, &path));
             }
         }
     }

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ipw_findings::look::Look;
+use ipw_findings::look::{Look, Wanted};
 use ipw_findings::sweep::Swept;
 use ipw_plot::Style;
 use ipw_report::figures::{self, Drawing, Picture, content};
-use ipw_store::Overview;
 use ipw_store::file::{refuse_link, replace};
 
 use super::analyze::unknown;
@@ -49,8 +48,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
 
 fn of_run(place: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Drawing>, CliError> {
     let run = open(place, None)?;
-    let overview = Overview::of(&run).context("counting the rows")?;
-    let look = Look::at(&run, &overview).context("reading the rows")?;
+    let look = Look::at(&run, None, Wanted::FIGURES, &mut []).context("reading the rows")?;
     Ok(figures::of(&look, is_wanted))
 }
 

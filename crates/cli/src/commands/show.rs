@@ -20,8 +20,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let run = super::open(&args.run, args.basis.choice())?;
-    let overview = Overview::of(&run).context("counting the rows")?;
-    let values = measured::values(&run, &overview).context("computing the metrics")?;
+    let (overview, values) = measured::counted(&run).context("counting the rows")?;
     let running = running(args, &overview);
     if args.json {
         let shown = json!({

@@ -38,7 +38,7 @@ fn a_table_fits_the_terminal_or_shows_less() {
 
 /// A run of 400 queries, and what each costs in joules and seconds.
 fn run_of(basis: &str, joules: f64, seconds: f64, sigma: f64) -> Overview {
-    let spread = |value: f64| Distribution::of(vec![value; 400]);
+    let spread = |value: f64| Distribution::of(vec![value; 400].into_iter().collect());
     Overview {
         rows: 400,
         outcomes: BTreeMap::from([("complete".to_owned(), 398), ("truncated".to_owned(), 2)]),

@@ -9,25 +9,27 @@ use std::collections::BTreeSet;
 use ipw_analysis::accuracy::repeats;
 use ipw_analysis::interval::wilson;
 use ipw_analysis::metric::Metric;
+use ipw_core::row::{Fields, Row};
 use ipw_core::stats::{mean, quantile};
-use ipw_store::StoreError;
-use ipw_store::queries::QueryRow;
+use ipw_store::{Consumer, Run, StoreError};
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::analyses::{Found, sure};
-use super::{Answers, Line, Look};
+use super::{Answers, Look};
 
 /// Smaller values are zero to the original.
 const ZERO: f64 = 1e-12;
 /// A row whose energy is below this share of power × time is short of it.
 const SHORT: f64 = 0.9;
 /// More records than this are left to `ipw export`.
-const MOST_RECORDS: usize = 100_000;
+const MOST_RECORDS: u64 = 100_000;
 
 pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
-    let mut original = Original::default();
-    look.run.for_each_query(|row| original.push(row))?;
-    let overview = look.overview;
+    let nothing = Original::default();
+    let original = look.original.as_ref().unwrap_or(&nothing);
+    let overview = &look.overview;
     let verdicts = overview.verdicts;
     let failed = overview.unanswered();
     let unevaluated = verdicts.unscored.saturating_sub(failed);
@@ -57,10 +59,10 @@ pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
         "metrics": look.values,
     });
     let mut warnings = warnings(look, unevaluated, failed);
-    if original.left_out > 0 {
+    let left_out = overview.rows.saturating_sub(MOST_RECORDS);
+    if left_out > 0 {
         warnings.push(format!(
-            "{} records are left out here: `ipw export` has them all",
-            original.left_out
+            "{left_out} records are left out here: `ipw export` has them all"
         ));
     }
     let model = look.run.model();
@@ -69,11 +71,12 @@ pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
     Ok(Found {
         data: json!({
             "per_model": by_model(summary.clone()),
-            "records": by_model(Value::Array(original.records)),
+            // Written row by row: see `records`.
+            "records": {},
             "efficiency": by_model(efficiency),
-            "intervals": sure(look, &wanted, seed)?,
+            "intervals": sure(look, &wanted, seed),
             "subjects": subjects(look),
-            "repeats": asked_again(look),
+            "repeats": asked_again(look)?,
         }),
         summary,
         warnings,
@@ -109,17 +112,83 @@ fn subjects(look: &Look<'_>) -> Map<String, Value> {
         .collect()
 }
 
-fn asked_again(look: &Look<'_>) -> Value {
-    let graded = |line: &Line| Some((line.is_correct?, line.id.clone()));
-    let graded: Vec<_> = look.lines.iter().filter_map(graded).collect();
-    json!(repeats(
-        graded.iter().map(|(is_correct, id)| (&**id, *is_correct))
-    ))
+/// What became of queries that were asked several times. Most runs ask each once: then no id is
+/// kept.
+fn asked_again(look: &Look<'_>) -> Result<Value, StoreError> {
+    let graded = look.lines.iter().filter(|line| line.is_correct.is_some());
+    let mut seen: Vec<u64> = graded.map(|line| line.query).collect();
+    seen.sort_unstable();
+    if !seen.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Ok(Value::Null);
+    }
+    drop(seen);
+    let mut graded: Vec<(String, bool)> = Vec::new();
+    look.run.for_each(Fields::ID | Fields::VERDICT, |row| {
+        graded.extend(
+            row.is_correct
+                .map(|is_correct| (row.id.to_owned(), is_correct)),
+        );
+    })?;
+    let graded = graded
+        .iter()
+        .map(|(id, is_correct)| (id.as_str(), *is_correct));
+    Ok(json!(repeats(graded)))
+}
+
+/// One record under the keys of the original.
+#[derive(Serialize)]
+struct Written<'a> {
+    problem: &'a str,
+    reference_answer: Option<&'a str>,
+    model_answer: Option<&'a str>,
+    evaluation: Verdict,
+}
+
+#[derive(Serialize)]
+struct Verdict {
+    is_correct: Option<bool>,
+    metadata: Value,
+    config: Value,
+}
+
+impl<'a> Written<'a> {
+    fn of(row: &Row<'a>) -> Self {
+        Self {
+            problem: row.texts.problem,
+            reference_answer: row.texts.expected,
+            model_answer: row.texts.answer,
+            evaluation: Verdict {
+                is_correct: row.is_correct,
+                metadata: parsed(row.evaluation.metadata),
+                config: parsed(row.evaluation.config),
+            },
+        }
+    }
+}
+
+/// The first records of a run, read while they are written.
+pub(super) struct Records<'a>(pub(super) &'a Run);
+
+impl Serialize for Records<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        let mut written = Ok(());
+        let mut left = MOST_RECORDS;
+        let fields = Fields::TEXTS | Fields::VERDICT | Fields::EVALUATION;
+        let read = self.0.for_each_while(fields, |row| {
+            written = list.serialize_element(&Written::of(row));
+            left -= 1;
+            left > 0 && written.is_ok()
+        });
+        written?;
+        read.map_err(serde::ser::Error::custom)?;
+        list.end()
+    }
 }
 
 /// Rows as the original counts them.
 #[derive(Default)]
-struct Original {
+pub(super) struct Original {
     energy: Vec<f64>,
     power: Vec<f64>,
     zero_energy: u64,
@@ -131,38 +200,27 @@ struct Original {
     checked: u64,
     short: u64,
     worst: Option<f64>,
-    records: Vec<Value>,
-    left_out: u64,
 }
 
-impl Original {
-    fn push(&mut self, row: &QueryRow<'_>) {
-        let answer = row.answer.unwrap_or_default();
+impl Consumer for Original {
+    fn fields(&self) -> Fields {
+        Fields::TEXTS | Fields::VERDICT | Fields::LATENCY | Fields::ENERGY | Fields::ORIGINAL
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        let answer = row.texts.answer.unwrap_or_default();
         self.empty += u64::from(row.is_answered && answer.trim().is_empty());
-        if self.records.len() < MOST_RECORDS {
-            self.records.push(json!({
-                "problem": row.problem,
-                "reference_answer": row.expected,
-                "model_answer": row.answer,
-                "evaluation": {
-                    "is_correct": row.is_correct,
-                    "metadata": parsed(row.evaluation.metadata),
-                    "config": parsed(row.evaluation.config),
-                },
-            }));
-        } else {
-            self.left_out += 1;
-        }
-        let is_chip = row.soc_joules.is_some() && row.energy.basis == Some("soc");
+        let own = row.original;
+        let is_chip = own.soc_joules.is_some() && row.energy.basis == Some("soc");
         let (joules, watts, basis) = if is_chip {
-            (row.soc_joules, row.soc_watts, "soc")
+            (own.soc_joules, own.soc_watts, "soc")
         } else {
-            (row.gpu_joules, row.gpu_watts, "gpu")
+            (own.gpu_joules, own.gpu_watts, "gpu")
         };
         if joules.is_some() {
             self.bases.insert(basis);
         }
-        self.check(joules, watts, row.total_seconds);
+        self.check(joules, watts, row.total);
         if row.is_correct.is_none() {
             return;
         }
@@ -171,7 +229,7 @@ impl Original {
             Some(_) => self.zero_energy += 1,
             None => {}
         }
-        let seconds = row.total_seconds.filter(|seconds| *seconds > ZERO);
+        let seconds = row.total.filter(|seconds| *seconds > ZERO);
         let derived = joules
             .zip(seconds)
             .map(|(joules, seconds)| joules / seconds);
@@ -185,7 +243,9 @@ impl Original {
             None => {}
         }
     }
+}
 
+impl Original {
     /// Energy against power × time, as the original audits it.
     fn check(&mut self, joules: Option<f64>, watts: Option<f64>, seconds: Option<f64>) {
         let (Some(joules), Some(watts), Some(seconds)) = (joules, watts, seconds) else {

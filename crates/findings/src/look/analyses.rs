@@ -1,15 +1,21 @@
 //! The analyses of `ipw analyze`, by id: each is what its file holds, in the original's envelope.
 
-use ipw_analysis::bootstrap::{Sure, intervals};
-use ipw_analysis::latency::Latencies;
-use ipw_analysis::metric::{Metric, Row};
-use ipw_analysis::outliers::outliers;
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write};
+
+use ipw_analysis::bootstrap::Sure;
+use ipw_analysis::metric::Metric;
+use ipw_analysis::outliers::{Outliers, outliers};
 use ipw_analysis::regression::regressions;
-use ipw_store::StoreError;
+use ipw_core::row::Fields;
+use ipw_store::{Run, StoreError};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Line, Look, accuracy};
-use crate::{load, measured, quality};
+use super::accuracy::{self, Records};
+use super::{Look, Wanted};
+use crate::quality;
 
 /// An analysis by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,14 +128,24 @@ impl Analysis {
         ALL.iter().find(|analysis| analysis.id == id)
     }
 
+    /// What it needs to be looked at.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            sampled: false,
+            latency: self.id == "latency",
+            original: self.id == "accuracy",
+            intervals: matches!(self.id, "accuracy" | "efficiency"),
+        }
+    }
+
     /// Looks at a run.
-    pub fn of(&self, look: &Look<'_>, options: &Options<'_>) -> Result<Value, StoreError> {
+    fn of(&self, look: &Look<'_>, options: &Options<'_>) -> Result<Value, StoreError> {
         let found = match self.id {
             "regression" => regression(look),
-            "latency" => latency(look)?,
+            "latency" => latency(look),
             "accuracy" => accuracy::of(look, options.get(self, "seed"))?,
             "energy" => json!(look.energy).into(),
-            "efficiency" => efficiency(look, options.get(self, "seed"))?,
+            "efficiency" => efficiency(look, options.get(self, "seed")),
             "timeline" => {
                 let buckets = u32::try_from(options.get(self, "buckets")).unwrap_or(u32::MAX);
                 crate::timeline::buckets(look, buckets.clamp(1, 100_000)).into()
@@ -137,8 +153,7 @@ impl Analysis {
             "quality" => json!({ "notes": notes(look) }).into(),
             _ => {
                 let most = usize::try_from(options.get(self, "most")).unwrap_or(usize::MAX);
-                let rows: Vec<_> = look.lines.iter().map(Line::outlier).collect();
-                json!(outliers(&rows, most)).into()
+                json!(far_out(look, most)?).into()
             }
         };
         let mut summary = found.summary;
@@ -154,17 +169,36 @@ impl Analysis {
     }
 }
 
+/// The rows that are far out, with what their queries are called.
+fn far_out(look: &Look<'_>, most: usize) -> Result<Outliers, StoreError> {
+    let mut found = outliers(&look.lines, most);
+    let rows = found.rows();
+    let last = rows.last().copied();
+    let (mut number, mut names) = (0, BTreeMap::new());
+    if let Some(last) = last {
+        look.run.for_each_while(Fields::ID, |row| {
+            if rows.contains(&number) {
+                names.insert(number, row.id.to_owned());
+            }
+            number += 1;
+            number <= last
+        })?;
+    }
+    found.name(&names);
+    Ok(found)
+}
+
 /// The doubts about a run, as they would be noted now.
 pub fn notes(look: &Look<'_>) -> Vec<ipw_analysis::quality::Note> {
     quality::notes(
-        look.overview,
+        &look.overview,
         look.summary("/telemetry"),
         look.summary("/load"),
     )
 }
 
 fn regression(look: &Look<'_>) -> Found {
-    let found = regressions(look.lines.iter().map(Line::regression));
+    let found = regressions(&look.lines);
     Found {
         summary: json!(found.summary),
         warnings: found.warnings,
@@ -176,22 +210,17 @@ fn regression(look: &Look<'_>) -> Found {
     }
 }
 
-fn latency(look: &Look<'_>) -> Result<Found, StoreError> {
-    let mut latencies = Latencies::default();
-    let mut rows = load::Thinned::new(look.run)?;
-    look.run
-        .for_each(|instants| latencies.push(&rows.row(instants)))?;
-    let mut found = json!(latencies.finish());
-    found["gaps_of_every"] = json!(rows.of_every());
-    Ok(found.into())
+fn latency(look: &Look<'_>) -> Found {
+    let Some(latency) = &look.latency else {
+        return Value::Null.into();
+    };
+    let mut found = json!(latency.summary);
+    found["gaps_of_every"] = json!(latency.gaps_of_every);
+    found.into()
 }
 
 /// Intervals by name; where energy is in it, also with what the meter does not know.
-pub fn sure(
-    look: &Look<'_>,
-    wanted: &[Metric],
-    seed: u64,
-) -> Result<Map<String, Value>, StoreError> {
+pub(super) fn sure(look: &Look<'_>, wanted: &[Metric], seed: u64) -> Map<String, Value> {
     let energy = &look.overview.energy;
     let relative = energy.sigma_joules.zip(energy.joules);
     let relative = relative.map(|(sigma, joules)| sigma / joules);
@@ -202,47 +231,87 @@ pub fn sure(
         }
         (metric.name().to_owned(), told)
     };
-    let mut rows: Vec<Row<'static>> = Vec::with_capacity(look.lines.len());
-    let frame = measured::frame(look.run)?;
-    look.run.for_each_query(|row| {
-        rows.push(Row {
-            query: "",
-            ..measured::row(&frame, row)
-        });
-    })?;
-    let named = rows.into_iter().zip(&look.lines);
-    let rows: Vec<Row<'_>> = named
-        .map(|(row, line)| Row {
-            query: &line.id,
-            ..row
-        })
-        .collect();
-    let found = intervals(&rows, wanted, seed);
-    Ok(found.into_iter().map(told).collect())
+    let found = look.sureness.as_ref();
+    let found = found.map(|sureness| sureness.intervals(wanted, seed));
+    found.into_iter().flatten().map(told).collect()
 }
 
-fn efficiency(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
-    Ok(Found {
+fn efficiency(look: &Look<'_>, seed: u64) -> Found {
+    Found {
         summary: json!({
             "basis": look.overview.energy.basis,
             "is_estimated": look.is_estimated(),
         }),
         warnings: Vec::new(),
-        data: Value::Object(sure(look, &EFFICIENCY, seed)?),
-    })
+        data: Value::Object(sure(look, &EFFICIENCY, seed)),
+    }
+}
+
+/// What the file of an analysis holds.
+pub struct Content<'a> {
+    run: &'a Run,
+    /// All of it but the records of `accuracy`, which are read while they are written.
+    pub found: Value,
 }
 
 /// What the file of an analysis holds, with the options that it was made with.
-pub fn content(
-    look: &Look<'_>,
+pub fn content<'a>(
+    look: &Look<'a>,
     analysis: &Analysis,
     options: &[(String, u64)],
-) -> Result<Value, StoreError> {
+) -> Result<Content<'a>, StoreError> {
     let mut found = analysis.of(look, &Options(options))?;
     let is_own = |name: &str| analysis.options.iter().any(|(own, _)| *own == name);
     let own = options.iter().filter(|(name, _)| is_own(name));
     found["options"] = own
         .map(|(name, value)| (name.clone(), Value::from(*value)))
         .collect();
-    Ok(found)
+    let run = look.run;
+    Ok(Content { run, found })
+}
+
+impl Content<'_> {
+    /// The content of the file.
+    pub fn write(&self, out: impl Write) -> std::io::Result<()> {
+        let mut out = BufWriter::new(out);
+        serde_json::to_writer_pretty(&mut out, self)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    }
+}
+
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let parts = self.found.as_object().into_iter().flatten();
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in parts {
+            if name == "data" {
+                map.serialize_entry(name, &Data(self.run, value))?;
+            } else {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// The data of an analysis, with the records of the run where it has a place for them.
+struct Data<'a>(&'a Run, &'a Value);
+
+impl Serialize for Data<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(parts) = self.1.as_object() else {
+            return self.1.serialize(serializer);
+        };
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in parts {
+            if name == "records" {
+                let records = BTreeMap::from([(self.0.model(), Records(self.0))]);
+                map.serialize_entry(name, &records)?;
+            } else {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
 }

@@ -8,7 +8,8 @@ use ipw_core::plan::Plan;
 use ipw_core::setting::Setting;
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
-use ipw_findings::{attribution, efficiency, load, measured, quality};
+use ipw_findings::conclusion::Conclusion;
+use ipw_findings::{attribution, efficiency, quality};
 use ipw_runner::idle::Idled;
 use ipw_runner::{Ended, Notices, RunError};
 use ipw_store::writer::Finished as Stored;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::hardware::Hardware;
-use crate::pauses::{self, Beside};
+use crate::pauses::{Beside, Paused};
 
 /// What is known when the last query is over.
 pub(super) struct Ending<'a> {
@@ -35,12 +36,12 @@ pub(super) struct Ending<'a> {
 impl Ending<'_> {
     /// Closes the store, with the summary of all that was measured.
     pub(super) fn store(self, writer: RunWriter) -> Result<Stored, StoreError> {
-        writer.finish(status_of(self.ended), |summary, overview, run| {
-            self.summarise(summary, overview, run);
+        writer.conclude(status_of(self.ended), |summary, run| {
+            self.summarise(summary, run)
         })
     }
 
-    fn summarise(self, summary: &mut Summary, overview: &Overview, run: &Run) {
+    fn summarise(self, summary: &mut Summary, run: &Run) -> Result<Overview, StoreError> {
         let Self {
             plan,
             clock,
@@ -52,15 +53,16 @@ impl Ending<'_> {
         summary.server_metrics = self.beside.told;
         let mut telemetry = hardware.summary(elapsed, self.self_tests, idled);
         let part = summary.parts.last().map_or(0, |part| part.part);
-        telemetry["pauses"] = pauses::told(run, part, &self.beside.pauses);
+        let mut pauses = Paused::of(part, &self.beside.pauses);
+        let Conclusion {
+            overview,
+            values,
+            load,
+        } = Conclusion::of(run, Some(&plan.load), &mut [&mut pauses])?;
+        let overview = &overview;
+        telemetry["pauses"] = pauses.told();
         summary.telemetry = Some(telemetry);
-        // A run that cannot be read again says so elsewhere.
-        let load = load::findings(run, &plan.load).ok();
-        let frame = load.as_ref().map(|load| &load.frame);
-        let values = frame.and_then(|frame| measured::within(run, frame).ok());
-        // Without them, readers compute the metrics from the rows.
-        summary.metrics = values.map(|values| json!(values));
-        let values = values.unwrap_or_default();
+        summary.metrics = Some(json!(values));
         let mut efficiency = json!(efficiency::of(overview, &values));
         efficiency["derived"] = json!(load.as_ref().map(|load| load.derived));
         summary.efficiency = Some(efficiency);
@@ -74,6 +76,7 @@ impl Ending<'_> {
         summary.marginal = hardware.marginal(overview, run);
         summary.generated_at = clock.anchor().unix_seconds(clock.now());
         summary.reason = reason(self.ended, overview);
+        Ok(overview.clone())
     }
 }
 

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use ipw_core::row::{Row, Share};
 use ipw_store::Overview;
-use ipw_store::queries::QueryRow;
 
 use super::budget::shorten;
 use crate::page::{LineShare, QueryLine, Text};
@@ -84,7 +84,7 @@ impl Lines {
     }
 
     /// Takes the row if it is to be shown.
-    pub(crate) fn offer(&mut self, row: &QueryRow<'_>) {
+    pub(crate) fn offer(&mut self, row: &Row<'_>) {
         let is_even = self.seen.is_multiple_of(self.every);
         self.seen += 1;
         let is_failed = !row.is_answered && self.failed.is_multiple_of(self.every_failed);
@@ -97,12 +97,12 @@ impl Lines {
         self.offer_worst(row);
     }
 
-    fn offer_worst(&mut self, row: &QueryRow<'_>) {
+    fn offer_worst(&mut self, row: &Row<'_>) {
         let worst = |heap: &BinaryHeap<Worst>, badness: Option<f64>| {
             let least = heap.peek().filter(|_| heap.len() >= WORST);
             badness.filter(|badness| least.is_none_or(|least| *badness > least.badness))
         };
-        let slow = worst(&self.slowest, row.total_seconds);
+        let slow = worst(&self.slowest, row.total);
         let costly = worst(&self.costliest, row.energy.joules);
         if slow.is_none() && costly.is_none() {
             return;
@@ -120,7 +120,7 @@ impl Lines {
         }
     }
 
-    fn line(&self, row: &QueryRow<'_>) -> QueryLine {
+    fn line(&self, row: &Row<'_>) -> QueryLine {
         let text = |text: Option<&str>| {
             let text = text.filter(|text| !self.without_texts && !text.is_empty());
             text.map(|text| shorten(text, self.longest))
@@ -129,7 +129,7 @@ impl Lines {
             .energy
             .basis
             .is_some_and(|basis| basis.ends_with("estimated"));
-        let share = |share: ipw_store::queries::RowShare<'_>| LineShare {
+        let share = |share: &Share<'_>| LineShare {
             name: share.name.to_owned(),
             joules: share.joules,
             sigma_joules: share.sigma,
@@ -142,18 +142,19 @@ impl Lines {
             part: row.part,
             subject: row.subject.map(|subject| shorten(subject, 80).text),
             // An empty prompt is a prompt.
-            prompt: text(Some(row.problem)).or_else(|| (!self.without_texts).then(Text::default)),
-            answer: text(row.answer),
-            expected: text(row.expected),
-            reasoning: text(row.reasoning),
+            prompt: text(Some(row.texts.problem))
+                .or_else(|| (!self.without_texts).then(Text::default)),
+            answer: text(row.texts.answer),
+            expected: text(row.texts.expected),
+            reasoning: text(row.texts.reasoning),
             error: text(row.error),
             outcome: row.outcome.to_owned(),
             is_answered: row.is_answered,
             is_correct: row.is_correct,
-            start: row.instants.start,
-            end: row.instants.end,
-            seconds: row.total_seconds,
-            time_to_first_token_seconds: row.time_to_first_token_seconds,
+            start: row.start,
+            end: row.end,
+            seconds: row.total,
+            time_to_first_token_seconds: row.time_to_first_token,
             input_tokens: row.input_tokens,
             output_tokens: row.output_tokens,
             joules: row.energy.joules,

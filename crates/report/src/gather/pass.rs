@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipw_analysis::percentile::Summary;
+use ipw_analysis::sample::Sample;
+use ipw_core::row::{Fields, Row, Share};
 use ipw_store::overview::Distribution;
-use ipw_store::queries::QueryRow;
-use ipw_store::{Overview, Run, StoreError};
+use ipw_store::{Consumer, Overview};
 
 use super::budget;
 use super::lines::Lines;
@@ -41,13 +42,13 @@ pub(crate) struct Pass {
     pub(crate) extents: BTreeMap<u32, (f64, f64)>,
     /// Rows that are shown.
     pub(crate) lines: Lines,
+    is_again: bool,
 }
 
-/// Values on their way to a distribution: all of them are kept until the last, as percentiles are
-/// exact.
+/// Values on their way to a distribution.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
-    raw: Vec<f64>,
+    raw: Sample,
     /// Their distribution; `None` without any.
     pub(crate) summary: Option<Summary>,
 }
@@ -58,7 +59,7 @@ impl Values {
     }
 
     fn finish(&mut self) {
-        self.summary = Summary::of(std::mem::take(&mut self.raw));
+        self.summary = std::mem::take(&mut self.raw).summary();
     }
 }
 
@@ -82,55 +83,86 @@ pub(crate) struct Counted {
 }
 
 impl Pass {
-    /// Looks at every row once.
-    pub(crate) fn over(
-        run: &Run,
-        overview: &Overview,
-        without_texts: bool,
-    ) -> Result<Self, StoreError> {
-        let mut pass = Self {
+    /// Nothing yet, of a run with these counts.
+    pub(crate) fn of(overview: &Overview, without_texts: bool) -> Self {
+        Self {
             lines: Lines::of(overview, without_texts),
             ..Self::default()
-        };
-        run.for_each_query(|row| pass.add(row))?;
-        pass.lines.finish();
-        for values in [
-            &mut pass.total,
-            &mut pass.planned,
-            &mut pass.first_token,
-            &mut pass.rate,
-            &mut pass.joules,
-        ] {
-            values.finish();
         }
-        Ok(pass)
     }
 
-    fn add(&mut self, row: &QueryRow<'_>) {
-        self.total.extend(row.total_seconds);
-        self.first_token.extend(row.time_to_first_token_seconds);
+    fn values(&mut self) -> [&mut Values; 5] {
+        [
+            &mut self.total,
+            &mut self.planned,
+            &mut self.first_token,
+            &mut self.rate,
+            &mut self.joules,
+        ]
+    }
+
+    /// Called when all rows came.
+    pub(crate) fn finish(&mut self) {
+        self.lines.finish();
+        for values in self.values() {
+            values.finish();
+        }
+    }
+}
+
+impl Consumer for Pass {
+    fn fields(&self) -> Fields {
+        if self.is_again {
+            return Fields::LATENCY | Fields::ENERGY;
+        }
+        Fields::LATENCY
+            | Fields::SPAN
+            | Fields::ENERGY
+            | Fields::SHARES
+            | Fields::VERDICT
+            | Fields::SUBJECT
+            | Fields::TOKENS
+            | Fields::ERROR
+            | Fields::SLO
+            | Fields::TEXTS
+    }
+
+    fn wants_more(&mut self) -> bool {
+        let samples = self.values().map(|values| &mut values.raw);
+        self.is_again = Sample::any_wants_more(samples);
+        self.is_again
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        self.total.extend(row.total);
+        self.first_token.extend(row.time_to_first_token);
         self.rate.extend(row.tokens_per_second);
-        self.planned.extend(row.planned_seconds);
+        self.planned.extend(row.planned);
         self.joules.extend(row.energy.joules);
+        if self.is_again {
+            return;
+        }
         self.grade(row);
-        for share in row.shares.iter() {
+        for share in row.shares {
             if !self.sources.contains_key(share.name) {
                 self.sources
                     .insert(share.name.to_owned(), Counted::default());
             }
             if let Some(counted) = self.sources.get_mut(share.name) {
-                counted.add(&share);
+                counted.add(share);
             }
         }
-        let from = [row.instants.start, row.instants.due].into_iter().flatten();
-        if let (Some(from), Some(until)) = (from.reduce(f64::min), row.instants.end) {
+        let from = [row.start, row.due].into_iter().flatten();
+        if let (Some(from), Some(until)) = (from.reduce(f64::min), row.end) {
             let extent = self.extents.entry(row.part).or_insert((from, until));
             *extent = (extent.0.min(from), extent.1.max(until));
         }
         self.lines.offer(row);
     }
+}
 
-    fn grade(&mut self, row: &QueryRow<'_>) {
+impl Pass {
+    fn grade(&mut self, row: &Row<'_>) {
         let Some(subject) = row.subject else { return };
         let is_new = !self.subjects.contains_key(subject);
         let name = if is_new && self.subjects.len() >= MOST_SUBJECTS {
@@ -173,7 +205,7 @@ pub(crate) fn queries(lines: Lines, overview: &Overview) -> Queries {
 }
 
 impl Counted {
-    fn add(&mut self, share: &ipw_store::queries::RowShare<'_>) {
+    fn add(&mut self, share: &Share<'_>) {
         if !self.methods.contains(share.method) {
             self.methods.insert(share.method.to_owned());
         }

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{
-    Array, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
-};
+use ipw_analysis::sample::Sample;
 use ipw_core::rollup::is_estimated;
+use ipw_core::row::{OTHER_BASIS, Row, Share};
 use serde::Serialize;
 
 use super::Distribution;
-use crate::StoreError;
-use crate::queries::RowShares;
-use crate::reader::{Run, column};
-use crate::standing::{Bases, OTHER_BASIS};
+use crate::Run;
+use crate::standing::Bases;
 
 /// Energy over the rows of a run, on the basis that stands for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -52,8 +49,8 @@ pub struct BasisTotals {
     pub rows: u64,
     /// Their energy.
     pub joules: f64,
-    /// One standard deviation of it.
-    pub sigma_joules: f64,
+    /// One standard deviation of it; `None` where a row does not know its own.
+    pub sigma_joules: Option<f64>,
     /// What of it is above idle; `None` unless every row says so.
     pub above_idle_joules: Option<f64>,
 }
@@ -73,15 +70,20 @@ pub(super) struct EnergySums {
     bases: Bases,
     groups: Vec<Group>,
     reasons: BTreeMap<String, u64>,
+    /// Whether rows come for the second time.
+    is_again: bool,
 }
 
 /// Sums over the rows of one basis.
 #[derive(Default)]
 struct Group {
-    values: Vec<f64>,
+    rows: u64,
+    joules: f64,
+    each: Sample,
     sigma: f64,
     above_idle: f64,
     is_above_idle_unknown: bool,
+    is_sigma_unknown: bool,
     with_tokens: f64,
     tokens: u64,
     thinly_covered: u64,
@@ -93,52 +95,55 @@ impl EnergySums {
             bases: Bases::of(run),
             groups: Vec::new(),
             reasons: BTreeMap::new(),
+            is_again: false,
         }
     }
 
-    pub(super) fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
-        let joules = column::<Float64Array>(batch, "headline.joules")?;
-        let sigma = column::<Float64Array>(batch, "headline.sigma_joules")?;
-        // A run of an earlier version has no such column.
-        let above = column::<Float64Array>(batch, "headline.above_idle_joules").ok();
-        let part = column::<Int32Array>(batch, "part")?;
-        let basis = column::<StringArray>(batch, "energy.basis")?;
-        let reason = column::<StringArray>(batch, "energy.reason")?;
-        let shares = column::<ListArray>(batch, "energy.shares")?;
-        let output = run.metric::<Int64Array>(batch, "token_metrics.output")?;
-        for row in 0..batch.num_rows() {
-            if joules.is_null(row) {
-                let reason = if reason.is_null(row) {
-                    "unknown"
-                } else {
-                    reason.value(row)
-                };
-                *self.reasons.entry(reason.to_owned()).or_insert(0) += 1;
-                continue;
+    /// Called when all rows came: whether they are to come once more.
+    pub(super) fn wants_more(&mut self) -> bool {
+        let samples = self.groups.iter_mut().map(|group| &mut group.each);
+        self.is_again = Sample::any_wants_more(samples);
+        self.is_again
+    }
+
+    pub(super) fn add(&mut self, row: &Row<'_>) {
+        let Some(joules) = row.energy.joules else {
+            if self.is_again {
+                return;
             }
-            let place = self.bases.place(part.value(row), basis.value(row), || {
-                RowShares::at(shares, row)
-            })?;
-            if place == self.groups.len() {
-                self.groups.push(Group::default());
+            let reason = row.energy.reason.unwrap_or("unknown");
+            match self.reasons.get_mut(reason) {
+                Some(rows) => *rows += 1,
+                None => drop(self.reasons.insert(reason.to_owned(), 1)),
             }
-            let group = &mut self.groups[place];
-            let energy = joules.value(row);
-            group.values.push(energy);
-            if covered(shares, row)?.is_some_and(|covered| covered < WELL_COVERED) {
-                group.thinly_covered += 1;
-            }
-            group.sigma += sigma.value(row);
-            match above.filter(|above| above.is_valid(row)) {
-                Some(above) => group.above_idle += above.value(row),
-                None => group.is_above_idle_unknown = true,
-            }
-            if let Ok(tokens @ 1..) = u64::try_from(output.value(row)) {
-                group.with_tokens += energy;
-                group.tokens += tokens;
-            }
+            return;
+        };
+        let place = self.bases.place(row);
+        if place == self.groups.len() {
+            self.groups.push(Group::default());
         }
-        Ok(())
+        let group = &mut self.groups[place];
+        group.each.push(joules);
+        if self.is_again {
+            return;
+        }
+        group.rows += 1;
+        group.joules += joules;
+        if covered(row.shares).is_some_and(|covered| covered < WELL_COVERED) {
+            group.thinly_covered += 1;
+        }
+        match row.energy.sigma {
+            Some(sigma) => group.sigma += sigma,
+            None => group.is_sigma_unknown = true,
+        }
+        match row.energy.above_idle {
+            Some(above) => group.above_idle += above,
+            None => group.is_above_idle_unknown = true,
+        }
+        if let Some(tokens @ 1..) = row.output_tokens {
+            group.with_tokens += joules;
+            group.tokens += tokens;
+        }
     }
 
     /// What came of it; `run` learns which rows its figures stand for.
@@ -151,11 +156,9 @@ impl EnergySums {
             bases,
             groups,
             mut reasons,
+            ..
         } = self;
-        let rows: Vec<u64> = groups
-            .iter()
-            .map(|group| group.values.len() as u64)
-            .collect();
+        let rows: Vec<u64> = groups.iter().map(|group| group.rows).collect();
         let order = bases.order(&rows);
         run.stand(bases.standing(order.first().copied()));
         let totals = |place: usize| {
@@ -165,8 +168,8 @@ impl EnergySums {
                 basis: basis.to_owned(),
                 sources: sources.to_vec(),
                 rows: rows[place],
-                joules: group.values.iter().sum(),
-                sigma_joules: group.sigma,
+                joules: group.joules,
+                sigma_joules: (!group.is_sigma_unknown).then_some(group.sigma),
                 above_idle_joules: (!group.is_above_idle_unknown).then_some(group.above_idle),
             }
         };
@@ -186,11 +189,11 @@ impl EnergySums {
             basis: vec![first.basis.clone()],
             rows: first.rows,
             joules: Some(first.joules),
-            sigma_joules: Some(first.sigma_joules),
+            sigma_joules: first.sigma_joules,
             above_idle_joules: first.above_idle_joules,
             joules_per_output_token: (group.tokens > 0)
                 .then(|| group.with_tokens / group.tokens as f64),
-            joules_per_query: Distribution::of(group.values.clone()),
+            joules_per_query: Distribution::of(group.each.clone()),
             reasons,
             rows_thinly_covered: group.thinly_covered,
             by_basis,
@@ -199,26 +202,9 @@ impl EnergySums {
 }
 
 /// The least share of the window that a source with energy covers in this row.
-fn covered(shares: &ListArray, row: usize) -> Result<Option<f64>, StoreError> {
-    let missing = |name: &str| StoreError::Column {
-        column: format!("energy.shares.{name}"),
-    };
-    let shares = shares.value(row);
-    let shares = shares
-        .as_any()
-        .downcast_ref::<StructArray>()
-        .ok_or_else(|| missing("*"))?;
-    let floats = |name: &str| {
-        let column = shares.column_by_name(name)?;
-        column.as_any().downcast_ref::<Float64Array>()
-    };
-    let joules = floats("total_joules").ok_or_else(|| missing("total_joules"))?;
-    let coverage = floats("coverage").ok_or_else(|| missing("coverage"))?;
-    let known = joules
-        .iter()
-        .zip(coverage)
-        .filter(|(joules, _)| joules.is_some());
-    Ok(known
-        .filter_map(|(_, coverage)| coverage)
-        .min_by(f64::total_cmp))
+fn covered(shares: &[Share<'_>]) -> Option<f64> {
+    let known = shares.iter().filter(|share| share.joules.is_some());
+    known
+        .filter_map(|share| share.coverage)
+        .min_by(f64::total_cmp)
 }

@@ -290,9 +290,9 @@ fn rows_are_read_one_by_one_with_what_was_asked_said_and_measured() {
     let mut seen = 0;
     run.for_each_query(|row| {
         assert_eq!((row.index, row.id), (seen, &*format!("q{seen}")));
-        assert_eq!(row.problem, format!("question {seen}"));
-        assert_eq!((row.subject, row.expected), (Some("maths"), None));
-        assert_eq!((row.answer, row.is_answered), (Some("42"), true));
+        assert_eq!(row.texts.problem, format!("question {seen}"));
+        assert_eq!((row.subject, row.texts.expected), (Some("maths"), None));
+        assert_eq!((row.texts.answer, row.is_answered), (Some("42"), true));
         assert_eq!((row.input_tokens, row.output_tokens), (Some(7), Some(2)));
         assert_eq!((row.is_correct, row.is_slo_met), (None, None));
         assert_eq!(
@@ -300,9 +300,9 @@ fn rows_are_read_one_by_one_with_what_was_asked_said_and_measured() {
             (None, Some("no_source"))
         );
         assert_eq!(row.shares.iter().count(), 0);
-        assert!((row.total_seconds.unwrap() - 0.004).abs() < 1e-9);
-        assert!((row.time_to_first_token_seconds.unwrap() - 0.001).abs() < 1e-9);
-        assert!((row.instants.end.unwrap() - 0.004_000_010).abs() < 1e-12);
+        assert!((row.total.unwrap() - 0.004).abs() < 1e-9);
+        assert!((row.time_to_first_token.unwrap() - 0.001).abs() < 1e-9);
+        assert!((row.end.unwrap() - 0.004_000_010).abs() < 1e-12);
         seen += 1;
     })
     .unwrap();

@@ -1,0 +1,207 @@
+//! The rows of a run as [`Row`]s: each reader names the fields that it needs, and only their
+//! columns are read.
+//!
+//! A column that a run lacks (an older version, or the original, wrote it) leaves its field
+//! unknown. A run of the original has no outcome, no index and no id: every one of its rows was
+//! answered, as the first failure ended a run, and rows are numbered as they come.
+
+mod columns;
+
+use arrow::array::RecordBatch;
+use ipw_core::row::{Energy, Fields, OTHER_BASIS, Phases, Row, Share};
+
+use crate::ipc::guarded;
+use crate::projected::{Batches, count, entries};
+use crate::{Run, StoreError, file};
+
+pub(crate) use columns::{Columns, Shares, Texts};
+
+/// What takes the rows of a run. All consumers of a run are fed in the same pass.
+pub trait Consumer {
+    /// The fields that it needs.
+    fn fields(&self) -> Fields;
+
+    /// Takes one row.
+    fn row(&mut self, row: &Row<'_>);
+
+    /// Called when all rows came: whether it needs to see them once more.
+    fn wants_more(&mut self) -> bool {
+        false
+    }
+
+    /// Whether it takes energy as it is stored. Others see that of the rows that the run's figures
+    /// stand for: energy that is made from other sources is unknown to them (`other_basis`).
+    fn takes_all_energy(&self) -> bool {
+        false
+    }
+}
+
+impl Run {
+    /// Calls `each` with every row, in the order of the run; never more than one batch is in memory.
+    ///
+    /// ```no_run
+    /// use ipw_core::row::Fields;
+    ///
+    /// let run = ipw_store::Run::open("runs/profile_EPYC9654_smollm2_starter".as_ref())?;
+    /// let mut joules = 0.0;
+    /// run.for_each(Fields::ENERGY, |row| joules += row.energy.joules.unwrap_or(0.0))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_each(
+        &self,
+        fields: Fields,
+        mut each: impl FnMut(&Row<'_>),
+    ) -> Result<(), StoreError> {
+        self.for_each_while(fields, |row| {
+            each(row);
+            true
+        })
+    }
+
+    /// The same with all fields.
+    pub fn for_each_query(&self, each: impl FnMut(&Row<'_>)) -> Result<(), StoreError> {
+        self.for_each(Fields::ALL, each)
+    }
+
+    /// The same until `each` says that it has seen enough.
+    pub fn for_each_while(
+        &self,
+        fields: Fields,
+        mut each: impl FnMut(&Row<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        self.stored_rows(self.with_part_of_energy(fields), |row| {
+            Ok(each(&self.standing_row(row)?))
+        })
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> Result<u64, StoreError> {
+        let mut all = 0;
+        for path in self.files() {
+            let open = file::open(path)?;
+            all += guarded(|| count(&open)).map_err(StoreError::arrow("read rows of", path))?;
+        }
+        Ok(all)
+    }
+
+    /// Feeds all consumers in one pass; those that want more are fed in a further one.
+    pub fn feed(&self, consumers: &mut [&mut dyn Consumer]) -> Result<(), StoreError> {
+        let mut waiting: Vec<&mut dyn Consumer> = Vec::new();
+        for consumer in consumers {
+            waiting.push(&mut **consumer);
+        }
+        while !waiting.is_empty() {
+            let fields = waiting.iter().map(|consumer| consumer.fields());
+            let fields = fields.fold(Fields::NONE, Fields::and);
+            let (mut as_stored, mut standing): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .partition(|consumer| consumer.takes_all_energy());
+            self.stored_rows(self.with_part_of_energy(fields), |row| {
+                for consumer in &mut as_stored {
+                    consumer.row(row);
+                }
+                if !standing.is_empty() {
+                    let row = self.standing_row(row)?;
+                    for consumer in &mut standing {
+                        consumer.row(&row);
+                    }
+                }
+                Ok(true)
+            })?;
+            waiting = as_stored.into_iter().chain(standing).collect();
+            waiting.retain_mut(|consumer| consumer.wants_more());
+        }
+        Ok(())
+    }
+
+    /// How many chunks all replies have.
+    pub fn chunks(&self) -> Result<u64, StoreError> {
+        let mut all = 0;
+        for path in self.files() {
+            let open = file::open(path)?;
+            let counted = guarded(|| entries(&open, &["timing", "chunk_seconds"]));
+            match counted.map_err(StoreError::arrow("read rows of", path))? {
+                Some(chunks) => all += chunks,
+                // Not a layout of ours: rows are counted one by one.
+                None => {
+                    let mut chunks = 0;
+                    self.for_each(Fields::CHUNKS, |row| chunks += row.chunks.len() as u64)?;
+                    return Ok(chunks);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Phases are of the same energy: whether they count is known from its basis.
+    fn with_part_of_energy(&self, fields: Fields) -> Fields {
+        if fields.has(Fields::PHASES) {
+            fields | Fields::ENERGY
+        } else {
+            fields
+        }
+    }
+
+    /// The row with its energy unknown where it is made from other sources than the run's figures.
+    fn standing_row<'a>(&self, row: &Row<'a>) -> Result<Row<'a>, StoreError> {
+        let basis = row.energy.basis.filter(|_| row.energy.joules.is_some());
+        let is_apart = match basis {
+            Some(basis) => !self.standing()?.holds(row.part, basis),
+            None => false,
+        };
+        Ok(if is_apart {
+            Row {
+                energy: Energy {
+                    basis: row.energy.basis,
+                    reason: Some(OTHER_BASIS),
+                    ..Energy::default()
+                },
+                phases: Phases::default(),
+                ..*row
+            }
+        } else {
+            *row
+        })
+    }
+
+    /// Calls `each` with every row as it is stored, until it says that it has seen enough.
+    pub(crate) fn stored_rows(
+        &self,
+        fields: Fields,
+        mut each: impl FnMut(&Row<'_>) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut number = 0;
+        for batch in self.projected(fields) {
+            let batch = batch?;
+            let columns = Columns::of(self, &batch, fields, number)?;
+            let mut shares: Vec<Share<'_>> = Vec::new();
+            for place in 0..batch.num_rows() {
+                shares.clear();
+                columns.shares(place, &mut shares);
+                if !each(&columns.row(place, &shares))? {
+                    return Ok(());
+                }
+            }
+            number += batch.num_rows() as u64;
+        }
+        Ok(())
+    }
+
+    /// The columns of these fields, batch by batch.
+    fn projected(
+        &self,
+        fields: Fields,
+    ) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
+        let paths = columns::paths(self.model(), fields, self.has_view());
+        self.files().iter().flat_map(move |path| {
+            let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
+                match Batches::open(path, &paths) {
+                    Ok(batches) => Box::new(batches.map(move |batch| {
+                        self.seen(batch.map_err(StoreError::arrow("read rows of", path))?)
+                    })),
+                    Err(error) => Box::new(std::iter::once(Err(error))),
+                };
+            batches
+        })
+    }
+}

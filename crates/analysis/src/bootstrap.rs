@@ -159,9 +159,17 @@ fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<Sure> {
 pub struct Delta {
     all: Sums,
     queries: u64,
-    /// By metric, on the second time: sums of the influences and of their squares; `None` where
-    /// the value has no logarithm.
-    again: Option<Vec<(Metric, Recipe, Option<(f64, f64)>)>>,
+    /// By metric, on the second time.
+    again: Option<Vec<Influence>>,
+}
+
+/// What single queries do to a metric.
+#[derive(Debug, Clone, Copy)]
+struct Influence {
+    metric: Metric,
+    recipe: Recipe,
+    /// Their sum and that of their squares; `None` where the value has no logarithm.
+    sums: Option<(f64, f64)>,
 }
 
 impl Delta {
@@ -174,9 +182,10 @@ impl Delta {
             return;
         };
         let means = self.all.over(self.queries);
-        for (_, recipe, sums) in again {
-            let influence = recipe.influence(&one, &means);
-            *sums = sums.zip(influence).map(|((sum, squares), influence)| {
+        for own in again {
+            let influence = own.recipe.influence(&one, &means);
+            let sums = own.sums.zip(influence);
+            own.sums = sums.map(|((sum, squares), influence)| {
                 (sum + influence, squares + influence * influence)
             });
         }
@@ -190,7 +199,11 @@ impl Delta {
     /// The same rows come again from here on.
     pub fn look_again(&mut self) {
         let recipe = |metric: Metric| match metric.kind() {
-            Kind::Ratio(recipe) | Kind::Share(recipe) => Some((metric, recipe, Some((0.0, 0.0)))),
+            Kind::Ratio(recipe) | Kind::Share(recipe) => Some(Influence {
+                metric,
+                recipe,
+                sums: Some((0.0, 0.0)),
+            }),
             Kind::Percentile(..) => None,
         };
         self.again = Some(Metric::ALL.into_iter().filter_map(recipe).collect());
@@ -200,9 +213,9 @@ impl Delta {
     pub fn intervals(&self, metrics: &[Metric]) -> BTreeMap<Metric, Option<Sure>> {
         let sure = |metric: Metric| {
             let mut again = self.again.iter().flatten();
-            let (_, recipe, sums) = again.find(|(known, ..)| *known == metric)?;
-            let (sum, squares) = (*sums)?;
-            let value = recipe.value(&self.all)?;
+            let own = again.find(|own| own.metric == metric)?;
+            let (sum, squares) = own.sums?;
+            let value = own.recipe.value(&self.all)?;
             let count = real(self.queries);
             let variance = (squares - sum * sum / count) / (count - 1.0);
             let error = (variance.max(0.0) / count).sqrt();

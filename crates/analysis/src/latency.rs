@@ -342,6 +342,7 @@ mod tests {
                 chunks,
                 output_tokens: Some(7),
                 is_answered: true,
+                ..Row::default()
             };
             let (here, there) = (latency(&row(0, 0.0, &chunks)), latency(&row(1, shift, &later)));
             let near = |left: Option<f64>, right: Option<f64>| match (left, right) {

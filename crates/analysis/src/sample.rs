@@ -54,7 +54,7 @@ impl Default for State {
 
 #[derive(Debug, Clone)]
 struct Counted {
-    pages: Vec<Option<Box<[u64; PAGE]>>>,
+    pages: Vec<Option<Box<[u64]>>>,
     count: u64,
     sum: Compensated,
     least: f64,
@@ -114,7 +114,6 @@ const fn unordered(bits: u64) -> f64 {
 }
 
 /// The range that a number lies in.
-#[expect(clippy::cast_possible_truncation, reason = "24 bits are left")]
 const fn range(value: f64) -> u32 {
     (ordered(value) >> (64 - 12 - FINE)) as u32
 }
@@ -136,7 +135,7 @@ impl Counted {
 
     fn push(&mut self, value: f64) {
         let range = range(value) as usize;
-        let page = self.pages[range >> FINE].get_or_insert_with(|| Box::new([0; PAGE]));
+        let page = self.pages[range >> FINE].get_or_insert_with(|| vec![0; PAGE].into());
         page[range & (PAGE - 1)] += 1;
         self.count += 1;
         self.sum.add(value);

@@ -7,8 +7,8 @@ use ipw_analysis::density::Density;
 use ipw_analysis::ecdf::Ecdf;
 use ipw_analysis::line::Line;
 use ipw_analysis::metric::{Metric, Row};
-use ipw_analysis::outliers::{self, outliers};
-use ipw_analysis::regression::{self, regressions};
+use ipw_analysis::outliers::outliers;
+use ipw_analysis::regression::regressions;
 use ipw_analysis::timeline::{held, timeline};
 use ipw_core::random::Random;
 

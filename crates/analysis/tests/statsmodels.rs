@@ -12,7 +12,7 @@ use ipw_analysis::ecdf::Ecdf;
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::line::{Line, Maybe};
 use ipw_analysis::metric::{Metric, Row};
-use ipw_analysis::regression::{self, LinearFit, Robust, ols, regressions};
+use ipw_analysis::regression::{LinearFit, Robust, ols, regressions};
 use ipw_core::random::Random;
 use ipw_testkit::{Venv, or_skip};
 use serde_json::{Value, json};

@@ -56,6 +56,10 @@ pub struct Answers {
 }
 
 /// What is looked at.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four things, each wanted or not"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted {
     /// A sample of the lines where there are very many; counts and energies are of all rows.
@@ -114,10 +118,8 @@ impl<'a> Look<'a> {
         let mut counting = overview.is_none().then(|| Counting::of(run));
         let mut looking = Looking::of(run, if wanted.sampled { DRAWN } else { u64::MAX }, rows);
         let mut measuring = frame.filter(|_| stored.is_none()).map(Measuring::within);
-        let mut latency = match wanted.latency {
-            true => Some(Timing::of(run.chunks()?)),
-            false => None,
-        };
+        let chunks = wanted.latency.then(|| run.chunks()).transpose()?;
+        let mut latency = chunks.map(Timing::of);
         let mut original = wanted.original.then(Original::default);
         let mut sureness = frame
             .filter(|_| wanted.intervals)

@@ -26,7 +26,7 @@ pub(crate) enum Batches {
     /// Only the wanted bytes are read.
     Projected(Projected),
     /// A layout that is not ours: everything is read.
-    Whole(Stream),
+    Whole(Box<Stream>),
 }
 
 impl Batches {
@@ -43,7 +43,9 @@ impl Batches {
                 is_over: false,
             })),
             // Whatever is wrong is said by the reader of whole files.
-            Ok(None) | Err(_) => Stream::over(file, path).map(Self::Whole),
+            Ok(None) | Err(_) => {
+                Stream::over(file, path).map(|stream| Self::Whole(Box::new(stream)))
+            }
         }
     }
 }

@@ -69,7 +69,7 @@ impl Run {
         fields: Fields,
         mut each: impl FnMut(&Row<'_>) -> bool,
     ) -> Result<(), StoreError> {
-        self.stored_rows(self.with_part_of_energy(fields), |row| {
+        self.stored_rows(with_part_of_energy(fields), |row| {
             Ok(each(&self.standing_row(row)?))
         })
     }
@@ -96,7 +96,7 @@ impl Run {
             let (mut as_stored, mut standing): (Vec<_>, Vec<_>) = waiting
                 .into_iter()
                 .partition(|consumer| consumer.takes_all_energy());
-            self.stored_rows(self.with_part_of_energy(fields), |row| {
+            self.stored_rows(with_part_of_energy(fields), |row| {
                 for consumer in &mut as_stored {
                     consumer.row(row);
                 }
@@ -120,26 +120,15 @@ impl Run {
         for path in self.files() {
             let open = file::open(path)?;
             let counted = guarded(|| entries(&open, &["timing", "chunk_seconds"]));
-            match counted.map_err(StoreError::arrow("read rows of", path))? {
-                Some(chunks) => all += chunks,
+            let Some(chunks) = counted.map_err(StoreError::arrow("read rows of", path))? else {
                 // Not a layout of ours: rows are counted one by one.
-                None => {
-                    let mut chunks = 0;
-                    self.for_each(Fields::CHUNKS, |row| chunks += row.chunks.len() as u64)?;
-                    return Ok(chunks);
-                }
-            }
+                let mut chunks = 0;
+                self.for_each(Fields::CHUNKS, |row| chunks += row.chunks.len() as u64)?;
+                return Ok(chunks);
+            };
+            all += chunks;
         }
         Ok(all)
-    }
-
-    /// Phases are of the same energy: whether they count is known from its basis.
-    fn with_part_of_energy(&self, fields: Fields) -> Fields {
-        if fields.has(Fields::PHASES) {
-            fields | Fields::ENERGY
-        } else {
-            fields
-        }
     }
 
     /// The row with its energy unknown where it is made from other sources than the run's figures.
@@ -173,7 +162,7 @@ impl Run {
         let mut number = 0;
         for batch in self.projected(fields) {
             let batch = batch?;
-            let columns = Columns::of(self, &batch, fields, number)?;
+            let columns = Columns::of(self, &batch, fields, number);
             let mut shares: Vec<Share<'_>> = Vec::new();
             for place in 0..batch.num_rows() {
                 shares.clear();
@@ -203,5 +192,14 @@ impl Run {
                 };
             batches
         })
+    }
+}
+
+/// Phases are of the same energy: whether they count is known from its basis.
+fn with_part_of_energy(fields: Fields) -> Fields {
+    if fields.has(Fields::PHASES) {
+        fields | Fields::ENERGY
+    } else {
+        fields
     }
 }

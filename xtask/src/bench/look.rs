@@ -118,7 +118,7 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
     for (rows, _, plain) in &measured {
         let seconds = Spread::of(plain.iter().copied());
         let mut cells = [const { String::new() }; 9];
-        cells[0] = PLAIN.to_owned();
+        PLAIN.clone_into(&mut cells[0]);
         cells[1] = rows.to_string();
         cells[2] = format!("{seconds:.2}");
         table.row(cells);

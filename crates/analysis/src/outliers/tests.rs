@@ -59,7 +59,7 @@ fn a_slow_row_is_found_with_its_reason_and_a_long_one_is_not() {
     rows[40].joules = None.into();
     let mut found = outliers(&rows, 10);
     assert!(found.rows().contains(&40));
-    found.name(&std::collections::BTreeMap::from([(40, "q40".to_owned())]));
+    found.name(&BTreeMap::from([(40, "q40".to_owned())]));
     let first = found
         .outliers
         .iter()

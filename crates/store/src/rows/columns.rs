@@ -8,9 +8,9 @@ use ipw_core::row::{
     Energy, Evaluation, Fields, OriginalEnergy, Phases, Row, Share, Texts as Said,
 };
 
+use crate::Run;
 use crate::overview::ANSWERED;
 use crate::reader::column;
-use crate::{Run, StoreError};
 
 /// Columns of a field, as dotted paths; those of the model's metrics begin with `~`.
 const PATHS: [(Fields, &[&str]); 20] = [
@@ -340,12 +340,7 @@ struct OriginalColumns<'a> {
 
 impl<'a> Columns<'a> {
     /// `first` is the number of the batch's first row in the run.
-    pub(crate) fn of(
-        run: &Run,
-        batch: &'a RecordBatch,
-        fields: Fields,
-        first: u64,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn of(run: &Run, batch: &'a RecordBatch, fields: Fields, first: u64) -> Self {
         let float = |path: &str| Floats(column(batch, path).ok());
         let metric = |path: &str| Floats(run.metric(batch, path).ok());
         let text = |path: &str| Texts::of(batch, path);
@@ -362,7 +357,7 @@ impl<'a> Columns<'a> {
         } else {
             "lm_correctness"
         };
-        Ok(Self {
+        Self {
             first,
             numbers: (first..first + count)
                 .map(|number| number.to_string())
@@ -424,7 +419,7 @@ impl<'a> Columns<'a> {
             tool_calls: text("tool_calls"),
             grade: Texts(run.metric(batch, "evaluation.metadata").ok()),
             scorer: Texts(run.metric(batch, "evaluation.config").ok()),
-        })
+        }
     }
 
     /// What each source says of a row.

@@ -299,7 +299,7 @@ fn rows_are_read_one_by_one_with_what_was_asked_said_and_measured() {
             (row.energy.joules, row.energy.reason),
             (None, Some("no_source"))
         );
-        assert_eq!(row.shares.iter().count(), 0);
+        assert_eq!(row.shares.len(), 0);
         assert!((row.total.unwrap() - 0.004).abs() < 1e-9);
         assert!((row.time_to_first_token.unwrap() - 0.001).abs() < 1e-9);
         assert!((row.end.unwrap() - 0.004_000_010).abs() < 1e-12);

@@ -293,3 +293,126 @@ fn below(array: &ArrayRef, above: Option<&NullBuffer>) -> Result<ArrayRef, Arrow
     let data = array.to_data().into_builder().nulls(nulls).build()?;
     Ok(make_array(data))
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{BooleanArray, Float64Array, NullArray};
+    use arrow::datatypes::Field;
+    use ipw_core::verdict::{Grade, Verdict};
+
+    use super::*;
+    use crate::reader::column;
+    use crate::schema::Renewed;
+    use crate::splice::splice;
+
+    fn group(columns: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef {
+        let fields = columns.iter();
+        let fields = fields.map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
+        let fields = fields.collect();
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        Arc::new(StructArray::new(fields, arrays, nulls))
+    }
+
+    /// Three rows as Python writes them: never graded, of a model whose name has dots.
+    fn batch(more: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        let texts = |texts: [&str; 3]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+        let energy = vec![
+            ("per_query_joules", Arc::new(NullArray::new(3)) as ArrayRef),
+            ("basis", Arc::new(NullArray::new(3)) as ArrayRef),
+        ];
+        let mut metrics = vec![
+            ("energy_metrics", group(energy, None)),
+            ("gpu_info", Arc::new(NullArray::new(3)) as ArrayRef),
+            (
+                "lm_correctness",
+                Arc::new(BooleanArray::from(vec![false; 3])),
+            ),
+        ];
+        metrics.extend(more);
+        let metrics = group(vec![("m.v1", group(metrics, None))], None);
+        let answers = group(vec![("m.v1", texts(["2", "6", "x"]))], None);
+        let columns = vec![
+            ("problem", texts(["a", "b", "c"])),
+            ("answer", texts(["2", "5", ""])),
+            ("model_answers", answers),
+            ("model_metrics", metrics),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn at<'a, A: 'static>(batch: &'a RecordBatch, path: &[&str]) -> &'a A {
+        let model = column::<StructArray>(batch, "model_metrics").unwrap();
+        let model = model.column_by_name("m.v1").unwrap();
+        let found = path.iter().fold(model, |array, step| {
+            let group = array.as_any().downcast_ref::<StructArray>().unwrap();
+            group.column_by_name(step).unwrap()
+        });
+        found.as_any().downcast_ref::<A>().unwrap()
+    }
+
+    #[test]
+    fn columns_without_a_type_get_ours_and_ungraded_is_not_wrong() {
+        let batch = batch(Vec::new());
+        let adoption = Adoption::of(&batch.schema(), "m.v1").unwrap();
+        let own = adoption.apply(&batch).unwrap();
+        assert_eq!(own.schema().fields(), adoption.schema().fields());
+        let joules: &Float64Array = at(&own, &["energy_metrics", "per_query_joules"]);
+        assert_eq!(joules.null_count(), 3);
+        let name: &StringArray = at(&own, &["gpu_info", "name"]);
+        assert_eq!(name.null_count(), 3);
+        let correct: &BooleanArray = at(&own, &["lm_correctness"]);
+        assert_eq!(correct.null_count(), 3);
+        let reference = column::<StringArray>(&own, "answer").unwrap();
+        let reference: Vec<Option<&str>> = reference.iter().collect();
+        assert_eq!(reference, [Some("2"), Some("5"), None]);
+        assert!(
+            column::<StringArray>(&own, "outcome").is_err(),
+            "it stays missing"
+        );
+    }
+
+    #[test]
+    fn what_lies_in_a_null_group_is_null() {
+        let evaluation = vec![
+            (
+                "is_correct",
+                Arc::new(BooleanArray::from(vec![true; 3])) as ArrayRef,
+            ),
+            (
+                "config",
+                Arc::new(StructArray::new_empty_fields(3, None)) as ArrayRef,
+            ),
+        ];
+        let nulls = NullBuffer::from(vec![true, false, true]);
+        let batch = batch(vec![("evaluation", group(evaluation, Some(nulls)))]);
+        let adoption = Adoption::of(&batch.schema(), "m.v1").unwrap();
+        let own = adoption.apply(&batch).unwrap();
+        let correct: &BooleanArray = at(&own, &["lm_correctness"]);
+        let correct: Vec<Option<bool>> = correct.iter().collect();
+        assert_eq!(correct, [Some(true), None, Some(true)]);
+        let config: &StringArray = at(&own, &["evaluation", "config"]);
+        assert_eq!(config.null_count(), 3);
+        assert_eq!(at::<StructArray>(&own, &["evaluation"]).null_count(), 0);
+    }
+
+    #[test]
+    fn verdicts_go_into_rows_that_have_no_place_for_them() {
+        let batch = batch(Vec::new());
+        let adoption = Adoption::with_verdicts(&batch.schema(), "m.v1").unwrap();
+        let own = adoption.apply(&batch).unwrap();
+        let grade = Grade {
+            verdict: Verdict::Correct,
+            ..Grade::unscored(Some("exact"), "equal")
+        };
+        let columns = Renewed::verdict("m.v1");
+        let graded = splice(&columns, &own, vec![Some(grade), None, None]).unwrap();
+        let correct: &BooleanArray = at(&graded, &["evaluation", "is_correct"]);
+        assert_eq!(correct.iter().collect::<Vec<_>>(), [Some(true), None, None]);
+        let config: &StringArray = at(&graded, &["evaluation", "config"]);
+        assert_eq!(config.value(0), r#"{"scorer":"exact"}"#);
+        // A run that has a place for them is as it was.
+        assert_eq!(adoption.schema().fields(), graded.schema().fields());
+        let again = Adoption::with_verdicts(&graded.schema(), "m.v1").unwrap();
+        assert_eq!(again.schema().fields(), graded.schema().fields());
+    }
+}

@@ -123,7 +123,7 @@ fn attribute_locked(
     let columns = Renewed::energy(run.model());
     let mut again = Again::new(run, &sources, &outline, asking.weights);
     let mut changed = 0;
-    rewrite(run.directory(), &mut |batch| {
+    rewrite(run.directory(), run.adoption(), &mut |batch| {
         let rows: Result<Vec<Option<Row>>, StoreError> =
             (0..batch.num_rows()).map(|_| again.next()).collect();
         let new = splice(&columns, &batch, rows?)?;

@@ -302,6 +302,7 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Int64 => "int64".to_owned(),
         DataType::Float64 => "float64".to_owned(),
         DataType::Utf8 => "string".to_owned(),
+        DataType::Null => "null".to_owned(),
         DataType::List(item) => format!("list of {}", type_name(item.data_type())),
         DataType::Struct(fields) => {
             let names: Vec<_> = fields

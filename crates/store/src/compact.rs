@@ -13,8 +13,10 @@ use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
 
+use crate::adopt::Adoption;
 use crate::disk::{self, DiskFile};
 use crate::ipc::Stream;
+use crate::output::write_dataset_info;
 use crate::state::{State, fresh_fingerprint};
 use crate::{StoreError, file};
 
@@ -25,7 +27,7 @@ const BYTES_PER_FILE: usize = 500 << 20;
 
 /// Rewrites the data files of the run in `directory`. On an error the run is as it was.
 pub(crate) fn compact(directory: &Path) -> Result<(), StoreError> {
-    rewrite(directory, &mut Ok)
+    rewrite(directory, None, &mut Ok)
 }
 
 /// Makes of each batch, in order, what takes its place.
@@ -36,14 +38,23 @@ pub(crate) fn compact_where(
     directory: &Path,
     keep: &dyn Fn(&RecordBatch) -> Result<BooleanArray, StoreError>,
 ) -> Result<(), StoreError> {
-    rewrite(directory, &mut |batch| {
+    rewrite(directory, None, &mut |batch| {
         filter_record_batch(&batch, &keep(&batch)?)
             .map_err(StoreError::arrow("choose rows of", directory))
     })
 }
 
-/// The same, with what `change` makes of the batches, in columns of the same types.
-pub(crate) fn rewrite(directory: &Path, change: Change<'_>) -> Result<(), StoreError> {
+/// The same, with what `change` makes of the batches, in columns of the same types; rows that another
+/// program wrote get our types first.
+pub(crate) fn rewrite(
+    directory: &Path,
+    adoption: Option<&Adoption>,
+    change: Change<'_>,
+) -> Result<(), StoreError> {
+    if adoption.is_some() {
+        // Without features it fits the old files and the new ones: their schemas say enough.
+        write_dataset_info(directory, None, true)?;
+    }
     let old: Vec<PathBuf> = State::read(directory)?
         .files()
         .map(|name| directory.join(name))
@@ -54,7 +65,7 @@ pub(crate) fn rewrite(directory: &Path, change: Change<'_>) -> Result<(), StoreE
         fingerprint: &fingerprint,
         done: Vec::new(),
     };
-    let switched = copy(&old, &mut shards, change).and_then(|()| {
+    let switched = copy(&old, &mut shards, adoption, change).and_then(|()| {
         let names = shards.named()?;
         State::new(fingerprint.clone(), names).write(directory, true)
     });
@@ -151,18 +162,32 @@ impl Shard {
     }
 }
 
-fn copy(old: &[PathBuf], shards: &mut Shards<'_>, change: Change<'_>) -> Result<(), StoreError> {
+fn copy(
+    old: &[PathBuf],
+    shards: &mut Shards<'_>,
+    adoption: Option<&Adoption>,
+    change: Change<'_>,
+) -> Result<(), StoreError> {
     let mut shard: Option<Shard> = None;
     let mut pending: Vec<RecordBatch> = Vec::new();
     let (mut rows, mut bytes) = (0, 0);
     for path in old {
         let stream = Stream::open(path)?;
-        let schema = stream.schema();
+        let schema = adoption.map_or_else(
+            || stream.schema(),
+            |adoption| SchemaRef::clone(adoption.schema()),
+        );
         if shard.is_none() {
             shard = Some(shards.open(&schema)?);
         }
         for batch in stream {
             let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
+            let batch = match adoption {
+                Some(adoption) => adoption
+                    .apply(&batch)
+                    .map_err(StoreError::arrow("read rows of", path))?,
+                None => batch,
+            };
             let batch = change(batch)?;
             if batch.num_rows() == 0 {
                 continue;

@@ -149,6 +149,7 @@ pub fn rows(
             for batch in stream {
                 let batch =
                     batch.map_err(StoreError::arrow("read rows of", run.run.directory()))?;
+                let batch = run.run.adopted(batch)?;
                 table.write(layout.fit(run, &batch))?;
             }
         }

@@ -12,12 +12,17 @@ use serde_json::{Map, Value, json};
 use crate::FORMAT_VERSION;
 use crate::column::type_name;
 
+/// Where a schema has its features.
+pub(crate) const HUGGING_FACE_KEY: &str = "huggingface";
+/// Where a schema of ours has the version of the format. Python's `datasets` does not keep it.
+pub(crate) const FORMAT_KEY: &str = "ipw.format_version";
+
 /// A schema that carries its own features and the format's version.
 pub(crate) fn schema_with_features(fields: Fields) -> SchemaRef {
     let huggingface = json!({ "info": { "features": features(&fields) } });
     let about = HashMap::from([
-        ("huggingface".to_owned(), huggingface.to_string()),
-        ("ipw.format_version".to_owned(), FORMAT_VERSION.to_string()),
+        (HUGGING_FACE_KEY.to_owned(), huggingface.to_string()),
+        (FORMAT_KEY.to_owned(), FORMAT_VERSION.to_string()),
     ]);
     Arc::new(Schema::new_with_metadata(fields, about))
 }

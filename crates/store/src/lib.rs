@@ -3,6 +3,7 @@
 //! Everything that is Arrow stays in this crate. A run is written by [`writer::RunWriter`], which
 //! the runner sees only as a [`ipw_core::sink::Sink`], and read by [`reader::Run`].
 
+mod adopt;
 pub mod attribute;
 pub mod basis;
 mod checksum;

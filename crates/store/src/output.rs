@@ -16,6 +16,9 @@ use crate::{StoreError, disk, file};
 /// The data file of the first part while the run goes on.
 const LIVE_FILE: &str = "data-part-00000.arrow";
 
+/// The columns in Hugging Face's words; what `datasets` knows a directory of rows by.
+pub(crate) const DATASET_INFO: &str = "dataset_info.json";
+
 /// A run that was just made: it loads, and has no rows.
 pub struct NewRun {
     pub(crate) directory: PathBuf,
@@ -98,7 +101,7 @@ fn fill(
     summary: &Summary,
     durable: bool,
 ) -> Result<StreamFile, StoreError> {
-    write_dataset_info(made, &schema.arrow(), durable)?;
+    write_dataset_info(made, Some(&schema.arrow()), durable)?;
     file::replace(&made.join(crate::plan::FILE), plan.as_bytes(), durable)?;
     summary.write(made, durable)?;
     let stream = StreamFile::create(&made.join(LIVE_FILE), &schema.arrow(), durable)?;
@@ -106,21 +109,21 @@ fn fill(
     Ok(stream)
 }
 
-/// `dataset_info.json`: the columns in Hugging Face's words.
+/// `dataset_info.json`: the columns in Hugging Face's words. Without a schema they are left out, and
+/// `datasets` takes those of the data files.
 pub(crate) fn write_dataset_info(
     directory: &Path,
-    schema: &SchemaRef,
+    schema: Option<&SchemaRef>,
     durable: bool,
 ) -> Result<(), StoreError> {
-    let about = json!({
-        "citation": "",
-        "description": "",
-        "features": features(schema.fields()),
-        "homepage": "",
-        "license": "",
-    });
+    let mut about = json!({ "citation": "", "description": "" });
+    if let Some(schema) = schema {
+        about["features"] = features(schema.fields());
+    }
+    about["homepage"] = json!("");
+    about["license"] = json!("");
     let about = serde_json::to_vec_pretty(&about).expect("JSON values serialize");
-    file::replace(&directory.join("dataset_info.json"), &about, durable)
+    file::replace(&directory.join(DATASET_INFO), &about, durable)
 }
 
 fn move_into_place(

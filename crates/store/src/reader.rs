@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Field, SchemaRef};
 use ipw_core::rollup::Choice;
 use serde_json::Value;
 
+use crate::adopt::Adoption;
 use crate::basis::View;
 use crate::ipc::Stream;
 use crate::standing::Standing;
@@ -18,6 +19,8 @@ use crate::{StoreError, file};
 pub struct Run {
     directory: PathBuf,
     files: Vec<PathBuf>,
+    /// How rows that another program wrote get our types.
+    adoption: Option<Adoption>,
     schema: SchemaRef,
     model: String,
     summary: Value,
@@ -48,9 +51,14 @@ impl Run {
             _ => return Err(not_a_run("its rows are not those of one model")),
         };
         let summary = read_summary(directory)?;
+        let adoption = Adoption::of(&schema, &model);
+        let schema = adoption
+            .as_ref()
+            .map_or(schema, |adoption| SchemaRef::clone(adoption.schema()));
         Ok(Self {
             directory: directory.to_owned(),
             files,
+            adoption,
             schema,
             model,
             summary,
@@ -111,7 +119,8 @@ impl Run {
         &self.directory
     }
 
-    /// The Arrow schema of its rows.
+    /// The Arrow schema of its rows; in rows that another program wrote, columns that we know have our
+    /// types.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -132,12 +141,28 @@ impl Run {
             let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
                 match Stream::open(path) {
                     Ok(stream) => Box::new(stream.map(move |batch| {
-                        self.seen(batch.map_err(StoreError::arrow("read rows of", path))?)
+                        let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
+                        self.seen(self.adopted(batch)?)
                     })),
                     Err(error) => Box::new(std::iter::once(Err(error))),
                 };
             batches
         })
+    }
+
+    /// How its rows get our types; `None` where they have them.
+    pub(crate) const fn adoption(&self) -> Option<&Adoption> {
+        self.adoption.as_ref()
+    }
+
+    /// A batch of its data files, in our types.
+    pub(crate) fn adopted(&self, batch: RecordBatch) -> Result<RecordBatch, StoreError> {
+        match &self.adoption {
+            Some(adoption) => adoption
+                .apply(&batch)
+                .map_err(StoreError::arrow("read rows of", &self.directory)),
+            None => Ok(batch),
+        }
     }
 
     /// All data files that the run has now, open: what happens to their names or behind their ends

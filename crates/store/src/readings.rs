@@ -1,7 +1,7 @@
 //! `readings/`: the raw readings, in the same tear-free stream, and what their sources are.
 //!
-//! It is a Hugging Face dataset of its own, so that everything can be computed again, by us or by
-//! others.
+//! They are there so that everything can be computed again, by us or by others: `datasets` opens each
+//! file (docs/format.md).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -7,7 +7,7 @@ use arrow::array::{BooleanArray, Int32Array, Int64Array, RecordBatch, StringArra
 use ipw_core::chat::Message;
 use ipw_core::row::Fields;
 
-use crate::compact::compact_where;
+use crate::compact::{compact_where, rewrite};
 use crate::lock::Lock;
 use crate::output::NewRun;
 use crate::overview::ANSWERED;
@@ -154,10 +154,15 @@ pub fn reopen(
     durable: bool,
 ) -> Result<NewRun, StoreError> {
     let lock = Lock::take(directory)?;
-    if Run::open(directory)?.schema().fields() != schema.arrow().fields() {
+    let run = Run::open(directory)?;
+    if run.schema().fields() != schema.arrow().fields() {
         return Err(StoreError::OtherColumns {
             path: directory.to_owned(),
         });
+    }
+    if run.adoption().is_some() {
+        // The files of a run have one schema.
+        rewrite(directory, run.adoption(), &mut Ok)?;
     }
     if let Some(again) = again {
         compact_where(directory, &|batch| kept(batch, again))?;

@@ -180,18 +180,22 @@ impl Run {
     fn projected(
         &self,
         fields: Fields,
-    ) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
+    ) -> Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + '_> {
+        type Read<'a> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'a>;
+        if self.adoption().is_some() {
+            // Whole, as rows of another program get our types.
+            return Box::new(self.batches()) as Read<'_>;
+        }
         let paths = columns::paths(self.model(), fields, self.has_view());
-        self.files().iter().flat_map(move |path| {
-            let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
-                match Batches::open(path, &paths) {
-                    Ok(batches) => Box::new(batches.map(move |batch| {
-                        self.seen(batch.map_err(StoreError::arrow("read rows of", path))?)
-                    })),
-                    Err(error) => Box::new(std::iter::once(Err(error))),
-                };
+        Box::new(self.files().iter().flat_map(move |path| {
+            let batches: Read<'_> = match Batches::open(path, &paths) {
+                Ok(batches) => Box::new(batches.map(move |batch| {
+                    self.seen(batch.map_err(StoreError::arrow("read rows of", path))?)
+                })),
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            };
             batches
-        })
+        }))
     }
 }
 

@@ -1,14 +1,17 @@
-//! Datasets beside the rows: each a directory of its own, in the same tear-free stream, with a file for
+//! Tables beside the rows: each a directory of its own, in the same tear-free stream, with a file for
 //! every part of the run.
+//!
+//! `state.json` names the files. There is no `dataset_info.json`: the original's accuracy pass takes a
+//! directory that has one for rows, and deletes it (docs/decisions/0014).
 
 use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::output::write_dataset_info;
+use crate::output::DATASET_INFO;
 use crate::state::{STATE_FILE, State, fresh_fingerprint};
 use crate::stream::StreamFile;
-use crate::{StoreError, file};
+use crate::{StoreError, disk, file};
 
 /// The file of the first part.
 const LIVE_FILE: &str = "data-part-00000.arrow";
@@ -23,7 +26,11 @@ pub(crate) fn open(
     durable: bool,
 ) -> Result<StreamFile, StoreError> {
     let directory = &file::directory(run, name, durable)?;
-    write_dataset_info(directory, schema, durable)?;
+    let old = directory.join(DATASET_INFO);
+    if old.symlink_metadata().is_ok() {
+        // Best effort: runs of earlier versions have it, and nothing of ours reads it.
+        let _ = disk::remove_file(&old);
+    }
     let fingerprint = fresh_fingerprint();
     // A state that is there and cannot be read is an error: a new one would not name its files.
     let is_there = directory.join(STATE_FILE).symlink_metadata().is_ok();

@@ -12,6 +12,7 @@ use arrow::array::{Array as _, BooleanArray, Int64Array, RecordBatch, StringArra
 use ipw_core::verdict::Grade;
 use serde_json::{Map, Value};
 
+use crate::adopt::Adoption;
 use crate::compact::rewrite;
 use crate::export::json_texts;
 use crate::lock::Lock;
@@ -83,6 +84,8 @@ pub struct Scored {
 /// The rows of a run in the order of the file, a batch at a time.
 pub struct Answers<'a> {
     run: &'a Run,
+    /// Rows that were read.
+    rows: u64,
     batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'a>,
 }
 
@@ -91,6 +94,7 @@ impl<'a> Answers<'a> {
     pub fn of(run: &'a Run) -> Self {
         Self {
             run,
+            rows: 0,
             batches: Box::new(run.batches()),
         }
     }
@@ -100,7 +104,8 @@ impl<'a> Answers<'a> {
         let Some(batch) = self.batches.next().transpose()? else {
             return Ok(false);
         };
-        let columns = Columns::of(self.run, &batch)?;
+        let columns = Columns::of(self.run, &batch, self.rows)?;
+        self.rows += batch.num_rows() as u64;
         (0..batch.num_rows()).for_each(|row| each(&columns.answer(row)));
         Ok(true)
     }
@@ -155,9 +160,11 @@ fn switch<T: 'static>(
 ) -> Result<Scored, StoreError> {
     let before = Overview::of(run)?.verdicts;
     let earlier = sets::keep(run)?;
-    let (mut graded, mut changed) = (0, 0);
-    let switched = rewrite(run.directory(), &mut |batch| {
-        let rows = Columns::of(run, &batch)?;
+    let (mut graded, mut changed, mut first) = (0, 0, 0);
+    let adoption = Adoption::with_verdicts(run.schema(), run.model());
+    let switched = rewrite(run.directory(), adoption.as_ref(), &mut |batch| {
+        let rows = Columns::of(run, &batch, first)?;
+        first += batch.num_rows() as u64;
         let mut picked = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             let answer = rows.answer(row);
@@ -192,11 +199,13 @@ fn switch<T: 'static>(
     Ok(done)
 }
 
-/// The columns that count, of one batch.
+/// The columns that count, of one batch. Runs of the original have neither index nor outcome.
 struct Columns<'a> {
-    index: &'a Int64Array,
-    outcome: &'a StringArray,
-    correct: &'a BooleanArray,
+    /// Place of the batch's first row in the file.
+    first: u64,
+    index: Option<&'a Int64Array>,
+    outcome: Option<&'a StringArray>,
+    correct: Option<&'a BooleanArray>,
     problem: Texts<'a>,
     reference: Texts<'a>,
     answer: Texts<'a>,
@@ -206,12 +215,13 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(run: &Run, batch: &'a RecordBatch) -> Result<Self, StoreError> {
+    fn of(run: &Run, batch: &'a RecordBatch, first: u64) -> Result<Self, StoreError> {
         let answers = column::<StructArray>(batch, "model_answers")?;
         Ok(Self {
-            index: column(batch, "query_index")?,
-            outcome: column(batch, "outcome")?,
-            correct: run.metric(batch, "lm_correctness")?,
+            first,
+            index: column(batch, "query_index").ok(),
+            outcome: column(batch, "outcome").ok(),
+            correct: run.metric(batch, "lm_correctness").ok(),
             problem: Texts::of(batch, "problem"),
             reference: Texts::of(batch, "answer"),
             answer: Texts::in_struct(answers, run.model()),
@@ -228,13 +238,22 @@ impl<'a> Columns<'a> {
             texts.and_then(|texts| texts.is_valid(row).then(|| texts.value(row)))
         };
         let metadata = self.metadata.as_ref();
+        let index = self.index.map(|index| index.value(row));
+        let correct = self.correct.filter(|correct| correct.is_valid(row));
+        let answer = self.answer.at(row);
         Answer {
-            index: u64::try_from(self.index.value(row)).unwrap_or(0),
+            index: match index {
+                Some(index) => u64::try_from(index).unwrap_or(0),
+                None => self.first + row as u64,
+            },
             problem: self.problem.at(row).unwrap_or_default(),
             reference: self.reference.at(row),
-            answer: self.answer.at(row).unwrap_or_default(),
-            is_answered: ANSWERED.contains(&self.outcome.value(row)),
-            is_correct: self.correct.is_valid(row).then(|| self.correct.value(row)),
+            answer: answer.unwrap_or_default(),
+            is_answered: match self.outcome {
+                Some(outcome) => ANSWERED.contains(&outcome.value(row)),
+                None => answer.is_some_and(|answer| !answer.is_empty()),
+            },
+            is_correct: correct.map(|correct| correct.value(row)),
             config: text(self.config),
             grounds: text(self.grounds),
             metadata: metadata.and_then(|texts| texts.is_valid(row).then(|| texts.value(row))),

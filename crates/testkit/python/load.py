@@ -26,8 +26,21 @@ def type_of(feature):
     return feature.dtype
 
 
+def side_table(directory):
+    """`readings/` and `server_metrics/`, in the words of docs/format.md."""
+    with open(os.path.join(directory, "state.json")) as state:
+        files = [file["filename"] for file in json.load(state)["_data_files"]]
+    paths = [os.path.join(directory, name) for name in files]
+    return datasets.concatenate_datasets([datasets.Dataset.from_file(path) for path in paths])
+
+
+def opened(directory):
+    is_side_table = os.path.basename(directory) in ("readings", "server_metrics")
+    return side_table(directory) if is_side_table else datasets.load_from_disk(directory)
+
+
 def seen(directory, with_rows):
-    table = datasets.load_from_disk(directory)
+    table = opened(directory)
     found = {
         "version": datasets.__version__,
         "rows": table.num_rows,

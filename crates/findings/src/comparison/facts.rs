@@ -90,6 +90,9 @@ pub struct Facts {
     pub status: Option<String>,
     /// Why it is not complete.
     pub reason: Option<String>,
+    /// Whether its summary is there and has no status: the original writes none.
+    #[serde(skip)]
+    pub is_without_status: bool,
     /// When it began: seconds since the Unix epoch.
     pub started_at: Option<f64>,
     /// Rows on disk.
@@ -168,6 +171,8 @@ impl Facts {
             hardware: text("/hardware_label"),
             status: text("/status"),
             reason: text("/reason"),
+            is_without_status: summary.get("generated_at").is_some()
+                && summary.get("status").is_none(),
             started_at: started(summary),
             load: text("/load/load").or_else(planned),
             energy: how(&basis),
@@ -193,9 +198,9 @@ impl Facts {
         self.status.as_deref() == Some("complete")
     }
 
-    /// Why it is not complete, in words.
+    /// Why it is not complete, in words; `None` also where its program stores no status.
     pub fn unfinished(&self) -> Option<String> {
-        if self.is_complete() {
+        if self.is_complete() || self.is_without_status {
             return None;
         }
         let rows = self.rows;
@@ -352,5 +357,10 @@ mod tests {
         );
         facts.status = Some("complete".to_owned());
         assert_eq!(facts.unfinished(), None);
+        let original = Facts {
+            is_without_status: true,
+            ..Facts::default()
+        };
+        assert_eq!(original.unfinished(), None);
     }
 }

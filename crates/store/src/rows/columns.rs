@@ -18,10 +18,7 @@ const PATHS: [(Fields, &[&str]); 20] = [
     (Fields::ID, &["query_id"]),
     (Fields::SUBJECT, &["subject"]),
     (Fields::ERROR, &["error"]),
-    (
-        Fields::VERDICT,
-        &["~lm_correctness", "~evaluation.is_correct"],
-    ),
+    (Fields::VERDICT, &["~lm_correctness"]),
     (
         Fields::SPAN,
         &[
@@ -351,12 +348,6 @@ impl<'a> Columns<'a> {
         } else {
             0
         };
-        // Before it is graded, every answer in a run of the original says `false`.
-        let correct = if run.is_original() {
-            "evaluation.is_correct"
-        } else {
-            "lm_correctness"
-        };
         Self {
             first,
             numbers: (first..first + count)
@@ -368,7 +359,7 @@ impl<'a> Columns<'a> {
             outcome: text("outcome"),
             subject: text("subject"),
             error: text("error"),
-            correct: Truths(run.metric(batch, correct).ok()),
+            correct: Truths(run.metric(batch, "lm_correctness").ok()),
             slo: Truths(column(batch, "slo.is_met").ok()),
             due: float("timing.due_seconds"),
             start: float("timing.start_seconds"),

@@ -7,7 +7,7 @@
 //! says how many values it takes. Values are taken as independent.
 
 use ipw_core::stats::{mean, quantile, standard_deviation};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::{Interval, TAIL, real, student_t};
 
@@ -15,7 +15,7 @@ use crate::interval::{Interval, TAIL, real, student_t};
 const NEGLIGIBLE: f64 = 1e-20;
 
 /// A percentile, or what it would take to have one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Percentile {
     /// The sample supports it.
@@ -35,7 +35,7 @@ pub enum Percentile {
 }
 
 /// A distribution in a few numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many values.
     pub count: u64,

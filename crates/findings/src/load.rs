@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ipw_analysis::efficiency::{Derived, Gains, Took};
-use ipw_analysis::latency::{Latencies, LatencySummary, Origin, Row};
+use ipw_analysis::efficiency::{Gains, Took};
+use ipw_analysis::latency::{Latencies, Origin, Row};
 use ipw_analysis::metric::Frame;
-use ipw_analysis::saturation::{Trend, queue_trend};
-use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
-use ipw_analysis::steady::{Flights, Load, NotSteady, Served, Steady, Window};
+use ipw_analysis::saturation::queue_trend;
+use ipw_analysis::slo::{self, Quantity, Slo, Tally};
+use ipw_analysis::steady::{Flights, Load, NotSteady, Served, Window};
 use ipw_core::plan::Load as Planned;
 use ipw_core::record::{self, Record, SloCheck};
 use ipw_core::time::Timestamp;
 use ipw_store::instants::Instants;
+use ipw_store::summary::{Gained, LoadSummary, SloKept};
 use ipw_store::{Run, StoreError};
-use serde::Serialize;
 
 /// Longest time between a query's end and the start of the next one that does not end the window.
 const DIP: f64 = 0.05;
@@ -23,50 +23,14 @@ const DIP: f64 = 0.05;
 const MOST_GAPS: u64 = 10_000_000;
 
 /// What came out.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Findings {
-    /// How queries were sent, in words.
-    pub load: String,
-    /// Latencies over the whole run.
-    pub latency: LatencySummary,
-    /// Only every so many queries' gaps are in the pooled ones.
-    pub gaps_of_every: u64,
-    /// What was served while the load was full.
-    pub steady: Option<Steady>,
-    /// Why there is no such time, by part.
-    pub not_steady: BTreeMap<u32, NotSteady>,
-    /// Whether the queue grew, for an open loop of one part.
-    pub queue: Option<Trend>,
-    /// How the SLO was kept.
-    pub slo: Option<Kept>,
+    /// What the summary says of the load.
+    pub load: LoadSummary,
     /// What energy and time gave: part of `efficiency`.
-    #[serde(skip)]
     pub derived: Gained,
     /// Which time counts for the metrics.
-    #[serde(skip)]
     pub frame: Frame,
-}
-
-/// What energy and time gave.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Gained {
-    /// Over the whole run.
-    pub whole: Derived,
-    /// Over the queries that ended while the load was full; `None` when it never was.
-    pub steady: Option<Derived>,
-}
-
-/// How an SLO was kept.
-#[derive(Debug, Clone, Serialize)]
-pub struct Kept {
-    /// As it was written.
-    pub objectives: String,
-    /// Where latencies count from that do not say.
-    pub counted_from: Origin,
-    /// Over the whole run.
-    pub whole: Goodput,
-    /// Over the queries that ended while the load was full, and per second of that time.
-    pub steady: Goodput,
 }
 
 /// Where a plan's SLO counts from unless it says: an open loop's users come by the plan.
@@ -167,19 +131,22 @@ pub fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError> {
             window.until,
         ))
     });
-    Ok(Findings {
+    let load = LoadSummary {
         load: in_words(plan),
         latency: latencies.finish(),
         gaps_of_every: thinned.of_every,
         steady: served.finish(),
         not_steady,
         queue: queue.flatten(),
-        slo: tally.zip(inside).map(|(tally, inside)| Kept {
+        slo: tally.zip(inside).map(|(tally, inside)| SloKept {
             objectives: plan.slo.clone().unwrap_or_default(),
             counted_from: origin(plan),
             whole: tally.finish(None),
             steady: inside.finish((seconds > 0.0).then_some(seconds)),
         }),
+    };
+    Ok(Findings {
+        load,
         derived: Gained {
             whole: whole.finish(),
             steady: (!windows.is_empty()).then(|| steady.finish()),

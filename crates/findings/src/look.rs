@@ -12,7 +12,6 @@ use ipw_analysis::{outliers, regression};
 use ipw_store::overview::OTHER_BASIS;
 use ipw_store::queries::{QueryRow, RowPhases};
 use ipw_store::{Overview, Run, StoreError};
-use serde_json::Value;
 
 use crate::measured;
 
@@ -205,11 +204,6 @@ impl<'a> Look<'a> {
             energy: energies.finish(),
             subjects,
         })
-    }
-
-    /// A part of the run's summary, null where there is none.
-    pub fn summary(&self, pointer: &str) -> &Value {
-        self.run.summary().pointer(pointer).unwrap_or(&Value::Null)
     }
 
     /// Whether its energy is a model's.

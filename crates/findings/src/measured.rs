@@ -5,9 +5,7 @@ use ipw_analysis::latency;
 use ipw_analysis::metric::{Frame, Row, Tally, Values};
 use ipw_analysis::steady::Flights;
 use ipw_store::queries::QueryRow;
-use ipw_store::{FORMAT_VERSION, Overview, Run, StoreError, plan};
-use serde::Deserialize as _;
-use serde_json::Value;
+use ipw_store::{FORMAT_VERSION, Overview, Run, Status, StoreError, plan};
 
 use crate::load;
 
@@ -85,33 +83,26 @@ pub fn values(run: &Run, overview: &Overview) -> Result<Values, StoreError> {
 }
 
 fn stored(run: &Run, overview: &Overview) -> Option<Values> {
-    let total = run.summary().get("total_queries").and_then(Value::as_u64);
-    summarised(run).filter(|_| total == Some(overview.rows))
+    summarised(run).filter(|_| run.summary().total_queries == Some(overview.rows))
 }
 
 /// The metrics in the summary of a run, if they are of this version's definitions and its basis.
 pub fn summarised(run: &Run) -> Option<Values> {
     let summary = run.summary();
-    let version = summary.get("format_version").and_then(Value::as_u64);
-    let is_running = summary.get("status").and_then(Value::as_str) == Some("running");
-    let is_current = version == Some(u64::from(FORMAT_VERSION))
-        && !is_running
-        && summary.get("basis").and_then(Value::as_str) == Some(run.choice().label());
-    let metrics = summary.get("metrics").filter(|_| is_current);
-    let metrics = metrics.filter(|metrics| metrics.is_object())?;
-    Values::deserialize(metrics).ok()
+    let is_current = summary.format_version == Some(FORMAT_VERSION)
+        && summary.status != Some(Status::Running)
+        && summary.basis == Some(run.choice());
+    summary.metrics.filter(|_| is_current)
 }
 
 /// What to tell of a run whose summary quotes another IPW than its rows give now.
 pub fn redefined(run: &Run, values: &Values) -> Option<String> {
     use ipw_analysis::metric::Metric;
     let summary = run.summary();
-    let version = summary.get("format_version")?.as_u64()?;
-    let quoted = summary
-        .pointer("/efficiency/intelligence_per_watt")?
-        .as_f64()?;
+    let version = summary.format_version?;
+    let quoted = summary.efficiency?.bought.intelligence_per_watt?;
     let now = values.get(Metric::Ipw)?;
-    let is_other = version < u64::from(FORMAT_VERSION) && (now / quoted - 1.0).abs() > 1e-6;
+    let is_other = version < FORMAT_VERSION && (now / quoted - 1.0).abs() > 1e-6;
     let unit = Metric::Ipw.unit();
     is_other.then(|| {
         format!(

@@ -19,7 +19,7 @@ use energy::EnergySums;
 pub use energy::{BasisTotals, EnergyTotals};
 
 /// Counts and distributions over the rows of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overview {
     /// Rows in all.
     pub rows: u64,
@@ -36,21 +36,27 @@ pub struct Overview {
     /// Output tokens per second of each answered query.
     pub throughput_tokens_per_sec: Option<Distribution>,
     /// Rows during which our own thread was not there for more than 50 ms and 5 % of their time.
+    #[serde(default)]
     pub rows_delayed: u64,
     /// Energy, failed queries included.
+    #[serde(default)]
     pub energy: EnergyTotals,
     /// Price of all tokens, in US dollars; `None` where no row has one.
+    #[serde(default)]
     pub cost_usd: Option<f64>,
     /// Rows by verdict.
+    #[serde(default)]
     pub verdicts: Verdicts,
     /// The same by subject; `None` where no row names one, or they are too many to list.
+    #[serde(default)]
     pub subjects: Option<BTreeMap<String, Verdicts>>,
     /// Queries without an answer, by kind, the most frequent first.
+    #[serde(default)]
     pub failures: Vec<FailureKind>,
 }
 
 /// Queries that ended in the same way without an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureKind {
     /// The outcome that they share.
     pub outcome: String,
@@ -159,7 +165,8 @@ fn delayed(batch: &RecordBatch) -> Result<u64, StoreError> {
 }
 
 /// Sums of tokens over the rows that know theirs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TokenTotals {
     /// Sum of the input; `None` when no row knows it.
     pub input: Option<u64>,
@@ -167,8 +174,8 @@ pub struct TokenTotals {
     pub output: Option<u64>,
     /// Rows whose output was counted by chunks.
     pub rows_counted_by_chunks: u64,
-    /// Rows whose tokens were counted by a tokenizer.
-    pub rows_counted_by_tokenizer: u64,
+    /// Rows whose tokens were counted by a tokenizer; `None` in files of versions that had none.
+    pub rows_counted_by_tokenizer: Option<u64>,
     /// Rows whose service claims more tokens than there can be.
     pub rows_with_impossible_claims: u64,
 }
@@ -181,7 +188,7 @@ impl TokenTotals {
             named.filter(|source| *source == who.label()).count() as u64
         };
         self.rows_counted_by_chunks += by(TokenSource::Chunks);
-        self.rows_counted_by_tokenizer += by(TokenSource::Tokenizer);
+        *self.rows_counted_by_tokenizer.get_or_insert(0) += by(TokenSource::Tokenizer);
         self.rows_with_impossible_claims += claims(batch);
         add(&mut self.input, run.metric(batch, "token_metrics.input")?);
         add(&mut self.output, run.metric(batch, "token_metrics.output")?);
@@ -190,7 +197,7 @@ impl TokenTotals {
 }
 
 /// A distribution over rows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// How many values.
     pub count: u64,

@@ -56,6 +56,7 @@ mod seed;
 mod serve;
 mod settings;
 mod stop;
+mod summaries;
 mod surroundings;
 mod tls;
 mod tokenizer;

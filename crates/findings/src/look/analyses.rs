@@ -156,11 +156,7 @@ impl Analysis {
 
 /// The doubts about a run, as they would be noted now.
 pub fn notes(look: &Look<'_>) -> Vec<ipw_analysis::quality::Note> {
-    quality::notes(
-        look.overview,
-        look.summary("/telemetry"),
-        look.summary("/load"),
-    )
+    quality::of_run(look.run, look.overview)
 }
 
 fn regression(look: &Look<'_>) -> Found {

@@ -6,7 +6,7 @@ use arrow::array::{
     Array, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
 };
 use ipw_core::rollup::is_estimated;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 use crate::StoreError;
@@ -15,7 +15,8 @@ use crate::reader::{Run, column};
 use crate::standing::{Bases, OTHER_BASIS};
 
 /// Energy over the rows of a run, on the basis that stands for it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct EnergyTotals {
     /// What it is made from; empty when no row has energy.
     pub basis: Vec<String>,
@@ -42,7 +43,8 @@ pub struct EnergyTotals {
 }
 
 /// Energy over the rows that are made from the same sources.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BasisTotals {
     /// What it is made from.
     pub basis: String,

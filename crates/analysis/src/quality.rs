@@ -293,7 +293,7 @@ fn of_source(told: &SourceReport) -> Vec<Note> {
     if let Some(gaps) = told.gaps.filter(|gaps| *gaps > 0) {
         say(
             Doubt::Gaps,
-            format!("`{name}` was silent {} times for longer than it may", gaps),
+            format!("`{name}` was silent {gaps} times for longer than it may"),
             "a busy machine, a lost device, or sleep",
         );
     }

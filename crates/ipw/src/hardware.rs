@@ -342,7 +342,7 @@ fn counted(source: Source, account: &Account) -> SourceReport {
     SourceReport {
         readings: Some(account.readings),
         joules: is_seen.then(|| account.energy.joules()),
-        covered_seconds: is_energy.then(|| account.covered.as_secs_f64()),
+        covered_seconds: is_energy.then_some(account.covered.as_secs_f64()),
         resets: Some(account.resets),
         implausible: Some(account.implausible),
         still_seconds: account.still.filter(|_| is_counter).map(seconds),

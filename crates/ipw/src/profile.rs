@@ -144,7 +144,9 @@ impl Profile {
         let metrics = self.plan.server_metrics.as_deref();
         let page = service_metrics::find(metrics, client, &*self.clock)?;
         let (plan, clock) = (&self.plan, &*self.clock);
-        let mut about = summary::new(plan, clock, dataset, &hardware, &directory, &left);
+        // On the heap: it is large, and stays while the service is asked.
+        let about = summary::new(plan, clock, dataset, &hardware, &directory, &left);
+        let mut about = Box::new(about);
         about.client_info = ClientInfo::of(self.client_info(client).await);
         about.total_queries = Some(left.done.len() as u64);
         let part = left.next_part;
@@ -160,7 +162,7 @@ impl Profile {
         let recorder = self.record(&directory, part, &hardware)?;
         let watched = self.watch_service(page, &directory, part)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
-        let writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
+        let writer = RunWriter::start(output, *about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
         Ok(Prepared {
             hardware,

@@ -199,6 +199,6 @@ fn told(
         graded: done.graded,
         changed: done.changed,
         kept: open.kept.get(),
-        judge,
+        judge: judge.map(Box::new),
     }
 }

@@ -100,7 +100,7 @@ pub struct Finished {
     /// What came out.
     pub overview: Overview,
     /// What the summary says.
-    pub summary: Summary,
+    pub summary: Box<Summary>,
     /// The run that was there before and could not be removed or is kept, with the reason.
     pub kept_aside: Option<PathBuf>,
     /// What went wrong without costing a row.
@@ -195,7 +195,7 @@ impl RunWriter {
         };
         Ok(Finished {
             overview,
-            summary,
+            summary: Box::new(summary),
             kept_aside,
             warnings,
         })

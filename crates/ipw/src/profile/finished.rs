@@ -38,7 +38,7 @@ pub struct Finished {
     /// The name of the dataset.
     pub dataset: String,
     /// What `summary.json` says.
-    pub summary: Summary,
+    pub summary: Box<Summary>,
     /// Why the client could not be closed; `None` if it was.
     pub close_warning: Option<String>,
     /// Sources of energy that fell silent and did not come back.

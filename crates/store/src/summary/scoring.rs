@@ -40,7 +40,7 @@ pub enum Scoring {
         /// Answers without a new verdict that keep the old one.
         kept: u64,
         /// What the judge took; `None` where none was asked.
-        judge: Option<Judging>,
+        judge: Option<Box<Judging>>,
     },
 }
 

@@ -201,14 +201,13 @@ fn length(text: &str) -> usize {
         match byte {
             b'"' => is_text = true,
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 0 => return place,
+            b',' | b'}' | b']' if depth == 0 => return place,
             b'}' | b']' => {
                 depth -= 1;
                 if depth == 0 {
                     return place + 1;
                 }
             }
-            b',' if depth == 0 => return place,
             _ => {}
         }
     }

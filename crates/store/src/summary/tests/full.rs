@@ -495,7 +495,7 @@ fn scoring() -> Scoring {
         graded: 12,
         changed: 1,
         kept: 0,
-        judge: Some(Judging {
+        judge: Some(Box::new(Judging {
             client: "openai".to_owned(),
             place: "http://localhost".to_owned(),
             model: "j".to_owned(),
@@ -510,6 +510,6 @@ fn scoring() -> Scoring {
             seconds: 1.5,
             cost_usd: Some(0.01),
             joules: Some(1.5),
-        }),
+        })),
     }
 }

@@ -39,7 +39,7 @@ const HOST: &str = "alices-laptop";
 const HOSTILE: &str =
     "</script><script>window.hacked=1</script><img src=x onerror=alert(1)>\u{202e}\0";
 
-fn map(value: Value) -> Option<Map<String, Value>> {
+fn map(value: &Value) -> Option<Map<String, Value>> {
     value.as_object().cloned()
 }
 
@@ -68,8 +68,8 @@ impl Made {
                 model: Some(MODEL.to_owned()),
                 client_id: Some("openai".to_owned()),
                 client_base_url: Some("http://secret.example:8080/v1".to_owned()),
-                additional_parameters: map(json!({"temperature": 0.5, "stop": "STOPWORD"})),
-                dataset_params: map(json!({"path": "/home/alice/questions.jsonl"})),
+                additional_parameters: map(&json!({"temperature": 0.5, "stop": "STOPWORD"})),
+                dataset_params: map(&json!({"path": "/home/alice/questions.jsonl"})),
                 warmup_queries: Some(3),
                 ..ProfilerConfig::default()
             }),

@@ -1,5 +1,11 @@
 //! A summary in which every key is set.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    clippy::too_many_lines,
+    reason = "a long literal whose fields are options"
+)]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

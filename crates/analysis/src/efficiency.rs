@@ -1,7 +1,7 @@
 //! Accuracy, and what a watt and a joule bought of it (docs/method.md §7).
 
 use ipw_core::row::Row;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::{real, wilson};
 use crate::metric::{Metric, Values};
@@ -18,7 +18,7 @@ pub struct Answers {
 }
 
 /// A share with its interval of 95 % (Wilson).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
     /// Correct ÷ (correct + wrong).
     pub value: f64,
@@ -29,7 +29,7 @@ pub struct Accuracy {
 }
 
 /// What a watt and a joule bought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
     /// Accuracy; `None` when nothing was graded.
     pub accuracy: Option<Accuracy>,
@@ -94,7 +94,7 @@ impl Sum {
 }
 
 /// What energy and time gave, over queries that know both sides of each ratio (docs/method.md §7).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Derived {
     /// Queries that have energy.
     pub queries: u64,

@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// 97.5 % quantile of the normal distribution: two-sided 95 %.
 pub(crate) const Z: f64 = 1.959_963_984_540_054;
@@ -14,7 +14,7 @@ pub(crate) const TAIL: f64 = 0.025;
 pub(crate) const SERIES_UP_TO: u64 = 400;
 
 /// The two ends of an interval of 95 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -23,7 +23,7 @@ pub struct Interval {
 }
 
 /// A value with its interval of 95 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value.
     pub value: f64,

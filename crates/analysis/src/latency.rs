@@ -4,14 +4,14 @@
 //! durations of several parts may stand in one distribution; instants may not, and none is kept.
 
 use ipw_core::row::Row;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::real;
 use crate::percentile::Summary;
 use crate::sample::Sample;
 
 /// Where a latency is counted from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// From `due`: what a user waits who comes by the plan.
@@ -21,7 +21,7 @@ pub enum Origin {
 }
 
 /// The same thing, counted from both origins.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Origins<T> {
     /// From `due`.
     pub planned: T,
@@ -64,7 +64,7 @@ pub struct Latencies {
 }
 
 /// Latencies over queries, in seconds; `None` where no query has one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Queries in all.
     pub rows: u64,
@@ -73,6 +73,7 @@ pub struct LatencySummary {
     /// The others.
     pub failed: u64,
     /// To the first token.
+    #[serde(alias = "first_token_seconds")]
     pub time_to_first_token_seconds: Origins<Option<Summary>>,
     /// To the first token of the answer.
     pub first_answer_token_seconds: Origins<Option<Summary>>,

@@ -4,7 +4,7 @@
 //! that is drawn whatever is asked. The three are told apart only if the observations vary them
 //! apart, so the design is looked at before the answer is.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::{Estimate, Interval, real, student_t};
 
@@ -34,7 +34,7 @@ pub struct Observation {
 }
 
 /// What one more costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Marginal {
     /// Of an input token.
     pub joules_per_input_token: Estimate,

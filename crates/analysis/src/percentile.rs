@@ -7,7 +7,7 @@
 //! says how many values it takes. Values are taken as independent.
 
 use ipw_core::stats::quantile_by;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::{Interval, TAIL, real, student_t};
 use crate::sample::Distribution;
@@ -16,7 +16,7 @@ use crate::sample::Distribution;
 const NEGLIGIBLE: f64 = 1e-20;
 
 /// A percentile, or what it would take to have one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Percentile {
     /// The sample supports it.
@@ -36,7 +36,7 @@ pub enum Percentile {
 }
 
 /// A distribution in a few numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many values.
     pub count: u64,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use ipw_core::setting::Setting;
+use ipw_core::source::{Gauge, Quantity};
+use ipw_core::telemetry::{SourceReport, Telemetry};
 use serde::{Deserialize, Serialize};
 
 mod others;
 mod rows;
-
-pub use others::{Cpu, OtherRuns};
 
 /// Share of its time for which a row should have readings.
 pub const WELL_COVERED: f64 = 0.95;
@@ -27,7 +27,7 @@ const STILL_INTERVALS: f64 = 20.0;
 const LIMIT: f64 = 0.5;
 
 /// What a person should know before quoting a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// What kind of doubt.
     pub id: Doubt,
@@ -40,7 +40,7 @@ pub struct Note {
 }
 
 /// Kinds of doubt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// The energy is a model's and not a meter's.
@@ -101,7 +101,7 @@ impl std::fmt::Display for Note {
 
 /// What the notes are made from.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+pub struct Facts<'a> {
     /// Rows with energy of which some source covers less than [`WELL_COVERED`] of the window.
     pub rows_thinly_covered: u64,
     /// Rows without energy because their time was too short for the source.
@@ -124,8 +124,8 @@ pub struct Facts {
     pub answered: u64,
     /// How long a usual query took.
     pub median_query_seconds: Option<f64>,
-    /// The sources.
-    pub telemetry: Telemetry,
+    /// What the sources reported; `None` while the run goes on.
+    pub telemetry: Option<&'a Telemetry>,
 }
 
 /// Rows whose energy is made from the same sources.
@@ -141,102 +141,6 @@ pub struct Part {
     pub joules: f64,
 }
 
-/// What the sources said, as `summary.json` has it; what is missing is not known.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Telemetry {
-    /// Source by source.
-    pub sources: Vec<SourceReport>,
-    /// Readings that failed.
-    pub faults: Vec<String>,
-    /// How the estimate came about.
-    pub estimate: Option<String>,
-    /// Whose work the CPUs did.
-    pub cpu: Option<Cpu>,
-    /// When this process did not run.
-    pub pauses: Vec<Pause>,
-    /// Other runs on the machine at the same time; `None` where they could not be seen.
-    pub other_runs: Option<OtherRuns>,
-}
-
-/// A time in which this process did not run.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub struct Pause {
-    /// How long.
-    pub seconds: f64,
-    /// Queries that were in flight.
-    pub queries: u64,
-}
-
-/// What one source said.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct SourceReport {
-    about: About,
-    joules: Option<f64>,
-    gaps: u64,
-    resets: u64,
-    implausible: u64,
-    still_seconds: Option<f64>,
-    change_interval_seconds: Option<f64>,
-    values: Option<Values>,
-    idle: Option<Idle>,
-    self_test: Option<SelfTests>,
-    clock: Option<Clock>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-struct Clock {
-    bound_seconds: f64,
-    steps: u64,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct About {
-    name: String,
-    host: Option<String>,
-    quantity: Quantity,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct Quantity {
-    kind: String,
-    gauge: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-struct Values {
-    first: f64,
-    last: f64,
-    max: f64,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct Idle {
-    before: Option<Drawn>,
-    after: Option<Drawn>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-struct Drawn {
-    watts: f64,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct SelfTests {
-    end: Option<SelfTest>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct SelfTest {
-    against_power: Option<f64>,
-}
-
 /// How many, in the number that the words take.
 fn counted(count: u64, one: &str, many: &str) -> String {
     let words = if count == 1 { one } else { many };
@@ -244,7 +148,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 }
 
 /// All that there is to say, the gravest first.
-pub fn notes(facts: &Facts) -> Vec<Note> {
+pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     let run = |id: Doubt, finding: String, advice: &str| Note {
         id,
         source: None,
@@ -286,7 +190,8 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
     notes.extend(rows::mixed(&facts.bases));
     notes.extend(rows::without(facts));
     notes.extend(rows::claims(facts.rows_with_impossible_claims));
-    notes.extend(rows::paused(&facts.telemetry.pauses));
+    let telemetry = facts.telemetry;
+    notes.extend(telemetry.and_then(|told| rows::paused(&told.pauses)));
     if facts.rows_delayed > 0 {
         notes.push(run(
             Doubt::OwnDelay,
@@ -297,18 +202,8 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
             "their latencies are partly ours (`timing.own_delay_seconds`); leave it a core, or send less",
         ));
     }
-    for told in &facts.telemetry.sources {
-        notes.extend(told.notes());
-    }
-    notes.extend(clocks(facts));
-    notes.extend(facts.telemetry.cpu.and_then(Cpu::note));
-    notes.extend(facts.telemetry.other_runs.and_then(OtherRuns::note));
-    for fault in &facts.telemetry.faults {
-        notes.push(run(
-            Doubt::Fault,
-            format!("a reading failed: {fault}"),
-            "the rows that it hit say so",
-        ));
+    if let Some(telemetry) = telemetry {
+        notes.extend(of_sources(telemetry, facts.median_query_seconds));
     }
     if let Some(needs) = facts.p99_needs.filter(|_| facts.answered > 0) {
         notes.push(run(
@@ -326,14 +221,29 @@ pub fn notes(facts: &Facts) -> Vec<Note> {
     notes
 }
 
+/// What is to be said of the sources and of what went on beside them.
+fn of_sources(telemetry: &Telemetry, median_query_seconds: Option<f64>) -> Vec<Note> {
+    let mut notes: Vec<Note> = telemetry.sources.iter().flat_map(of_source).collect();
+    notes.extend(clocks(&telemetry.sources, median_query_seconds));
+    notes.extend(telemetry.cpu.as_ref().and_then(others::load));
+    notes.extend(telemetry.other_runs.and_then(others::runs));
+    notes.extend(telemetry.faults.iter().map(|fault| Note {
+        id: Doubt::Fault,
+        source: None,
+        finding: format!("a reading failed: {fault}"),
+        advice: "the rows that it hit say so".to_owned(),
+    }));
+    notes
+}
+
 /// What is to be said of the clocks of other machines, once for each machine.
-fn clocks(facts: &Facts) -> Vec<Note> {
+fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
-    for told in &facts.telemetry.sources {
-        let is_energy = matches!(&*told.about.quantity.kind, "energy" | "power");
-        let Some(clock) = told.clock.filter(|_| is_energy) else {
+    for told in sources {
+        let Some(clock) = told.clock.filter(|_| told.about.domain().is_some()) else {
             continue;
         };
+        let bound = clock.bound.as_secs_f64();
         let host = told.about.host.as_ref().unwrap_or(&told.about.name);
         let mut say = |id: Doubt, finding: String, advice: &str| {
             let is_new = |note: &Note| note.id != id || note.source.as_ref() != Some(host);
@@ -346,13 +256,12 @@ fn clocks(facts: &Facts) -> Vec<Note> {
                 });
             }
         };
-        let usual = facts.median_query_seconds;
-        if let Some(usual) = usual.filter(|usual| clock.bound_seconds > WIDE_CLOCK * usual) {
+        if let Some(usual) = usual.filter(|usual| bound > WIDE_CLOCK * usual) {
             say(
                 Doubt::WideClock,
                 format!(
                     "the clock of `{host}` is known to within {:.1} ms, and a usual query takes {:.0} ms",
-                    clock.bound_seconds * 1e3,
+                    bound * 1e3,
                     usual * 1e3
                 ),
                 "joules of single queries are as uncertain as that, totals are not; measure from nearer by, or ask for longer replies",
@@ -369,130 +278,127 @@ fn clocks(facts: &Facts) -> Vec<Note> {
     notes
 }
 
-impl SourceReport {
-    fn notes(&self) -> Vec<Note> {
-        let mut notes = Vec::new();
-        let mut say = |id: Doubt, finding: String, advice: &str| {
-            notes.push(Note {
-                id,
-                source: Some(self.about.name.clone()),
-                finding,
-                advice: advice.to_owned(),
-            });
-        };
-        let name = &self.about.name;
-        if self.gaps > 0 {
-            say(
-                Doubt::Gaps,
-                format!(
-                    "`{name}` was silent {} times for longer than it may",
-                    self.gaps
-                ),
-                "a busy machine, a lost device, or sleep",
-            );
-        }
-        if self.resets > 0 {
-            say(
-                Doubt::Resets,
-                format!("`{name}` started anew {} times", self.resets),
-                "the queries that it hit have no energy",
-            );
-        }
-        if self.implausible > 0 {
-            say(
-                Doubt::Implausible,
-                format!(
-                    "`{name}` advanced {} by more than its device can use",
-                    counted(self.implausible, "time", "times")
-                ),
-                "these steps are gaps and their joules are not counted; do not trust this counter before you know why",
-            );
-        }
-        if let Some(seconds) = self.stood_still() {
-            say(
-                Doubt::StoodStill,
-                format!("`{name}` did not move for the last {seconds:.1} s"),
-                "queries in that time have no energy from it; see `ipw doctor`",
-            );
-        }
-        if self.about.quantity.kind == "energy" && self.joules.is_none() {
-            say(
-                Doubt::NeverMoved,
-                format!("`{name}` never moved and counts as absent"),
-                "see `ipw doctor`",
-            );
-        }
-        if let Some((id, finding, advice)) = self.state() {
-            say(id, finding, advice);
-        }
-        if let Some(ratio) = self.against_power() {
-            say(
-                Doubt::CounterAgainstPower,
-                format!(
-                    "`{name}` counted {:.0} % of what its own power readings say",
-                    ratio * 100.0
-                ),
-                "one of the two is wrong; see `ipw doctor`",
-            );
-        }
-        if let Some((before, after)) = self.drift() {
-            say(
-                Doubt::IdleDrift,
-                format!(
-                    "`{name}` drew {before:.1} W idle before the queries and {after:.1} W after"
-                ),
-                "joules above idle are as uncertain as that",
-            );
-        }
-        notes
+/// What is to be said of one source.
+fn of_source(told: &SourceReport) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut say = |id: Doubt, finding: String, advice: &str| {
+        notes.push(Note {
+            id,
+            source: Some(told.about.name.clone()),
+            finding,
+            advice: advice.to_owned(),
+        });
+    };
+    let name = &told.about.name;
+    if let Some(gaps) = told.gaps.filter(|gaps| *gaps > 0) {
+        say(
+            Doubt::Gaps,
+            format!("`{name}` was silent {gaps} times for longer than it may"),
+            "a busy machine, a lost device, or sleep",
+        );
     }
+    if let Some(resets) = told.resets.filter(|resets| *resets > 0) {
+        say(
+            Doubt::Resets,
+            format!("`{name}` started anew {resets} times"),
+            "the queries that it hit have no energy",
+        );
+    }
+    if let Some(steps) = told.implausible.filter(|steps| *steps > 0) {
+        say(
+            Doubt::Implausible,
+            format!(
+                "`{name}` advanced {} by more than its device can use",
+                counted(steps, "time", "times")
+            ),
+            "these steps are gaps and their joules are not counted; do not trust this counter before you know why",
+        );
+    }
+    if let Some(seconds) = stood_still(told) {
+        say(
+            Doubt::StoodStill,
+            format!("`{name}` did not move for the last {seconds:.1} s"),
+            "queries in that time have no energy from it; see `ipw doctor`",
+        );
+    }
+    if matches!(told.about.quantity, Quantity::Energy { .. }) && told.joules.is_none() {
+        say(
+            Doubt::NeverMoved,
+            format!("`{name}` never moved and counts as absent"),
+            "see `ipw doctor`",
+        );
+    }
+    if let Some((id, finding, advice)) = state(told) {
+        say(id, finding, advice);
+    }
+    if let Some(ratio) = against_power(told) {
+        say(
+            Doubt::CounterAgainstPower,
+            format!(
+                "`{name}` counted {:.0} % of what its own power readings say",
+                ratio * 100.0
+            ),
+            "one of the two is wrong; see `ipw doctor`",
+        );
+    }
+    if let Some((before, after)) = drift(told) {
+        say(
+            Doubt::IdleDrift,
+            format!("`{name}` drew {before:.1} W idle before the queries and {after:.1} W after"),
+            "joules above idle are as uncertain as that",
+        );
+    }
+    notes
+}
 
-    /// What a gauge tells about the conditions of the run.
-    fn state(&self) -> Option<(Doubt, String, &'static str)> {
-        let name = &self.about.name;
-        let Values { first, last, max } = self.values?;
-        match self.about.quantity.gauge.as_deref()? {
-            "throttle" if max > 0.0 => Some((
-                Doubt::Throttled,
-                format!("`{name}`: the board was held back by heat or power"),
-                "its speed is not its own; cool it, or lower the load",
-            )),
-            "power_limit" if (first - last).abs() > LIMIT => Some((
-                Doubt::PowerLimit,
-                format!("`{name}` changed from {first:.0} W to {last:.0} W during the run"),
-                "parts of it are not comparable",
-            )),
-            "gpu_temperature" | "cpu_temperature" if max - first > WARMING => Some((
-                Doubt::Temperature,
-                format!("`{name}` rose from {first:.0} °C to {max:.0} °C"),
-                "a hotter chip takes more power; warm up longer for steady figures",
-            )),
-            "processes" if max > 1.0 => Some((
-                Doubt::OtherLoad,
-                format!("`{name}`: up to {max:.0} processes used the board"),
-                "their energy is in these joules",
-            )),
-            _ => None,
-        }
+/// What a gauge tells about the conditions of the run.
+fn state(told: &SourceReport) -> Option<(Doubt, String, &'static str)> {
+    let name = &told.about.name;
+    let (first, last, max) = told.values.map(|of| (of.first, of.last, of.max))?;
+    let Quantity::Gauge { gauge } = told.about.quantity else {
+        return None;
+    };
+    match gauge {
+        Gauge::Throttle if max > 0.0 => Some((
+            Doubt::Throttled,
+            format!("`{name}`: the board was held back by heat or power"),
+            "its speed is not its own; cool it, or lower the load",
+        )),
+        Gauge::PowerLimit if (first - last).abs() > LIMIT => Some((
+            Doubt::PowerLimit,
+            format!("`{name}` changed from {first:.0} W to {last:.0} W during the run"),
+            "parts of it are not comparable",
+        )),
+        Gauge::GpuTemperature | Gauge::CpuTemperature if max - first > WARMING => Some((
+            Doubt::Temperature,
+            format!("`{name}` rose from {first:.0} °C to {max:.0} °C"),
+            "a hotter chip takes more power; warm up longer for steady figures",
+        )),
+        Gauge::Processes if max > 1.0 => Some((
+            Doubt::OtherLoad,
+            format!("`{name}`: up to {max:.0} processes used the board"),
+            "their energy is in these joules",
+        )),
+        _ => None,
     }
+}
 
-    /// How long a counter that did move stood still at the end, in seconds.
-    fn stood_still(&self) -> Option<f64> {
-        let usual = self.change_interval_seconds?;
-        let still = self.still_seconds.filter(|_| self.joules.is_some())?;
-        (still > STILL.max(STILL_INTERVALS * usual)).then_some(still)
-    }
+/// How long a counter that did move stood still at the end, in seconds.
+fn stood_still(told: &SourceReport) -> Option<f64> {
+    let usual = told.change_interval_seconds?;
+    let still = told.still_seconds.filter(|_| told.joules.is_some())?;
+    (still > STILL.max(STILL_INTERVALS * usual)).then_some(still)
+}
 
-    fn drift(&self) -> Option<(f64, f64)> {
-        let idle = self.idle?;
-        let (before, after) = (idle.before?.watts, idle.after?.watts);
-        ((after - before).abs() > DISAGREEMENT * before).then_some((before, after))
-    }
+fn drift(told: &SourceReport) -> Option<(f64, f64)> {
+    let idle = told.idle;
+    let (before, after) = (idle.before?.power.watts(), idle.after?.power.watts());
+    ((after - before).abs() > DISAGREEMENT * before).then_some((before, after))
+}
 
-    fn against_power(&self) -> Option<f64> {
-        let ratio = self.self_test?.end?.against_power?;
-        ((ratio - 1.0).abs() > DISAGREEMENT).then_some(ratio)
-    }
+fn against_power(told: &SourceReport) -> Option<f64> {
+    let ratio = told.self_test.end?.against_power?;
+    ((ratio - 1.0).abs() > DISAGREEMENT).then_some(ratio)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::{Estimate, real, wilson};
 use crate::latency::{self, Latency, Origin, Origins};
@@ -89,7 +89,7 @@ struct Counts {
 }
 
 /// How many queries were good.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Goodput {
     /// Queries in all.
     pub rows: u64,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use ipw_core::row::Row;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::real;
 use crate::latency::{self, Origins};
@@ -55,7 +55,7 @@ pub struct Window {
 }
 
 /// Why a part has no window.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum NotSteady {
     /// No query has a start and an end.
@@ -113,7 +113,7 @@ pub struct Served {
 }
 
 /// What was served while the load was full, over the windows of all parts.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
     /// Length of the windows together.
     pub seconds: f64,
@@ -129,6 +129,7 @@ pub struct Steady {
     /// shared among its chunks. `None` if a query that was under way does not know its tokens.
     pub output_tokens_per_second: Option<f64>,
     /// To the first token, of answered queries that lie wholly inside.
+    #[serde(alias = "first_token_seconds")]
     pub time_to_first_token_seconds: Origins<Option<Summary>>,
     /// To the end, of the same.
     pub total_seconds: Origins<Option<Summary>>,

@@ -15,12 +15,13 @@ use ipw_core::quantity::{Unit, digits, grouped};
 use ipw_core::rollup::Choice;
 use ipw_core::text::{escaped, excerpt, printable};
 use ipw_findings::{efficiency, failures, marginal};
-use ipw_store::Overview;
 use ipw_store::basis::methods;
 use ipw_store::overview::{Distribution, EnergyTotals, Verdicts};
+use ipw_store::{Overview, Summary};
 use serde_json::Value;
 
 use crate::error::CliError;
+use loaded::Column;
 
 /// Width of the first column of tables, and of the others.
 const NAME: usize = 12;
@@ -86,9 +87,7 @@ pub(crate) fn error(error: &CliError) {
 pub(crate) struct Told<'a> {
     pub(crate) values: &'a Values,
     pub(crate) basis: Choice,
-    pub(crate) load: &'a Value,
-    pub(crate) marginal: &'a Value,
-    pub(crate) telemetry: &'a Value,
+    pub(crate) summary: &'a Summary,
 }
 
 /// What came out of a run.
@@ -112,11 +111,12 @@ pub(crate) fn overview(
     if let Some(elapsed) = overview.elapsed_seconds {
         let _ = writeln!(text, "{:<9} {}", "elapsed", seconds(elapsed));
     }
-    let methods = methods(told.telemetry, told.basis);
+    let summary = told.summary;
+    let methods = methods(summary.telemetry.as_ref(), told.basis);
     for line in energy(&overview.energy, told.values, methods.as_deref()) {
         let _ = writeln!(text, "{line}");
     }
-    if let Some(line) = marginal::line(told.marginal) {
+    if let Some(line) = summary.marginal.as_ref().and_then(marginal::line) {
         let _ = writeln!(text, "{line}");
     }
     for line in answers(overview, told.values)
@@ -125,11 +125,12 @@ pub(crate) fn overview(
     {
         let _ = writeln!(text, "{line}");
     }
-    for line in loaded::lines(told.load) {
+    for line in summary.load.iter().flat_map(loaded::lines) {
         let _ = writeln!(text, "{line}");
     }
-    let table =
-        loaded::table(told.load, overview, width()).or_else(|| latencies(overview, width()));
+    let load = summary.load.as_ref();
+    let table = load.and_then(|load| loaded::table(load, overview, width()));
+    let table = table.or_else(|| latencies(overview, width()));
     if let Some(table) = table {
         let _ = writeln!(text, "\n{table}");
     }
@@ -177,7 +178,7 @@ fn tokens(overview: &Overview) -> String {
         );
     }
     let by_tokenizer = overview.tokens.rows_counted_by_tokenizer;
-    if by_tokenizer > 0 {
+    if let Some(by_tokenizer) = by_tokenizer.filter(|rows| *rows > 0) {
         let _ = write!(
             text,
             " ({by_tokenizer} rows counted by the tokenizer, as the service gave no usage)"
@@ -340,7 +341,14 @@ fn energy(energy: &EnergyTotals, values: &Values, methods: Option<&str>) -> Vec<
 /// A line of the table for each quantity, in columns that fit `width`.
 fn latencies(overview: &Overview, width: usize) -> Option<String> {
     overview.total_query_seconds?;
-    let all = ["mean", "min", "p50", "p90", "p99", "max"];
+    let all = [
+        Column::Mean,
+        Column::Min,
+        Column::P50,
+        Column::P90,
+        Column::P99,
+        Column::Max,
+    ];
     let (columns, cell) = if NAME + all.len() * CELL <= width {
         (&all[..], CELL)
     } else if NAME + 2 * CELL <= width {
@@ -349,17 +357,14 @@ fn latencies(overview: &Overview, width: usize) -> Option<String> {
         (&all[2..3], NARROW)
     };
     let mut table = format!("{:<NAME$}", "per query");
-    for name in columns {
-        let _ = write!(table, "{name:>cell$}");
+    for column in columns {
+        let _ = write!(table, "{:>cell$}", column.name());
     }
     let mut row = |name: &str, of: Option<Distribution>, show: fn(f64) -> String| {
-        let told = loaded::ruled(of);
-        if told.is_null() {
-            return;
-        }
+        let Some(of) = of else { return };
         let _ = write!(table, "\n{name:<NAME$}");
-        for name in columns {
-            let value = told[*name].as_f64();
+        for column in columns {
+            let value = column.ruled(&of);
             let _ = write!(table, "{:>cell$}", value.map_or("n/a".to_owned(), show));
         }
     };

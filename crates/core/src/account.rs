@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::{Joules, Watts};
 
@@ -33,7 +33,7 @@ pub struct Account {
 }
 
 /// The values of a source over a session.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Values {
     /// The first.
     pub first: f64,

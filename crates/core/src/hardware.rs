@@ -17,7 +17,8 @@ pub const UNKNOWN: &str = "UNKNOWN_HW";
 const LONGEST: usize = 48;
 
 /// The machine, as far as it says; `None` is not known.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SystemInfo {
     /// The operating system or distribution: `Ubuntu`.
     pub os_name: Option<String>,
@@ -31,6 +32,34 @@ pub struct SystemInfo {
     pub cpu_count: Option<u32>,
     /// The CPU's name as it reports it.
     pub cpu_brand: Option<String>,
+}
+
+/// The first device in the original's words; `None` is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GpuInfo {
+    /// What it calls itself.
+    pub name: Option<String>,
+    /// Who made it.
+    pub vendor: Option<String>,
+    /// Its place in the driver's list.
+    pub device_id: Option<u64>,
+    /// `GPU`, `Integrated GPU`, `SoC`.
+    pub device_type: Option<String>,
+    /// What reported it: `nvml`.
+    pub backend: Option<String>,
+}
+
+impl From<&Device> for GpuInfo {
+    fn from(device: &Device) -> Self {
+        Self {
+            name: device.name.clone(),
+            vendor: device.vendor.clone(),
+            device_id: device.index.map(u64::from),
+            device_type: device.device_type.clone(),
+            backend: device.backend.clone(),
+        }
+    }
 }
 
 /// A device that does the work: a board, or the GPU of a chip. `None` is not known.

@@ -39,6 +39,7 @@ pub mod size;
 pub mod slug;
 pub mod source;
 pub mod stats;
+pub mod telemetry;
 pub mod text;
 pub mod time;
 pub mod units;

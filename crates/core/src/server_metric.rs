@@ -1,6 +1,8 @@
 //! What inference services say of themselves in the text that Prometheus scrapes, and what they mean
 //! alike.
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::Timestamp;
 
 /// One sample of one metric.
@@ -14,6 +16,23 @@ pub struct Sample {
     pub labels: String,
     /// The value.
     pub value: f64,
+}
+
+/// What a metric did over a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// The first value.
+    pub first: f64,
+    /// The last one.
+    pub last: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// How many there were.
+    pub samples: u64,
+    /// How much a counter grew; `None` for a gauge, and for a counter that began anew.
+    pub grown: Option<f64>,
 }
 
 /// A metric that several services have.

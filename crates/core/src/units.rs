@@ -6,10 +6,13 @@ use std::iter::Sum;
 use std::ops::{Add, Div, Mul, Sub};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! quantity {
     ($name:ident, $from:ident, $to:ident, $unit:literal, $meaning:literal) => {
         #[doc = $meaning]
-        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+        #[serde(transparent)]
         pub struct $name(f64);
 
         impl $name {

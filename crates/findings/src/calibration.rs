@@ -3,7 +3,6 @@
 //! It lies in the user's cache, one for the machine. A file that is missing, damaged or of other
 //! hardware is as good as none: no run fails for it.
 
-use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,8 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use ipw_core::cache::{self, NoCache};
 use ipw_core::quantity;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+pub use ipw_store::summary::{Calibration, Check, Unit};
 
 const FILE: &str = "calibration.json";
 /// A file beyond this is not ours.
@@ -27,60 +25,6 @@ pub const STAMPS_OF_MANY: &str = "streams.stamp_late_p99";
 /// The checks of energy, by a fast and a slow counter.
 pub const JOULES: [&str; 2] = ["sequential.joules_fast", "sequential.joules_slow"];
 
-/// One calibration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    /// Version of the file.
-    format_version: u32,
-    /// When: seconds since the Unix epoch.
-    calibrated_at: f64,
-    /// By which version.
-    ipw: String,
-    /// On what.
-    hardware_label: String,
-    /// Whether it was the short one.
-    quick: bool,
-    /// Whether every check passed.
-    pub passed: bool,
-    /// What was looked at.
-    pub checks: Vec<Check>,
-}
-
-/// One figure with its bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Check {
-    /// The scenario and the figure, with a dot between.
-    pub id: Cow<'static, str>,
-    /// The figure in words.
-    pub what: Cow<'static, str>,
-    /// Of what unit its numbers are.
-    pub unit: Unit,
-    /// What was found; `None`: nothing that could be compared, which is no pass.
-    pub value: Option<f64>,
-    /// The least that passes; `None`: no bound on this side.
-    pub at_least: Option<f64>,
-    /// The most that passes.
-    pub at_most: Option<f64>,
-    /// Whether it passed.
-    pub passed: bool,
-    /// What a figure beyond its bound does to a run.
-    pub otherwise: Cow<'static, str>,
-}
-
-/// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Of one: 0.02 is two percent.
-    Share,
-    /// A number of things.
-    Count,
-    /// Things per second.
-    PerSecond,
-}
-
 /// Who calibrated what, and when.
 pub struct Occasion {
     /// When: seconds since the Unix epoch.
@@ -91,78 +35,64 @@ pub struct Occasion {
     pub quick: bool,
 }
 
-impl Calibration {
-    /// The calibration that these checks make.
-    pub fn new(occasion: Occasion, checks: Vec<Check>) -> Self {
-        Self {
-            format_version: FORMAT_VERSION,
-            calibrated_at: occasion.calibrated_at,
-            ipw: env!("CARGO_PKG_VERSION").to_owned(),
-            hardware_label: occasion.hardware_label,
-            quick: occasion.quick,
-            passed: checks.iter().all(|check| check.passed),
-            checks,
-        }
-    }
-
-    /// The file's text.
-    pub fn text(&self) -> String {
-        let text = serde_json::to_string_pretty(self).expect("a calibration serializes");
-        format!("{text}\n")
-    }
-
-    /// Replaces the file at `path` as a whole.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let directory = match path.parent() {
-            Some(directory) if !directory.as_os_str().is_empty() => directory,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(directory)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(self.text().as_bytes())?;
-        file.persist(path)?;
-        Ok(())
-    }
-
-    /// What a run says of it, in lines that fit.
-    pub fn lines(&self) -> Vec<String> {
-        let value = |id: &str| self.check(id).and_then(|check| check.value);
-        let unknown = || "unknown".to_owned();
-        let one = value(STAMPS).map_or_else(unknown, seconds);
-        let many = value(STAMPS_OF_MANY).map_or_else(unknown, seconds);
-        let joules = JOULES.iter().filter_map(|id| value(id)).map(f64::abs);
-        let joules = joules.reduce(f64::max);
-        let joules = joules.map_or_else(unknown, |share| format!("{:.1} %", share * 100.0));
-        let failed = self.checks.iter().filter(|check| !check.passed).count();
-        let doubt = match failed {
-            0 => String::new(),
-            1 => "; 1 check failed".to_owned(),
-            more => format!("; {more} checks failed"),
-        };
-        vec![
-            format!(
-                "calibrated on {} with ipw {}: stamps late by {one} (p99),",
-                day(self.calibrated_at),
-                self.ipw
-            ),
-            format!("           with 64 streams by {many}; joules off by {joules}{doubt}"),
-        ]
-    }
-
-    fn check(&self, id: &str) -> Option<&Check> {
-        self.checks.iter().find(|check| check.id == id)
+/// The calibration that these checks make.
+pub fn new(occasion: Occasion, checks: Vec<Check>) -> Calibration {
+    Calibration {
+        format_version: FORMAT_VERSION,
+        calibrated_at: occasion.calibrated_at,
+        ipw: env!("CARGO_PKG_VERSION").to_owned(),
+        hardware_label: occasion.hardware_label,
+        quick: occasion.quick,
+        passed: checks.iter().all(|check| check.passed),
+        checks,
     }
 }
 
-impl Check {
-    /// Whether the value lies within the bounds.
-    pub fn is_within(value: Option<f64>, at_least: Option<f64>, at_most: Option<f64>) -> bool {
-        value.is_some_and(|value| {
-            value.is_finite()
-                && at_least.is_none_or(|least| value >= least)
-                && at_most.is_none_or(|most| value <= most)
-        })
-    }
+/// The file's text.
+pub fn text(calibration: &Calibration) -> String {
+    let text = serde_json::to_string_pretty(calibration).expect("a calibration serializes");
+    format!("{text}\n")
+}
+
+/// Replaces the file at `path` as a whole.
+pub fn write(calibration: &Calibration, path: &Path) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text(calibration).as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// What a run that quotes one says of it, in lines that fit; nothing where there is none.
+pub fn quoted(calibration: Option<&Calibration>) -> Vec<String> {
+    let Some(calibration) = calibration else {
+        return Vec::new();
+    };
+    let checks = &calibration.checks;
+    let value = |id: &str| checks.iter().find(|check| check.id == id)?.value;
+    let unknown = || "unknown".to_owned();
+    let one = value(STAMPS).map_or_else(unknown, seconds);
+    let many = value(STAMPS_OF_MANY).map_or_else(unknown, seconds);
+    let joules = JOULES.iter().filter_map(|id| value(id)).map(f64::abs);
+    let joules = joules.reduce(f64::max);
+    let joules = joules.map_or_else(unknown, |share| format!("{:.1} %", share * 100.0));
+    let doubt = match checks.iter().filter(|check| !check.passed).count() {
+        0 => String::new(),
+        1 => "; 1 check failed".to_owned(),
+        more => format!("; {more} checks failed"),
+    };
+    vec![
+        format!(
+            "calibrated on {} with ipw {}: stamps late by {one} (p99),",
+            day(calibration.calibrated_at),
+            calibration.ipw
+        ),
+        format!("           with 64 streams by {many}; joules off by {joules}{doubt}"),
+    ]
 }
 
 /// Where the calibration of this machine is kept.
@@ -171,17 +101,9 @@ pub fn place() -> Result<PathBuf, NoCache> {
 }
 
 /// The calibration of this hardware, as a run quotes it.
-pub fn of(hardware_label: &str) -> Option<Value> {
+pub fn of(hardware_label: &str) -> Option<Calibration> {
     let calibration = read(&place().ok()?)?;
-    let is_ours = calibration.hardware_label == hardware_label;
-    is_ours.then(|| serde_json::to_value(calibration).ok())?
-}
-
-/// What a run that quotes one says of it; nothing where there is none.
-pub fn quoted(calibration: Option<&Value>) -> Vec<String> {
-    calibration
-        .and_then(|value| Calibration::deserialize(value).ok())
-        .map_or_else(Vec::new, |calibration| calibration.lines())
+    (calibration.hardware_label == hardware_label).then_some(calibration)
 }
 
 fn seconds(value: f64) -> String {
@@ -241,12 +163,12 @@ mod tests {
             check(JOULES[0], Some(-0.004), 0.02),
             check(JOULES[1], Some(0.001), 0.02),
         ];
-        Calibration::new(occasion, checks)
+        new(occasion, checks)
     }
 
     #[test]
     fn a_run_says_when_and_how_well_in_lines_that_fit() {
-        let lines = calibration().lines();
+        let lines = quoted(Some(&calibration()));
         assert_eq!(
             lines,
             [
@@ -263,9 +185,9 @@ mod tests {
         let path = directory.path().join("deeper").join(FILE);
         assert_eq!(read(&path), None);
         let written = calibration();
-        written.write(&path).unwrap();
+        write(&written, &path).unwrap();
         assert_eq!(read(&path), Some(written.clone()));
-        let whole = written.text();
+        let whole = text(&written);
         let other = whole.replace("\"format_version\": 1", "\"format_version\": 2");
         for text in ["", "{}", "[1]", &whole[..whole.len() / 2], &other, "\u{0}"] {
             fs::write(&path, text).unwrap();
@@ -279,7 +201,6 @@ mod tests {
         assert_eq!(day(-1.0), "an unknown day");
         assert_eq!(day(1e300), "an unknown day");
         assert_eq!(day(0.0), "1970-01-01");
-        assert_eq!(quoted(Some(&Value::Null)), Vec::<String>::new());
         assert_eq!(quoted(None), Vec::<String>::new());
     }
 

@@ -13,6 +13,7 @@ use ipw_analysis::bootstrap;
 use ipw_analysis::interval::wilson;
 use ipw_analysis::metric::{Better, Metric, Row, Values};
 use ipw_analysis::percentile::Percentile;
+use ipw_analysis::quality::Doubt;
 use ipw_core::rollup::Choice;
 use ipw_core::text::{printable, with_causes};
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub use filter::Filter;
 /// What intervals are drawn from: the same runs, the same intervals.
 const SEED: u64 = 0;
 /// Doubts that are said elsewhere.
-const SAID: [&str; 2] = ["estimated", "few_samples"];
+const SAID: [Doubt; 2] = [Doubt::Estimated, Doubt::FewSamples];
 
 /// What a board is asked for.
 pub struct Asked<'a> {
@@ -212,7 +213,7 @@ fn marks(facts: &Facts) -> Vec<String> {
     let mut marks: Vec<String> = facts
         .notes
         .iter()
-        .filter(|note| !SAID.contains(&note.id.as_str()))
+        .filter(|note| !SAID.contains(&note.id))
         .map(|note| note.finding.clone())
         .collect();
     if facts.energy == How::PartlyEstimated {

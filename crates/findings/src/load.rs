@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ipw_analysis::efficiency::{Derived, Gains};
-use ipw_analysis::latency::{Latencies, LatencySummary, Origin};
-use ipw_analysis::saturation::{Trend, queue_trend};
-use ipw_analysis::slo::{self, Goodput, Quantity, Slo, Tally};
-use ipw_analysis::steady::{Load, NotSteady, Served, Steady, Window};
+use ipw_analysis::efficiency::Gains;
+use ipw_analysis::latency::{Latencies, Origin};
+use ipw_analysis::saturation::queue_trend;
+use ipw_analysis::slo::{self, Quantity, Slo, Tally};
+use ipw_analysis::steady::{Load, NotSteady, Served, Window};
 use ipw_core::plan::Load as Planned;
 use ipw_core::record::{self, Record, SloCheck};
 use ipw_core::row::{Fields, Row};
 use ipw_core::time::Timestamp;
+use ipw_store::summary::{Gained, LoadSummary, SloKept};
 use ipw_store::{Consumer, Run, StoreError};
-use serde::Serialize;
 
 use crate::survey::Survey;
 
@@ -24,47 +24,12 @@ const DIP: f64 = 0.05;
 const MOST_GAPS: u64 = 10_000_000;
 
 /// What came out.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Findings {
-    /// How queries were sent, in words.
-    pub load: String,
-    /// Latencies over the whole run.
-    pub latency: LatencySummary,
-    /// Only every so many queries' gaps are in the pooled ones.
-    pub gaps_of_every: u64,
-    /// What was served while the load was full.
-    pub steady: Option<Steady>,
-    /// Why there is no such time, by part.
-    pub not_steady: BTreeMap<u32, NotSteady>,
-    /// Whether the queue grew, for an open loop of one part.
-    pub queue: Option<Trend>,
-    /// How the SLO was kept.
-    pub slo: Option<Kept>,
+    /// What the summary says of the load.
+    pub load: LoadSummary,
     /// What energy and time gave: part of `efficiency`.
-    #[serde(skip)]
     pub derived: Gained,
-}
-
-/// What energy and time gave.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Gained {
-    /// Over the whole run.
-    pub whole: Derived,
-    /// Over the queries that ended while the load was full; `None` when it never was.
-    pub steady: Option<Derived>,
-}
-
-/// How an SLO was kept.
-#[derive(Debug, Clone, Serialize)]
-pub struct Kept {
-    /// As it was written.
-    pub objectives: String,
-    /// Where latencies count from that do not say.
-    pub counted_from: Origin,
-    /// Over the whole run.
-    pub whole: Goodput,
-    /// Over the queries that ended while the load was full, and per second of that time.
-    pub steady: Goodput,
 }
 
 /// Where a plan's SLO counts from unless it says: an open loop's users come by the plan.
@@ -174,19 +139,22 @@ impl<'a> Loading<'a> {
                 window.until,
             ))
         });
-        Findings {
+        let load = LoadSummary {
             load: in_words(plan),
             latency: self.latencies.finish(),
             gaps_of_every: self.thinned.of_every,
             steady: self.served.finish(),
             not_steady: self.not_steady,
             queue: queue.flatten(),
-            slo: self.kept.map(|(whole, inside)| Kept {
+            slo: self.kept.map(|(whole, inside)| SloKept {
                 objectives: plan.slo.clone().unwrap_or_default(),
                 counted_from: origin(plan),
                 whole: whole.finish(None),
                 steady: inside.finish((seconds > 0.0).then_some(seconds)),
             }),
+        };
+        Findings {
+            load,
             derived: Gained {
                 whole: self.whole.finish(),
                 steady: (!windows.is_empty()).then(|| self.steady.finish()),

@@ -13,7 +13,6 @@ use ipw_analysis::metric::Values;
 use ipw_core::row::{Fields, Row};
 use ipw_store::overview::Counting;
 use ipw_store::{Consumer, Overview, Run, StoreError};
-use serde_json::Value;
 
 use crate::load::Thinned;
 use crate::measured::{self, Measuring};
@@ -148,11 +147,6 @@ impl<'a> Look<'a> {
             original,
             sureness: sureness.map(efficiency::Sampling::finish),
         })
-    }
-
-    /// A part of the run's summary, null where there is none.
-    pub fn summary(&self, pointer: &str) -> &Value {
-        self.run.summary().pointer(pointer).unwrap_or(&Value::Null)
     }
 
     /// Whether its energy is a model's.

@@ -4,10 +4,10 @@ use ipw_analysis::interval::Estimate;
 use ipw_analysis::marginal::{Marginal, NotTold, Observation, fit};
 use ipw_core::quantity::Unit;
 use ipw_store::attribute::{Work, Worked};
-use serde_json::{Value, json};
+use ipw_store::summary::{MarginalCosts, SourceCost, Untold};
 
-/// What `summary.json` says; `None` where no measured source is in the basis.
-pub fn of(worked: &[Worked]) -> Option<Value> {
+/// What the summary says; `None` where no measured source is in the basis.
+pub fn of(worked: &[Worked]) -> Option<MarginalCosts> {
     if worked.is_empty() {
         return None;
     }
@@ -20,20 +20,18 @@ pub fn of(worked: &[Worked]) -> Option<Value> {
         let found = found.as_ref().ok()?;
         Some(sum(found.iter().map(get)))
     };
-    let sources: Vec<Value> = fits
-        .iter()
-        .map(|(source, fit)| match fit {
-            Ok(found) => json!({ "source": source, "fit": found, "reason": null }),
-            Err(not_told) => json!({ "source": source, "fit": null, "reason": reason(not_told) }),
-        })
-        .collect();
-    Some(json!({
-        "joules_per_input_token": sum(|found| found.joules_per_input_token),
-        "joules_per_output_token": sum(|found| found.joules_per_output_token),
-        "idle_watts": sum(|found| found.idle_watts),
-        "reason": found.as_ref().err().map(reason),
-        "sources": sources,
-    }))
+    let sources = fits.iter().map(|(source, fit)| SourceCost {
+        source: (*source).clone(),
+        fit: fit.ok(),
+        reason: fit.err().map(Untold::from),
+    });
+    Some(MarginalCosts {
+        joules_per_input_token: sum(|found| found.joules_per_input_token),
+        joules_per_output_token: sum(|found| found.joules_per_output_token),
+        idle_watts: sum(|found| found.idle_watts),
+        sources: sources.collect(),
+        reason: found.err().map(Untold::from),
+    })
 }
 
 fn fitted(work: &[Work]) -> Result<Marginal, NotTold> {
@@ -50,14 +48,6 @@ fn fitted(work: &[Work]) -> Result<Marginal, NotTold> {
     fit(&observations)
 }
 
-/// Why nothing is told, in one word.
-fn reason(not_told: &NotTold) -> &'static str {
-    match not_told {
-        NotTold::TooFew { .. } => "too_few",
-        NotTold::Collinear { .. } => "collinear",
-    }
-}
-
 /// The sum over sources; they err apart, so the squares of their intervals are added.
 fn sum(estimates: impl Iterator<Item = Estimate>) -> Estimate {
     let (value, squares) = estimates.fold((0.0, 0.0), |(value, squares), one| {
@@ -72,19 +62,26 @@ fn sum(estimates: impl Iterator<Item = Estimate>) -> Estimate {
 }
 
 /// The line for the screen; `None` where nothing is told.
-pub fn line(marginal: &Value) -> Option<String> {
-    let part = |key: &str, shown: Unit, unit: &str| {
-        let number = |name: &str| marginal.get(key)?.get(name)?.as_f64();
-        let (value, low, high) = (number("value")?, number("low")?, number("high")?);
+pub fn line(marginal: &MarginalCosts) -> Option<String> {
+    let part = |cost: Option<Estimate>, shown: Unit, unit: &str| {
+        let Estimate { value, low, high } = cost?;
         Some((
             format!("{}{unit}", shown.show(value)),
             shown.range(low, high),
         ))
     };
     let parts = [
-        part("joules_per_input_token", Unit::Joules, "/input token")?,
-        part("joules_per_output_token", Unit::Joules, "/output token")?,
-        part("idle_watts", Unit::Watts, " idle")?,
+        part(
+            marginal.joules_per_input_token,
+            Unit::Joules,
+            "/input token",
+        )?,
+        part(
+            marginal.joules_per_output_token,
+            Unit::Joules,
+            "/output token",
+        )?,
+        part(marginal.idle_watts, Unit::Watts, " idle")?,
     ];
     let (values, intervals): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     Some(format!(
@@ -126,10 +123,12 @@ mod tests {
     #[test]
     fn the_basis_costs_what_its_sources_cost_together() {
         let told = of(&[source("a", work(1.0)), source("b", work(0.5))]).unwrap();
-        let value = |key: &str| told[key]["value"].as_f64().unwrap();
-        assert!((value("joules_per_output_token") - 3.0).abs() < 1e-9);
-        assert!((value("idle_watts") - 45.0).abs() < 1e-9, "{told}");
-        assert_eq!(told["reason"], Value::Null);
+        assert!((told.joules_per_output_token.unwrap().value - 3.0).abs() < 1e-9);
+        assert!(
+            (told.idle_watts.unwrap().value - 45.0).abs() < 1e-9,
+            "{told:?}"
+        );
+        assert_eq!(told.reason, None);
         let line = line(&told).unwrap();
         assert!(
             line.starts_with(
@@ -151,11 +150,12 @@ mod tests {
             20
         ];
         let told = of(&[source("a", work(1.0)), source("b", steady)]).unwrap();
-        assert_eq!(told["reason"], "collinear");
-        assert_eq!(told["idle_watts"], Value::Null);
-        assert_eq!(told["sources"][0]["reason"], Value::Null);
+        assert_eq!(told.reason, Some(Untold::Collinear));
+        assert_eq!(told.idle_watts, None);
+        assert_eq!(told.sources[0].reason, None);
         assert_eq!(line(&told), None);
-        assert_eq!(of(&[source("a", Vec::new())]).unwrap()["reason"], "too_few");
+        let few = of(&[source("a", Vec::new())]).unwrap();
+        assert_eq!(few.reason, Some(Untold::TooFew));
         assert_eq!(of(&[]), None);
     }
 }

@@ -4,9 +4,7 @@
 use ipw_analysis::metric::{Frame, Row, Tally, Values};
 use ipw_core::row::{self, Fields};
 use ipw_store::overview::Counting;
-use ipw_store::{Consumer, FORMAT_VERSION, Overview, Run, StoreError};
-use serde::Deserialize as _;
-use serde_json::Value;
+use ipw_store::{Consumer, FORMAT_VERSION, Overview, Run, Status, StoreError};
 
 use crate::survey::Survey;
 
@@ -78,32 +76,26 @@ pub fn values(run: &Run, overview: &Overview) -> Result<Values, StoreError> {
 
 /// Whether the summary is of so many rows.
 pub fn is_of(run: &Run, rows: u64) -> bool {
-    run.summary().get("total_queries").and_then(Value::as_u64) == Some(rows)
+    run.summary().total_queries == Some(rows)
 }
 
 /// The metrics in the summary of a run, if they are of this version's definitions and its basis.
 pub fn summarised(run: &Run) -> Option<Values> {
     let summary = run.summary();
-    let version = summary.get("format_version").and_then(Value::as_u64);
-    let is_running = summary.get("status").and_then(Value::as_str) == Some("running");
-    let is_current = version == Some(u64::from(FORMAT_VERSION))
-        && !is_running
-        && summary.get("basis").and_then(Value::as_str) == Some(run.choice().label());
-    let metrics = summary.get("metrics").filter(|_| is_current);
-    let metrics = metrics.filter(|metrics| metrics.is_object())?;
-    Values::deserialize(metrics).ok()
+    let is_current = summary.format_version == Some(FORMAT_VERSION)
+        && summary.status != Some(Status::Running)
+        && summary.basis == Some(run.choice());
+    summary.metrics.filter(|_| is_current)
 }
 
 /// What to tell of a run whose summary quotes another IPW than its rows give now.
 pub fn redefined(run: &Run, values: &Values) -> Option<String> {
     use ipw_analysis::metric::Metric;
     let summary = run.summary();
-    let version = summary.get("format_version")?.as_u64()?;
-    let quoted = summary
-        .pointer("/efficiency/intelligence_per_watt")?
-        .as_f64()?;
+    let version = summary.format_version?;
+    let quoted = summary.efficiency?.bought.intelligence_per_watt?;
     let now = values.get(Metric::Ipw)?;
-    let is_other = version < u64::from(FORMAT_VERSION) && (now / quoted - 1.0).abs() > 1e-6;
+    let is_other = version < FORMAT_VERSION && (now / quoted - 1.0).abs() > 1e-6;
     let unit = Metric::Ipw.unit();
     is_other.then(|| {
         format!(

@@ -2,14 +2,18 @@
 
 use ipw_analysis::quality::{self, Facts, Part};
 pub use ipw_analysis::quality::{Doubt, Note};
-use ipw_store::Overview;
+use ipw_core::telemetry::Telemetry;
 use ipw_store::overview::BasisTotals;
-use serde::Deserialize;
-use serde_json::Value;
+use ipw_store::summary::LoadSummary;
+use ipw_store::{Overview, Run};
 
-/// What a person should know before quoting the run. `telemetry` and `load` are those parts of
-/// `summary.json`, null while the run goes on.
-pub fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec<Note> {
+/// What a person should know before quoting the run. `telemetry` and `load` are those parts of its
+/// summary; `None` while the run goes on.
+pub fn notes(
+    overview: &Overview,
+    telemetry: Option<&Telemetry>,
+    load: Option<&LoadSummary>,
+) -> Vec<Note> {
     let energy = &overview.energy;
     quality::notes(&Facts {
         rows_thinly_covered: energy.rows_thinly_covered,
@@ -20,14 +24,17 @@ pub fn notes(overview: &Overview, telemetry: &Value, load: &Value) -> Vec<Note> 
         rows_delayed: overview.rows_delayed,
         is_estimated: energy.is_estimated(),
         rows_with_impossible_claims: overview.tokens.rows_with_impossible_claims,
-        p99_needs: load
-            .pointer("/latency/total_seconds/sent/p99/needs")
-            .and_then(Value::as_u64),
+        p99_needs: load.and_then(LoadSummary::p99_needs),
         answered: overview.rows - overview.unanswered(),
         median_query_seconds: overview.total_query_seconds.as_ref().map(|total| total.p50),
-        // What is no telemetry says nothing.
-        telemetry: Deserialize::deserialize(telemetry).unwrap_or_default(),
+        telemetry,
     })
+}
+
+/// The same, as far as the summary of the run tells of its sources and its load.
+pub fn of_run(run: &Run, overview: &Overview) -> Vec<Note> {
+    let summary = run.summary();
+    notes(overview, summary.telemetry.as_ref(), summary.load.as_ref())
 }
 
 fn part(basis: &BasisTotals) -> Part {
@@ -54,8 +61,11 @@ pub fn lines(notes: &[Note]) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use ipw_analysis::latency::{Latencies, Row};
+    use ipw_core::counter::Rollover;
+    use ipw_core::source::{Domain, Method, Quantity, Source};
+    use ipw_core::telemetry::SourceReport;
     use ipw_store::overview::{EnergyTotals, TokenTotals, Verdicts};
-    use serde_json::json;
 
     use super::*;
 
@@ -77,25 +87,68 @@ mod tests {
         }
     }
 
+    /// A load of three queries.
+    fn load() -> LoadSummary {
+        let mut latencies = Latencies::default();
+        for n in 0..3 {
+            latencies.push(&Row {
+                part: 0,
+                due: Some(0.0),
+                start: Some(0.0),
+                sent: Some(0.0),
+                first_token: None,
+                first_answer_token: None,
+                end: Some(f64::from(n)),
+                chunks: &[],
+                output_tokens: None,
+                is_answered: true,
+            });
+        }
+        LoadSummary {
+            load: "one after the other".to_owned(),
+            latency: latencies.finish(),
+            gaps_of_every: 1,
+            steady: None,
+            not_steady: BTreeMap::new(),
+            queue: None,
+            slo: None,
+        }
+    }
+
     #[test]
     fn a_good_run_has_no_notes_and_a_bad_one_says_what_is_wrong() {
         let good = overview(EnergyTotals::default());
-        assert_eq!(notes(&good, &Value::Null, &Value::Null), []);
+        assert_eq!(notes(&good, None, None), []);
         let energy = EnergyTotals {
             rows_thinly_covered: 2,
             reasons: BTreeMap::from([("too_short".to_owned(), 1)]),
             basis: vec!["cpu_estimated".to_owned()],
             ..EnergyTotals::default()
         };
-        let telemetry = json!({
-            "sources": [{
-                "about": {"name": "rapl/package-0", "quantity": {"kind": "energy"}},
-                "joules": null, "gaps": 2, "resets": 1,
+        let counter = Source {
+            name: "rapl/package-0".to_owned(),
+            collector: "rapl".into(),
+            host: None,
+            device: None,
+            quantity: Quantity::Energy {
+                domain: Domain::CpuPackage,
+                rollover: Rollover::Resets,
+            },
+            method: Method::Counter,
+            period: None,
+            privilege: "none".into(),
+            relative_sigma: None,
+        };
+        let telemetry = Telemetry {
+            sources: vec![SourceReport {
+                gaps: Some(2),
+                resets: Some(1),
+                ..SourceReport::of(counter)
             }],
-            "faults": ["rapl: gone"],
-        });
-        let load = json!({"latency": {"total_seconds": {"sent": {"p99": {"needs": 368}}}}});
-        let found = notes(&overview(energy), &telemetry, &load);
+            faults: vec!["rapl: gone".to_owned()],
+            ..Telemetry::default()
+        };
+        let found = notes(&overview(energy), Some(&telemetry), Some(&load()));
         assert_eq!(found.len(), 8, "{found:#?}");
         let said = lines(&found).join("\n");
         for words in [

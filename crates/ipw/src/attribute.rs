@@ -8,7 +8,7 @@ use ipw_findings::{attribution, marginal};
 use ipw_runner::SystemClock;
 use ipw_store::StoreError;
 pub use ipw_store::attribute::{Asking, Attributed, IdleFrom, IdleUsed, basis};
-use serde_json::{Value, json};
+use ipw_store::summary::{Attribution, MarginalCosts};
 
 use crate::derived::{self, Page, Refreshed};
 use crate::error::{Error, Kind};
@@ -18,9 +18,9 @@ pub struct Reattributed {
     /// How many rows changed.
     pub done: Attributed,
     /// What made the energy of the rows, as the summary says it.
-    pub attribution: Value,
-    /// What one more token and second cost; null where nothing measures.
-    pub marginal: Value,
+    pub attribution: Attribution,
+    /// What one more token and second cost; `None` where nothing measures.
+    pub marginal: Option<MarginalCosts>,
     /// Files that were made from the rows.
     pub files: Refreshed,
 }
@@ -33,13 +33,13 @@ pub fn attribute(directory: &Path, asking: &Asking) -> Result<Reattributed, Erro
         |done: &Attributed| attribution::of(asking.weights, &done.idle, &done.overview, now());
     let done = ipw_store::attribute::attribute(directory, asking, |summary, done, run| {
         renew(summary, &done.overview, run);
-        summary["attribution"] = made(done);
-        summary["marginal"] = json!(marginal::of(&done.worked));
+        summary.attribution = Some(made(done));
+        summary.marginal = marginal::of(&done.worked);
     });
     let done = done.map_err(refusal)?;
     Ok(Reattributed {
         attribution: made(&done),
-        marginal: marginal::of(&done.worked).unwrap_or_default(),
+        marginal: marginal::of(&done.worked),
         files: derived::refresh(directory, &done.overview, Page::IfThere),
         done,
     })

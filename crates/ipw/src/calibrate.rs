@@ -16,7 +16,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use ipw_core::hardware::label;
 use ipw_core::time::Clock;
-pub use ipw_findings::calibration::{Calibration, Check, Occasion, Unit, place};
+pub use ipw_findings::calibration::{self, Calibration, Check, Occasion, Unit, place};
 use ipw_runner::{Interrupt, SystemClock};
 use ipw_telemetry::collectors::host::system_info;
 use ipw_telemetry::detect;
@@ -60,7 +60,7 @@ pub async fn calibrate(
         hardware_label,
         quick: effort == Effort::Quick,
     };
-    Ok(Some(Calibration::new(occasion, found)))
+    Ok(Some(calibration::new(occasion, found)))
 }
 
 /// What runs on this machine are labelled with.

@@ -50,7 +50,7 @@ pub fn warnings(counter: Option<&TokenCounter>, resumed: Option<&Path>) -> Vec<S
     let mut warnings: Vec<_> = counter.note().into_iter().collect();
     let resumed = resumed.and_then(|directory| Run::open(directory).ok());
     let before = resumed.as_ref().map(Run::summary);
-    let before = before.and_then(|summary| summary.pointer("/client_info/tokenizer/files"));
+    let before = before.and_then(|summary| summary.client_info.as_ref()?.tokenizer_files());
     if before.is_some_and(|before| *before != json!(counter.about().files)) {
         warnings.push(format!(
             "the tokenizer `{}` is not the one that counted the rows so far",

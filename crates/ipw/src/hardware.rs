@@ -7,24 +7,28 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipw_clients::{BaseUrl, Client};
-use ipw_core::attribution::Balance;
+use ipw_core::account::Account;
+use ipw_core::attribution::Idle;
 use ipw_core::energy::Reason;
 use ipw_core::event::Event;
-use ipw_core::hardware::{Device, SystemInfo, label};
-use ipw_core::plan::{Plan, ServiceHost, Telemetry};
+use ipw_core::hardware::{Device, GpuInfo, SystemInfo, label};
+use ipw_core::plan::{self, Plan, ServiceHost};
 use ipw_core::rollup::Choice;
 use ipw_core::setting::Setting;
 use ipw_core::source::{Gauge, Quantity, Source};
+use ipw_core::telemetry::{
+    Absent, CpuTime, IdlePower, OtherRuns, SelfTest, SelfTests, SourceReport, Telemetry,
+};
 use ipw_core::time::{Clock, Timestamp};
-use ipw_core::units::{Joules, Watts};
+use ipw_core::units::Watts;
 use ipw_findings::marginal;
 use ipw_runner::idle::{Drawn, Idled};
 use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
+use ipw_store::summary::MarginalCosts;
 use ipw_store::{Overview, Run};
 use ipw_telemetry::collectors::host::system_info;
 use ipw_telemetry::surroundings::{Listening, Seen, Service, Surroundings};
-use ipw_telemetry::{Absent, Collector, Gpus, Options, Role, SelfTest, Session, Setup};
-use serde_json::{Value, json};
+use ipw_telemetry::{Collector, Gpus, Options, Role, Session, Setup};
 
 use crate::error::no_basis;
 use crate::error::{Error, Kind};
@@ -201,15 +205,8 @@ impl Hardware {
     }
 
     /// The original's description of the GPU: the first one.
-    pub fn gpu_info(&self) -> Option<Value> {
-        let first = self.session.devices().first()?;
-        Some(json!({
-            "name": first.name,
-            "vendor": first.vendor,
-            "device_id": first.index,
-            "device_type": first.device_type,
-            "backend": first.backend,
-        }))
+    pub fn gpu_info(&self) -> Option<GpuInfo> {
+        self.session.devices().first().map(GpuInfo::from)
     }
 
     /// What a person should know before trusting the joules.
@@ -238,7 +235,7 @@ impl Hardware {
     }
 
     /// CPU time of the service, of this process and of the whole machine.
-    fn cpu(&self, seen: Option<&Seen>, elapsed: Duration) -> Value {
+    fn cpu(&self, seen: Option<&Seen>, elapsed: Duration) -> CpuTime {
         let accounts = self.session.accounts();
         let gauge = |source: &Source| source.quantity == CPU_USE;
         let found = accounts.iter().find(|(source, _)| gauge(source));
@@ -250,16 +247,17 @@ impl Hardware {
             .map(|(busy, cpus)| busy * cpus * since.as_secs_f64());
         let here = seen.filter(|_| self.is_billed || self.is_service);
         let own = here.filter(|seen| seen.processes.is_some());
-        json!({
-            "service_seconds": here.and_then(|seen| Some(seen.service.as_ref().ok()?.as_secs_f64())),
-            "service_processes": here.and_then(|seen| seen.processes),
-            "service_unknown": seen.and_then(|seen| seen.service.as_ref().err()),
-            "own_seconds": own.map(|seen| seen.own.as_secs_f64()),
-            "machine_seconds": here
-                .and_then(|seen| Some(seen.machine?.as_secs_f64()))
-                .or(machine),
-            "capacity_seconds": here.and_then(|seen| Some(seen.capacity?.as_secs_f64())),
-        })
+        let seconds = |time: Duration| time.as_secs_f64();
+        CpuTime {
+            service_seconds: here.and_then(|seen| seen.service.as_ref().ok().copied().map(seconds)),
+            service_processes: here
+                .and_then(|seen| seen.processes)
+                .map(|count| count as u64),
+            service_unknown: seen.and_then(|seen| seen.service.as_ref().err().cloned()),
+            own_seconds: own.map(|seen| seconds(seen.own)),
+            machine_seconds: here.and_then(|seen| seen.machine.map(seconds)).or(machine),
+            capacity_seconds: here.and_then(|seen| seen.capacity.map(seconds)),
+        }
     }
 
     /// The idle power that each energy source was taken to have.
@@ -270,18 +268,14 @@ impl Hardware {
             .filter(|(_, source)| source.domain().is_some())
             .map(|(place, source)| {
                 let idle = before.and_then(|before| *before.get(place)?);
-                IdleUsed {
-                    source: source.name.clone(),
-                    part,
-                    idle,
-                    from: idle.map(|_| IdleFrom::Recorded),
-                }
+                let from = idle.map(|_| IdleFrom::Recorded);
+                IdleUsed::new(&source.name, part, idle, from)
             })
             .collect()
     }
 
     /// What one more token and second cost; `None` where nothing measures, or no query has energy.
-    pub fn marginal(&self, overview: &Overview, run: &Run) -> Option<Value> {
+    pub fn marginal(&self, overview: &Overview, run: &Run) -> Option<MarginalCosts> {
         if !self.session.is_measured() || overview.energy.rows == 0 {
             return None;
         }
@@ -289,62 +283,73 @@ impl Hardware {
         marginal::of(&worked(run).ok()?)
     }
 
-    /// What `summary.json` says of the sources.
+    /// What the summary says of the sources; whether this process was paused is told elsewhere.
     /// `warm` is what the self-tests said after the warm-up.
-    pub fn summary(&self, elapsed: Duration, warm: &[SelfTest], idled: &Idled) -> Value {
+    pub fn summary(&self, elapsed: Duration, warm: &[SelfTest], idled: &Idled) -> Telemetry {
         let balances = self.session.balance();
         let aligned = self.session.aligned();
         let roles = self.session.meters().map(|source| source.role);
-        let sources: Vec<_> = self
+        let sources = self
             .session
             .accounts()
             .into_iter()
             .zip(self.session.self_tests())
             .zip(roles)
             .enumerate()
-            .map(|(place, (((source, account), tested), role))| {
-                let energy = source.domain().map(|_| account.energy.joules());
-                let is_counter = matches!(source.quantity, Quantity::Energy { .. });
-                json!({
-                    "about": source,
-                    "unit": source.unit(),
-                    "role": role,
-                    "clock": aligned.get(place),
-                    "readings": account.readings,
-                    "joules": energy.filter(|_| !account.covered.is_zero()),
-                    "covered_seconds": source.domain().map(|_| account.covered.as_secs_f64()),
-                    "resets": account.resets,
-                    "implausible": account.implausible,
-                    "still_seconds": account.still.filter(|_| is_counter).map(|still| still.as_secs_f64()),
-                    "change_interval_seconds":
-                        account.change_interval.map(|interval| interval.as_secs_f64()),
-                    "gaps": account.gaps,
-                    "idle": {
-                        "before": drawn(&idled.before, place),
-                        "after": drawn(&idled.after, place),
+            .map(
+                |(place, (((source, account), tested), role))| SourceReport {
+                    role: Some(role),
+                    clock: aligned.get(place).copied().flatten(),
+                    idle: IdlePower {
+                        before: drawn(&idled.before, place),
+                        after: drawn(&idled.after, place),
                     },
-                    "balance": balance(balances.get(place).and_then(Option::as_ref)),
-                    "values": account.values.filter(|_| source.domain().is_none()),
-                    "self_test": {
-                        "start": warm.get(place),
-                        "end": tested,
+                    balance: balances.get(place).copied().flatten(),
+                    self_test: SelfTests {
+                        start: warm.get(place).copied(),
+                        end: Some(tested),
                     },
-                })
-            })
-            .collect();
+                    ..counted(source, &account)
+                },
+            );
         let own = self.session.own_cpu_time();
         let seen = self.around.finish();
-        json!({
-            "devices": self.session.devices(),
-            "sources": sources,
-            "absent": self.absent,
-            "estimate": self.estimate,
-            "faults": self.session.faults(),
-            "cpu": self.cpu(seen.as_ref(), elapsed),
-            "other_runs": seen.as_ref().filter(|_| self.is_billed).and_then(other_runs),
-            "sampler_cpu_seconds": own.as_secs_f64(),
-            "sampler_cpu_share": share(own, elapsed),
-        })
+        let billed = seen.as_ref().filter(|_| self.is_billed);
+        Telemetry {
+            devices: self.session.devices().to_vec(),
+            sources: sources.collect(),
+            absent: self.absent.clone(),
+            estimate: self.estimate.clone(),
+            faults: self.session.faults(),
+            cpu: Some(self.cpu(seen.as_ref(), elapsed)),
+            other_runs: billed.and_then(|seen| seen.runs).map(|runs| OtherRuns {
+                most: runs.most as u64,
+                seconds: runs.time.as_secs_f64(),
+            }),
+            sampler_cpu_seconds: Some(own.as_secs_f64()),
+            sampler_cpu_share: share(own, elapsed),
+            pauses: Vec::new(),
+        }
+    }
+}
+
+/// What a source has counted.
+fn counted(source: Source, account: &Account) -> SourceReport {
+    let is_energy = source.domain().is_some();
+    let is_counter = matches!(source.quantity, Quantity::Energy { .. });
+    let is_seen = is_energy && !account.covered.is_zero();
+    let seconds = |time: Duration| time.as_secs_f64();
+    SourceReport {
+        readings: Some(account.readings),
+        joules: is_seen.then(|| account.energy.joules()),
+        covered_seconds: is_energy.then_some(account.covered.as_secs_f64()),
+        resets: Some(account.resets),
+        implausible: Some(account.implausible),
+        still_seconds: account.still.filter(|_| is_counter).map(seconds),
+        change_interval_seconds: account.change_interval.map(seconds),
+        gaps: Some(account.gaps),
+        values: account.values.filter(|_| !is_energy),
+        ..SourceReport::of(source)
     }
 }
 
@@ -352,14 +357,13 @@ const CPU_USE: Quantity = Quantity::Gauge {
     gauge: Gauge::CpuUse,
 };
 
-/// Other runs that measured this machine at the same time.
-fn other_runs(seen: &Seen) -> Option<Value> {
-    let runs = seen.runs?;
-    Some(json!({ "most": runs.most, "seconds": runs.time.as_secs_f64() }))
-}
-
 /// How the processes of the service are found.
-fn processes(plan: &Telemetry, client: &dyn Client, is_launched: bool, is_billed: bool) -> Service {
+fn processes(
+    plan: &plan::Telemetry,
+    client: &dyn Client,
+    is_launched: bool,
+    is_billed: bool,
+) -> Service {
     if client.in_process() {
         return Service::Own;
     }
@@ -384,23 +388,8 @@ fn processes(plan: &Telemetry, client: &dyn Client, is_launched: bool, is_billed
 }
 
 /// The idle power of a source.
-fn drawn(drawn: &OnceLock<Drawn>, place: usize) -> Option<Value> {
-    let idle = (*drawn.get()?.get(place)?)?;
-    Some(json!({ "watts": idle.power.watts(), "sigma_watts": idle.sigma.watts() }))
-}
-
-/// Where a source's joules went.
-fn balance(balance: Option<&Balance>) -> Option<Value> {
-    let balance = balance?;
-    Some(json!({
-        "measured_joules": balance.measured.joules(),
-        "queries_joules": balance.queries.joules(),
-        "nobody_joules": balance.nobody.joules(),
-        "lost_joules": balance.gaps.joules(),
-        "above_idle_joules": balance.above_idle.map(Joules::joules),
-        "idle_joules": balance.idle.map(Joules::joules),
-        "unassigned_joules": balance.unassigned.map(Joules::joules),
-    }))
+fn drawn(drawn: &OnceLock<Drawn>, place: usize) -> Option<Idle> {
+    *drawn.get()?.get(place)?
 }
 
 /// What the devices call themselves, for the label.

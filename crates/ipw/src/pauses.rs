@@ -2,20 +2,21 @@
 
 use ipw_core::reading::Window;
 use ipw_core::row::{Fields, Row};
+use ipw_core::telemetry::Pause;
 use ipw_runner::pauses::Watch;
 use ipw_store::Consumer;
-use serde_json::{Value, json};
+use ipw_store::summary::ServerMetrics;
 
 /// What was seen beside the rows of a run.
 pub(crate) struct Beside {
     /// What the service said of itself.
-    pub(crate) told: Option<Value>,
+    pub(crate) told: Option<ServerMetrics>,
     /// When this process did not run.
     pub(crate) pauses: Vec<Window>,
 }
 
 impl Beside {
-    pub(crate) fn of(told: Option<Value>, watch: Watch) -> Self {
+    pub(crate) fn of(told: Option<ServerMetrics>, watch: Watch) -> Self {
         let pauses = watch.finish();
         Self { told, pauses }
     }
@@ -37,14 +38,12 @@ impl<'a> Paused<'a> {
         }
     }
 
-    pub(crate) fn told(self) -> Value {
+    pub(crate) fn told(self) -> Vec<Pause> {
         let pauses = self.pauses.iter().zip(self.queries);
-        let told = pauses.map(|(pause, queries)| {
-            json!({
-                "start_seconds": pause.start().seconds(),
-                "seconds": pause.length().as_secs_f64(),
-                "queries": queries,
-            })
+        let told = pauses.map(|(pause, queries)| Pause {
+            start_seconds: pause.start().seconds(),
+            seconds: pause.length().as_secs_f64(),
+            queries,
         });
         told.collect()
     }

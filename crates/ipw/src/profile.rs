@@ -15,20 +15,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use ipw_analysis::metric::Values;
 use ipw_core::client::Client;
 use ipw_core::dataset::Dataset;
 use ipw_core::event::{Event, Observer};
 use ipw_core::plan::Plan;
 use ipw_core::sink::Sink;
 use ipw_core::time::Clock;
-use ipw_findings::quality;
 use ipw_runner::pauses::Watch;
 use ipw_runner::{Grader, Interrupt, Interrupter, Notices, Recall, Recorder};
 use ipw_store::output::Existing;
+use ipw_store::summary::ClientInfo;
 use ipw_store::{CommitPolicy, RunWriter};
 use ipw_telemetry::Collector;
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 pub use finished::Finished;
@@ -146,9 +144,11 @@ impl Profile {
         let metrics = self.plan.server_metrics.as_deref();
         let page = service_metrics::find(metrics, client, &*self.clock)?;
         let (plan, clock) = (&self.plan, &*self.clock);
-        let mut about = summary::new(plan, clock, dataset, &hardware, &directory, &left);
-        about.client_info = Some(self.client_info(client).await);
-        about.total_queries = left.done.len() as u64;
+        // On the heap: it is large, and stays while the service is asked.
+        let about = summary::new(plan, clock, dataset, &hardware, &directory, &left);
+        let mut about = Box::new(about);
+        about.client_info = ClientInfo::of(self.client_info(client).await);
+        about.total_queries = Some(left.done.len() as u64);
         let part = left.next_part;
         let output = self.prepare_output(&directory, dataset, &about, &hardware, left.again)?;
         let aside = output.aside().map(Path::to_owned);
@@ -162,7 +162,7 @@ impl Profile {
         let recorder = self.record(&directory, part, &hardware)?;
         let watched = self.watch_service(page, &directory, part)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
-        let writer = RunWriter::start(output, about, policy, Arc::clone(&self.clock))
+        let writer = RunWriter::start(output, *about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
         Ok(Prepared {
             hardware,
@@ -211,18 +211,19 @@ impl Profile {
             beside: Beside::of(told, watch),
             ended: &ended,
         };
-        let summary = ending.store(sink.into_inner());
+        let stored = ending.store(sink.into_inner());
         let status = ending::status_of(&ended);
-        ending::announce(&summary, status, prepared.aside.as_deref(), notices);
-        let summary = summary.map_err(|error| ending::not_stored(error, &directory))?;
+        ending::announce(&stored, status, prepared.aside.as_deref(), notices);
+        let stored = stored.map_err(|error| ending::not_stored(error, &directory))?;
+        let summary = stored.summary;
         let stopped = ended.err();
         Ok(Finished {
             status,
             stopped: stopped.map(|error| finished::stopped_early(client, error)),
-            files: derived::refresh(&directory, &summary.overview, self.page),
-            warnings: quality::notes(&summary.overview, &summary.telemetry, &summary.load),
-            metrics: Values::deserialize(&summary.metrics).unwrap_or_default(),
-            overview: summary.overview.clone(),
+            files: derived::refresh(&directory, &stored.overview, self.page),
+            warnings: summary.quality.clone().unwrap_or_default(),
+            metrics: summary.metrics.unwrap_or_default(),
+            overview: stored.overview,
             plan: self.plan.clone(),
             session: hardware.session,
             service: client.place(),

@@ -15,9 +15,10 @@ use ipw_hub::Progress;
 use ipw_runner::SystemClock;
 use ipw_scoring::judge;
 use ipw_store::StoreError;
+use ipw_store::summary::{Scoring, Versions};
 use ipw_store::verdicts::{self, Answer};
 pub use ipw_store::verdicts::{Scored, VerdictSets, sets};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::derived::{self, Page, Refreshed};
 use crate::error::{Error, Kind};
@@ -80,7 +81,7 @@ pub fn score(
             return;
         }
         let at = clock.anchor().unix_seconds(clock.now());
-        summary["scoring"] = told(grading, done, &open, judging.as_ref(), at);
+        summary.scoring = Some(told(grading, done, &open, judging.clone(), at));
     });
     let done = done.map_err(refusal)?;
     Ok(Graded {
@@ -98,12 +99,12 @@ pub fn use_set(directory: &Path, id: u64) -> Result<Graded, Error> {
     let mut metrics = Values::default();
     let done = verdicts::use_set(directory, id, |summary, done, run| {
         metrics = renew(summary, &done.overview, run);
-        summary["scoring"] = json!({
-            "ipw": env!("CARGO_PKG_VERSION"),
-            "at": clock.anchor().unix_seconds(clock.now()),
-            "used_set": id,
-            "graded": done.graded,
-            "changed": done.changed,
+        summary.scoring = Some(Scoring::Used {
+            ipw: Versions::IPW.into(),
+            at: clock.anchor().unix_seconds(clock.now()),
+            used_set: id,
+            graded: done.graded,
+            changed: done.changed,
         });
     });
     let done = done.map_err(refusal)?;
@@ -182,22 +183,22 @@ impl Grading<'_> {
     }
 }
 
-/// What `summary.json` says of it.
+/// What the summary says of it.
 fn told(
     asking: &Grading<'_>,
     done: &Scored,
     open: &Open,
-    judging: Option<&Judging>,
+    judge: Option<Judging>,
     at: f64,
-) -> Value {
-    json!({
-        "ipw": env!("CARGO_PKG_VERSION"),
-        "at": at,
-        "scorer": asking.scorer,
-        "again": asking.again,
-        "graded": done.graded,
-        "changed": done.changed,
-        "kept": open.kept.get(),
-        "judge": judging,
-    })
+) -> Scoring {
+    Scoring::Graded {
+        ipw: Versions::IPW.into(),
+        at,
+        scorer: asking.scorer.map(str::to_owned),
+        again: asking.again,
+        graded: done.graded,
+        changed: done.changed,
+        kept: open.kept.get(),
+        judge: judge.map(Box::new),
+    }
 }

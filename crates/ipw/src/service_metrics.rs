@@ -16,7 +16,7 @@ use ipw_core::time::Clock;
 use ipw_runner::Notices;
 use ipw_scrape::page::{Page, Scraper};
 use ipw_store::ServerMetricWriter;
-use serde_json::{Value, json};
+use ipw_store::summary::ServerMetrics;
 use url::Url;
 
 use crate::error::{Error, Kind};
@@ -119,8 +119,8 @@ impl Watched {
         })
     }
 
-    /// Stops looking; what `summary.json` says of it.
-    pub(crate) fn finish(self, notices: &Notices) -> Value {
+    /// Stops looking; what the summary says of it.
+    pub(crate) fn finish(self, notices: &Notices) -> ServerMetrics {
         let scraped = self.scraper.finish();
         let is_lost = self.is_lost.load(Ordering::Relaxed);
         if is_lost {
@@ -132,15 +132,19 @@ impl Watched {
         if let Some(message) = scraped.shortage() {
             notices.send(Event::Warning { message });
         }
-        json!({
-            "url": self.url,
-            "pages": scraped.pages,
-            "failed": scraped.failed,
-            "fault": scraped.fault.as_deref().map(hide),
-            "is_complete": !is_lost && scraped.dropped == 0,
-            "dropped_series": scraped.dropped,
-            "metrics": scraped.metrics,
-        })
+        let metrics = scraped.metrics.into_iter();
+        ServerMetrics {
+            url: self.url,
+            pages: scraped.pages,
+            failed: scraped.failed,
+            fault: scraped
+                .fault
+                .as_deref()
+                .map(|fault| hide(fault).into_owned()),
+            is_complete: !is_lost && scraped.dropped == 0,
+            dropped_series: Some(scraped.dropped),
+            metrics: metrics.map(|(name, span)| (name.into(), span)).collect(),
+        }
     }
 }
 

@@ -13,7 +13,8 @@ use ipw_core::slug::slug;
 use ipw_findings::sweep::FILE;
 pub use ipw_findings::sweep::{Point, Swept};
 use ipw_store::file::replace;
-use serde_json::{Value, json};
+use ipw_store::{Overview, Run};
+use serde_json::json;
 
 use crate::error::Error;
 
@@ -180,46 +181,30 @@ fn places(load: f64) -> NonZeroUsize {
 
 /// What the step's summary says.
 fn point(load: f64, run: &Path) -> Result<Point, Error> {
-    let text = std::fs::read(run.join("summary.json")).context("reading the step's summary")?;
-    let summary: Value = serde_json::from_slice(&text).context("reading the step's summary")?;
-    let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64);
-    let basis = summary.pointer("/overview/energy/basis");
-    let mut basis = basis.and_then(Value::as_array).into_iter().flatten();
-    let is_estimated = basis.any(|one| one.as_str().is_some_and(is_estimated));
-    let metric = |metric: Metric| number(&format!("/metrics/{}", metric.name()));
+    let opened = Run::open(run).context("reading the step's summary")?;
+    let summary = opened.summary();
+    let overview = summary.overview.as_ref();
+    let told = summary.load.as_ref();
+    let slo = told.and_then(|load| load.slo.as_ref());
+    let mut basis = overview.into_iter().flat_map(|of| &of.energy.basis);
+    let metric = |metric: Metric| summary.metrics?.get(metric);
     Ok(Point {
         load,
-        is_steady: number("/load/steady/seconds").is_some(),
+        is_steady: told.is_some_and(|load| load.steady.is_some()),
         requests_per_second: metric(Metric::RequestsPerSecond),
         tokens_per_second: metric(Metric::TokensPerSecond),
-        goodput_requests_per_second: number("/load/slo/steady/requests_per_second"),
+        goodput_requests_per_second: slo.and_then(|slo| slo.steady.requests_per_second),
         latency_p50: metric(Metric::LatencyP50),
         latency_p99: metric(Metric::LatencyP99),
         watts: metric(Metric::Watts),
         joules_per_output_token: metric(Metric::JoulesPerOutputToken),
         ipw: metric(Metric::Ipw),
-        is_estimated,
+        is_estimated: basis.any(|basis| is_estimated(basis)),
         accuracy: metric(Metric::Accuracy),
-        failed: failed(&summary),
-        queue: summary
-            .pointer("/load/queue/verdict")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        failed: overview.map_or(0, Overview::failed),
+        queue: told.and_then(|load| Some(load.queue?.verdict.label().to_owned())),
         directory: run.to_owned(),
     })
-}
-
-fn failed(summary: &Value) -> u64 {
-    let outcomes = summary
-        .pointer("/overview/outcomes")
-        .and_then(Value::as_object);
-    let is_failed = |name: &str| name.starts_with("failed") || name == "timed_out";
-    outcomes
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| is_failed(name))
-        .filter_map(|(_, count)| count.as_u64())
-        .sum()
 }
 
 fn found(points: &[Point]) -> Knee {

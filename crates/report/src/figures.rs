@@ -141,10 +141,8 @@ fn heading(look: &Look<'_>, what: &str, mut caption: Caption) -> Heading {
         let note = format!("drawn from a sample of {} rows", look.overview.rows);
         caption.notes.push(note);
     }
-    let hardware = look
-        .summary("/hardware_label")
-        .as_str()
-        .unwrap_or("unknown hardware");
+    let hardware = look.run.summary().hardware_label.as_deref();
+    let hardware = hardware.unwrap_or("unknown hardware");
     Heading::new(
         &format!("{what}: {} on {hardware}", look.run.model()),
         caption,

@@ -15,8 +15,7 @@ mod tables;
 use ipw_analysis::metric::Values;
 use ipw_core::setting::Setting;
 use ipw_findings::timeline::Timeline;
-use ipw_store::{Overview, Run, StoreError};
-use serde_json::Value;
+use ipw_store::{Overview, Run, Status, StoreError, Summary};
 
 use crate::page::{About, Figure, Note, Page};
 use crate::redact;
@@ -45,13 +44,8 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Something of `summary.json`; null where it is missing.
-    pub(crate) fn at(&self, pointer: &str) -> &Value {
-        self.run.summary().pointer(pointer).unwrap_or(&Value::Null)
-    }
-
-    pub(crate) fn text(&self, pointer: &str) -> Option<String> {
-        self.at(pointer).as_str().map(str::to_owned)
+    pub(crate) fn summary(&self) -> &Summary {
+        self.run.summary()
     }
 
     /// Whether the headline's joules are a model's.
@@ -117,20 +111,21 @@ impl Page {
 }
 
 fn about(known: &Inputs<'_>) -> About {
-    let started = known.at("/parts/0/unix_nanos").as_u64();
+    let summary = known.summary();
+    let started = summary.parts.first().map(|part| part.anchor.unix_nanos);
+    let status = summary.status.map_or("unknown", Status::label);
+    let versions = summary.versions.as_ref();
     About {
         model: known.run.model().to_owned(),
-        name: known.text("/name"),
-        dataset: known.text("/dataset_name"),
-        hardware: known.text("/hardware_label"),
-        status: known
-            .text("/status")
-            .unwrap_or_else(|| "unknown".to_owned()),
-        reason: known.text("/reason"),
+        name: summary.name.clone(),
+        dataset: summary.dataset_name.clone(),
+        hardware: summary.hardware_label.clone(),
+        status: status.to_owned(),
+        reason: summary.reason.clone(),
         started: started.and_then(moment),
         duration: known.overview.elapsed_seconds.map(duration),
         rows: known.overview.rows,
-        ipw: known.text("/versions/ipw"),
+        ipw: versions.and_then(|versions| Some(versions.ipw.as_ref()?.to_string())),
     }
 }
 

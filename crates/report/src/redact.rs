@@ -5,6 +5,7 @@
 //! run knows, of paths and of addresses.
 
 use ipw_store::Run;
+use ipw_store::summary::ClientInfo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -133,29 +134,26 @@ fn is_number(value: &str) -> bool {
 /// Names and places that the run knows of itself, the longest first.
 fn secrets(run: &Run, plan: Option<&str>) -> Vec<String> {
     let summary = run.summary();
-    let text = |pointer: &str| summary.pointer(pointer).and_then(Value::as_str);
+    let system = summary.system_info.as_ref();
+    let config = summary.profiler_config.as_ref();
+    let info = summary.client_info.as_ref();
     let mut secrets: Vec<String> = [
-        "/system_info/host_name",
-        "/output_dir",
-        "/profiler_config/client_base_url",
-        "/profiler_config/output_dir",
-        "/client_info/base_url",
-        "/client_info/file",
-        "/client_info/proxy",
+        system.and_then(|system| system.host_name.as_deref()),
+        summary.output_dir.as_deref(),
+        config.and_then(|config| config.client_base_url.as_deref()),
+        config.and_then(|config| config.output_dir.as_deref()),
+        info.and_then(ClientInfo::base_url),
+        info.and_then(ClientInfo::file),
+        info.and_then(ClientInfo::proxy),
     ]
-    .iter()
-    .filter_map(|pointer| text(pointer))
+    .into_iter()
+    .flatten()
     .map(str::to_owned)
     .collect();
     secrets.push(run.directory().display().to_string());
-    for device in summary
-        .pointer("/telemetry/devices")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        let of = |key: &str| device.get(key).and_then(Value::as_str).map(str::to_owned);
-        secrets.extend(of("uuid").into_iter().chain(of("pci")));
+    let devices = summary.telemetry.iter().flat_map(|told| &told.devices);
+    for device in devices {
+        secrets.extend(device.uuid.iter().chain(&device.pci).cloned());
     }
     let table = plan.and_then(|text| text.parse::<toml::Table>().ok());
     texts_of(

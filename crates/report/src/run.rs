@@ -8,7 +8,6 @@ use ipw_findings::quality::Doubt;
 use ipw_findings::{failures, quality};
 use ipw_plot::{Mode, Style};
 use ipw_store::{Overview, Run, StoreError};
-use serde_json::Value;
 
 use crate::figures::{self, Drawing};
 use crate::gather::Pass;
@@ -27,9 +26,8 @@ pub fn write(run: &Run, overview: &Overview, redact: bool) -> Result<PathBuf, St
 
 /// What the report of a run says; with `redact` without prompts, replies and names.
 pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError> {
-    let part = |key: &str| run.summary().get(key).unwrap_or(&Value::Null);
     let mut notes = failed(overview, redact);
-    let doubts = quality::notes(overview, part("telemetry"), part("load"));
+    let doubts = quality::of_run(run, overview);
     notes.extend(doubts.iter().filter_map(doubt));
     let mut pass = Pass::of(overview, redact);
     let look = Look::at(run, Some(overview.clone()), Wanted::PAGE, &mut [&mut pass])?;

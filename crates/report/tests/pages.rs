@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ipw_analysis::metric::{self, Tally, Values};
 use ipw_core::energy::{QueryEnergy, Reason, Share, WindowEnergy};
-use ipw_core::hardware::SystemInfo;
+use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::query::Query;
 use ipw_core::record::Record;
 use ipw_core::reply::{
@@ -22,12 +22,14 @@ use ipw_core::rollup::Use;
 use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
 use ipw_core::source::{Domain, Method};
+use ipw_core::telemetry::{Absent, Telemetry};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Joules;
 use ipw_core::verdict::{Grade, Verdict};
 use ipw_report::{Level, Options, Page, csv, html, json, markdown};
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
+use ipw_store::summary::{ClientInfo, ProfilerConfig};
 use ipw_store::{CommitPolicy, Overview, Run, RunWriter, Status, Summary};
 use ipw_testkit::ManualClock;
 use serde_json::{Map, Value, json};
@@ -36,6 +38,20 @@ const MODEL: &str = "/home/alice/models/tiny";
 const HOST: &str = "alices-laptop";
 const HOSTILE: &str =
     "</script><script>window.hacked=1</script><img src=x onerror=alert(1)>\u{202e}\0";
+
+fn map(value: &Value) -> Option<Map<String, Value>> {
+    value.as_object().cloned()
+}
+
+fn absent(collector: &str, reason: &str) -> Absent {
+    Absent {
+        collector: collector.to_owned().into(),
+        is_here: true,
+        reason: reason.to_owned(),
+        fix: None,
+        risk: None,
+    }
+}
 
 /// A run in a directory that vanishes with it.
 struct Made {
@@ -47,23 +63,26 @@ impl Made {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let summary = Summary {
-            model: MODEL.to_owned(),
-            profiler_config: json!({
-                "model": MODEL, "client_id": "openai",
-                "client_base_url": "http://secret.example:8080/v1",
-                "additional_parameters": {"temperature": 0.5, "stop": "STOPWORD"},
-                "dataset_params": {"path": "/home/alice/questions.jsonl"}, "warmup_queries": 3,
+            model: Some(MODEL.to_owned()),
+            profiler_config: Some(ProfilerConfig {
+                model: Some(MODEL.to_owned()),
+                client_id: Some("openai".to_owned()),
+                client_base_url: Some("http://secret.example:8080/v1".to_owned()),
+                additional_parameters: map(&json!({"temperature": 0.5, "stop": "STOPWORD"})),
+                dataset_params: map(&json!({"path": "/home/alice/questions.jsonl"})),
+                warmup_queries: Some(3),
+                ..ProfilerConfig::default()
             }),
-            dataset: "jsonl".to_owned(),
-            dataset_name: "questions".to_owned(),
-            hardware_label: "EPYC".to_owned(),
+            dataset: Some("jsonl".to_owned()),
+            dataset_name: Some("questions".to_owned()),
+            hardware_label: Some("EPYC".to_owned()),
             system_info: Some(SystemInfo {
                 host_name: Some(HOST.to_owned()),
                 cpu_brand: Some("AMD EPYC".to_owned()),
                 cpu_count: Some(2),
                 ..SystemInfo::default()
             }),
-            client_info: Some(
+            client_info: ClientInfo::of(
                 json!({"base_url": "http://secret.example:8080/v1", "models": [MODEL]}),
             ),
             ..Summary::begun(
@@ -439,13 +458,15 @@ fn hostile_texts_are_data() {
         HOSTILE.clone_into(text);
     }
     let made = Made::new().finished(Status::Complete, [record], |summary| {
-        summary.hardware_label = HOSTILE.to_owned();
-        summary.dataset_name = HOSTILE.to_owned();
+        summary.hardware_label = Some(HOSTILE.to_owned());
+        summary.dataset_name = Some(HOSTILE.to_owned());
         summary.reason = Some(HOSTILE.to_owned());
-        summary.client_info = Some(json!({"name": HOSTILE, HOSTILE: 1}));
-        summary.telemetry = Some(
-            json!({"estimate": HOSTILE, "absent": [{"collector": HOSTILE, "reason": HOSTILE}]}),
-        );
+        summary.client_info = ClientInfo::of(json!({"name": HOSTILE, HOSTILE: 1}));
+        summary.telemetry = Some(Telemetry {
+            estimate: Some(HOSTILE.to_owned()),
+            absent: vec![absent(HOSTILE, HOSTILE)],
+            ..Telemetry::default()
+        });
     });
     let page = made.page(&Options::default());
     let text = writes(&page);
@@ -467,11 +488,18 @@ fn a_redacted_page_knows_nothing_of_people_places_and_words() {
     let rows = (0..40).map(|n| if n % 5 == 0 { failed(n) } else { row(n) });
     let made = Made::new().finished(Status::Interrupted, rows, |summary| {
         summary.reason = Some(format!("REASONTEXT on {HOST} in /home/alice"));
-        summary.telemetry = Some(json!({
-            "devices": [{"id": "nvml/0", "name": "H100", "uuid": "GPU-1234-5678", "pci": "0000:3b:00.0"}],
-            "faults": ["cannot read /sys/private/energy"],
-            "absent": [{"collector": "rapl", "reason": "no right to read /sys/class/powercap"}],
-        }));
+        summary.telemetry = Some(Telemetry {
+            devices: vec![Device {
+                id: "nvml/0".to_owned(),
+                name: Some("H100".to_owned()),
+                uuid: Some("GPU-1234-5678".to_owned()),
+                pci: Some("0000:3b:00.0".to_owned()),
+                ..Device::default()
+            }],
+            faults: vec!["cannot read /sys/private/energy".to_owned()],
+            absent: vec![absent("rapl", "no right to read /sys/class/powercap")],
+            ..Telemetry::default()
+        });
     });
     let secrets = [
         "PROMPTTEXT",

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ipw_core::server_metric::{Sample, known_as};
+use ipw_core::server_metric::{Sample, Span, known_as};
 use ipw_core::time::{Clock, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,18 +23,6 @@ pub const MOST: usize = 50_000;
 pub struct Page {
     asker: Asker,
     url: Url,
-}
-
-/// What a metric did over the run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Span {
-    first: f64,
-    last: f64,
-    min: f64,
-    max: f64,
-    samples: u64,
-    /// How much a counter grew; `None` for a gauge, and for a counter that began anew.
-    grown: Option<f64>,
 }
 
 /// What a scraper has seen.

@@ -13,14 +13,14 @@ use ipw_core::attribution::{Idle, Step, Weights};
 use ipw_core::energy::QueryEnergy;
 use ipw_core::time::Timestamp;
 use ipw_core::units::Watts;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::compact::rewrite;
 use crate::lock::Lock;
 use crate::overview::EnergyTotals;
 use crate::schema::{Renewed, Row};
 use crate::splice::splice;
-use crate::{Overview, Run, StoreError, summary};
+use crate::{Overview, Run, StoreError, Summary};
 
 mod book;
 mod changed;
@@ -51,16 +51,31 @@ pub struct Asking {
 }
 
 /// What a source of a part was taken to draw with nobody in flight.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IdleUsed {
     /// Its name.
     pub source: String,
     /// Which part.
     pub part: u32,
-    /// What it draws; `None` where nobody knows.
-    pub idle: Option<Idle>,
+    /// What it draws; `None` where that is not known.
+    pub watts: Option<Watts>,
+    /// One standard deviation of that.
+    pub sigma_watts: Option<Watts>,
     /// Who says so.
     pub from: Option<IdleFrom>,
+}
+
+impl IdleUsed {
+    /// Of a source in a part.
+    pub fn new(source: &str, part: u32, idle: Option<Idle>, from: Option<IdleFrom>) -> Self {
+        Self {
+            source: source.to_owned(),
+            part,
+            watts: idle.map(|idle| idle.power),
+            sigma_watts: idle.map(|idle| idle.sigma),
+            from,
+        }
+    }
 }
 
 /// What came of it.
@@ -97,11 +112,11 @@ pub fn worked(run: &Run) -> Result<Vec<Worked>, StoreError> {
 }
 
 /// Computes the energy columns of the run in `directory` again and switches them in. `change` gets
-/// `summary.json` with what came out.
+/// the summary with what came out.
 pub fn attribute(
     directory: &Path,
     asking: &Asking,
-    change: impl FnOnce(&mut Value, &Attributed, &Run),
+    change: impl FnOnce(&mut Summary, &Attributed, &Run),
 ) -> Result<Attributed, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
@@ -113,7 +128,7 @@ pub fn attribute(
 fn attribute_locked(
     run: &Run,
     asking: &Asking,
-    change: impl FnOnce(&mut Value, &Attributed, &Run),
+    change: impl FnOnce(&mut Summary, &Attributed, &Run),
 ) -> Result<Attributed, StoreError> {
     let mut sources = Sources::of(run, run.choice())?;
     let before = Overview::of(run)?.energy;
@@ -141,7 +156,7 @@ fn attribute_locked(
     };
     let mut about = run.summary().clone();
     change(&mut about, &done, &run);
-    summary::replace(run.directory(), &about)?;
+    run.write_summary(&about)?;
     Ok(done)
 }
 

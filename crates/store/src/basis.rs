@@ -10,8 +10,7 @@ use arrow::array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, new_
 use ipw_core::rollup::{Basis, Choice, Use, uses};
 use ipw_core::row::Share;
 use ipw_core::source::{Role, Source};
-use serde::Deserialize as _;
-use serde_json::Value;
+use ipw_core::telemetry::Telemetry;
 
 use crate::reader::column;
 use crate::rows::Shares;
@@ -38,8 +37,7 @@ struct Headline {
 impl Run {
     /// Which sources its headline counts.
     pub fn choice(&self) -> Choice {
-        let stored = || Choice::named(self.summary().get("basis")?.as_str()?);
-        self.chosen().or_else(stored).unwrap_or_default()
+        self.chosen().or(self.summary().basis).unwrap_or_default()
     }
 
     /// Names of the sources that its headline counts.
@@ -81,8 +79,8 @@ impl Run {
 }
 
 /// How the sources of the headline measure, in words; `None` where the run does not say.
-pub fn methods(telemetry: &Value, choice: Choice) -> Option<String> {
-    let sources = described(telemetry)?;
+pub fn methods(telemetry: Option<&Telemetry>, choice: Choice) -> Option<String> {
+    let sources = described(telemetry?)?;
     let counted = counted(&sources, choice);
     let methods: BTreeSet<&str> = counted.iter().map(|source| source.method.label()).collect();
     let methods: Vec<&str> = methods.into_iter().collect();
@@ -91,8 +89,8 @@ pub fn methods(telemetry: &Value, choice: Choice) -> Option<String> {
 
 /// The sources of the service, each with whether its counter never moved.
 fn sources(run: &Run) -> Vec<(Source, bool)> {
-    let telemetry = run.summary().get("telemetry").unwrap_or(&Value::Null);
-    described(telemetry).unwrap_or_else(|| recorded(run))
+    let told = run.summary().telemetry.as_ref().and_then(described);
+    told.unwrap_or_else(|| recorded(run))
 }
 
 pub(crate) fn counted(sources: &[(Source, bool)], choice: Choice) -> Vec<&Source> {
@@ -115,16 +113,13 @@ fn recorded(run: &Run) -> Vec<(Source, bool)> {
 }
 
 /// The service's sources in `summary.json`; `None` without any.
-fn described(telemetry: &Value) -> Option<Vec<(Source, bool)>> {
-    let sources = telemetry.get("sources")?.as_array()?;
-    let described = sources.iter().filter_map(|source| {
-        let about = Source::deserialize(source.get("about")?).ok()?;
-        let role = source.get("role").and_then(Value::as_str);
-        (role != Some(Role::Client.label())).then_some(())?;
-        let is_stuck = source.get("joules").is_none_or(Value::is_null);
-        Some((about, is_stuck))
-    });
-    Some(described.collect()).filter(|described: &Vec<_>| !described.is_empty())
+fn described(telemetry: &Telemetry) -> Option<Vec<(Source, bool)>> {
+    let own = telemetry.sources.iter();
+    let own = own.filter(|source| source.role != Some(Role::Client));
+    let described: Vec<_> = own
+        .map(|source| (source.about.clone(), source.joules.is_none()))
+        .collect();
+    (!described.is_empty()).then_some(described)
 }
 
 impl View {

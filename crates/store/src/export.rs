@@ -186,7 +186,7 @@ struct About(Vec<(&'static str, String)>);
 impl About {
     fn of(runs: Runs<'_>) -> Self {
         // No prompt and no reply is in a summary.
-        let summary = |run: &Labelled| run.run.summary().clone();
+        let summary = |run: &Labelled| run.run.stored_summary();
         let (key, summary) = match runs {
             Runs::Apart(one) => ("ipw.summary", summary(one)),
             Runs::Together(all) => {

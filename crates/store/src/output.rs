@@ -10,7 +10,7 @@ use crate::lock::Lock;
 use crate::schema::RunSchema;
 use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
-use crate::summary::Summary;
+use crate::summary::{Stored, Summary};
 use crate::{StoreError, disk, file};
 
 /// The data file of the first part while the run goes on.
@@ -23,6 +23,8 @@ pub(crate) const DATASET_INFO: &str = "dataset_info.json";
 pub struct NewRun {
     pub(crate) directory: PathBuf,
     pub(crate) schema: RunSchema,
+    /// The summary that was there.
+    pub(crate) stored: Stored,
     pub(crate) stream: StreamFile,
     pub(crate) lock: Lock,
     /// The run that was there before, until this one has finished.
@@ -87,6 +89,7 @@ pub fn create(
     Ok(NewRun {
         directory: directory.to_owned(),
         schema,
+        stored: Stored::default(),
         stream,
         lock,
         aside,
@@ -103,7 +106,7 @@ fn fill(
 ) -> Result<StreamFile, StoreError> {
     write_dataset_info(made, Some(&schema.arrow()), durable)?;
     file::replace(&made.join(crate::plan::FILE), plan.as_bytes(), durable)?;
-    summary.write(made, durable)?;
+    Stored::default().write(summary, made, durable)?;
     let stream = StreamFile::create(&made.join(LIVE_FILE), &schema.arrow(), durable)?;
     State::new(fingerprint.to_owned(), [LIVE_FILE.to_owned()]).write(made, durable)?;
     Ok(stream)

@@ -15,7 +15,7 @@ use energy::EnergySums;
 pub use energy::{BasisTotals, EnergyTotals};
 
 /// Counts and distributions over the rows of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overview {
     /// Rows in all.
     pub rows: u64,
@@ -32,21 +32,27 @@ pub struct Overview {
     /// Output tokens per second of each answered query.
     pub throughput_tokens_per_sec: Option<Distribution>,
     /// Rows during which our own thread was not there for more than 50 ms and 5 % of their time.
+    #[serde(default)]
     pub rows_delayed: u64,
     /// Energy, failed queries included.
+    #[serde(default)]
     pub energy: EnergyTotals,
     /// Price of all tokens, in US dollars; `None` where no row has one.
+    #[serde(default)]
     pub cost_usd: Option<f64>,
     /// Rows by verdict.
+    #[serde(default)]
     pub verdicts: Verdicts,
     /// The same by subject; `None` where no row names one, or they are too many to list.
+    #[serde(default)]
     pub subjects: Option<BTreeMap<String, Verdicts>>,
     /// Queries without an answer, by kind, the most frequent first.
+    #[serde(default)]
     pub failures: Vec<FailureKind>,
 }
 
 /// Queries that ended in the same way without an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureKind {
     /// The outcome that they share.
     pub outcome: String,
@@ -124,7 +130,8 @@ fn is_delayed(row: &Row<'_>) -> bool {
 }
 
 /// Sums of tokens over the rows that know theirs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TokenTotals {
     /// Sum of the input; `None` when no row knows it.
     pub input: Option<u64>,
@@ -132,8 +139,8 @@ pub struct TokenTotals {
     pub output: Option<u64>,
     /// Rows whose output was counted by chunks.
     pub rows_counted_by_chunks: u64,
-    /// Rows whose tokens were counted by a tokenizer.
-    pub rows_counted_by_tokenizer: u64,
+    /// Rows whose tokens were counted by a tokenizer; `None` in files of versions that had none.
+    pub rows_counted_by_tokenizer: Option<u64>,
     /// Rows whose service claims more tokens than there can be.
     pub rows_with_impossible_claims: u64,
 }
@@ -142,7 +149,7 @@ impl TokenTotals {
     fn add(&mut self, row: &Row<'_>) {
         let is_by = |who: TokenSource| u64::from(row.token_source == Some(who.label()));
         self.rows_counted_by_chunks += is_by(TokenSource::Chunks);
-        self.rows_counted_by_tokenizer += is_by(TokenSource::Tokenizer);
+        *self.rows_counted_by_tokenizer.get_or_insert(0) += is_by(TokenSource::Tokenizer);
         self.rows_with_impossible_claims += u64::from(row.has_impossible_claim);
         add(&mut self.input, row.input_tokens);
         add(&mut self.output, row.output_tokens);
@@ -150,7 +157,7 @@ impl TokenTotals {
 }
 
 /// A distribution over rows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// How many values.
     pub count: u64,

@@ -8,12 +8,13 @@ use arrow::datatypes::{DataType, Field, SchemaRef};
 use ipw_core::rollup::Choice;
 use serde_json::Value;
 
+use crate::StoreError;
 use crate::adopt::Adoption;
 use crate::basis::View;
 use crate::ipc::Stream;
 use crate::standing::Standing;
 use crate::state::State;
-use crate::{StoreError, file};
+use crate::summary::{Stored, Summary, Unread};
 
 /// A run directory that is open for reading.
 pub struct Run {
@@ -23,7 +24,8 @@ pub struct Run {
     adoption: Option<Adoption>,
     schema: SchemaRef,
     model: String,
-    summary: Value,
+    summary: Summary,
+    stored: Stored,
     view: Option<(Choice, View)>,
     standing: OnceLock<Standing>,
 }
@@ -50,7 +52,7 @@ impl Run {
             Ok(DataType::Struct(models)) if models.len() == 1 => models[0].name().clone(),
             _ => return Err(not_a_run("its rows are not those of one model")),
         };
-        let summary = read_summary(directory)?;
+        let (summary, stored) = Stored::read(directory)?;
         let adoption = Adoption::of(&schema, &model);
         let schema = adoption
             .as_ref()
@@ -62,6 +64,7 @@ impl Run {
             schema,
             model,
             summary,
+            stored,
             view: None,
             standing: OnceLock::new(),
         })
@@ -130,9 +133,29 @@ impl Run {
         &self.model
     }
 
-    /// Its `summary.json`, null when there is none.
-    pub fn summary(&self) -> &Value {
+    /// What its `summary.json` says; an empty one where there is none.
+    pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// The keys of its `summary.json` that are not understood.
+    pub fn unread(&self) -> &[Unread] {
+        self.stored.unread()
+    }
+
+    /// Its `summary.json` as it is stored, with keys of other versions, for programs; null where
+    /// there is none.
+    pub fn stored_summary(&self) -> Value {
+        self.stored.value()
+    }
+
+    pub(crate) fn stored(&self) -> &Stored {
+        &self.stored
+    }
+
+    /// Replaces its `summary.json`: what has not changed stays as it is stored.
+    pub(crate) fn write_summary(&self, summary: &Summary) -> Result<(), StoreError> {
+        self.stored.write(summary, &self.directory, true)
     }
 
     /// Its rows, batch by batch; never more than one batch in memory.
@@ -233,14 +256,4 @@ fn column_at<'a, 'b, A: 'static>(
     column
         .and_then(|column| column.as_any().downcast_ref::<A>())
         .ok_or_else(missing)
-}
-
-fn read_summary(directory: &Path) -> Result<Value, StoreError> {
-    let path = directory.join("summary.json");
-    match file::read_if_there(&path)? {
-        Some(text) => {
-            serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })
-        }
-        None => Ok(Value::Null),
-    }
 }

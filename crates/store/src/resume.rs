@@ -15,7 +15,7 @@ use crate::reader::column;
 use crate::schema::RunSchema;
 use crate::state::{State, fresh_fingerprint};
 use crate::stream::StreamFile;
-use crate::summary::{Part, Summary};
+use crate::summary::{Part, Scoring, Summary};
 use crate::{Run, StoreError};
 
 /// Which queries that have a row are sent again.
@@ -45,6 +45,8 @@ const CANCELLED: &str = "cancelled";
 pub struct Left {
     /// The parts so far, as far as `summary.json` tells.
     pub parts: Vec<Part>,
+    /// The last grading, as `summary.json` tells it.
+    pub scoring: Option<Scoring>,
     /// The number of the next one: above every part that has a row, whatever the summary says.
     pub next_part: u32,
     /// The queries that have a row.
@@ -81,10 +83,10 @@ pub fn look(run: &Run, again: Again) -> Result<Left, StoreError> {
             done.extend(index.and_then(|index| u64::try_from(index).ok()));
         }
     }
-    let parts = run.summary().get("parts").cloned().unwrap_or_default();
-    let parts: Vec<Part> = serde_json::from_value(parts).unwrap_or_default();
+    let parts = run.summary().parts.clone();
     let told = parts.iter().map(|part| part.part + 1).max().unwrap_or(0);
     Ok(Left {
+        scoring: run.summary().scoring.clone(),
         parts,
         next_part: next_part.max(told),
         done,
@@ -168,7 +170,8 @@ pub fn reopen(
         compact_where(directory, &|batch| kept(batch, again))?;
     }
     // A part that is told of and has no rows harms nobody; rows of an unknown part would.
-    summary.write(directory, true)?;
+    let stored = run.stored().clone();
+    stored.write(summary, directory, true)?;
     let fingerprint = fresh_fingerprint();
     let part = summary.parts.last().map_or(0, |part| part.part);
     let live = format!("data-part-{part:05}-{}.arrow", &fingerprint[..8]);
@@ -181,6 +184,7 @@ pub fn reopen(
     Ok(NewRun {
         directory: directory.to_owned(),
         schema,
+        stored,
         stream,
         lock,
         aside: None,

@@ -21,7 +21,7 @@ use crate::reader::column;
 use crate::rows::Texts;
 use crate::schema::Renewed;
 use crate::splice::splice;
-use crate::{Overview, Run, StoreError, summary};
+use crate::{Overview, Run, StoreError, Summary};
 
 pub(crate) use sets::DIRECTORY as SETS;
 pub(crate) use sets::KeptVerdict;
@@ -112,11 +112,11 @@ impl<'a> Answers<'a> {
 }
 
 /// Puts the grades that `grade` gives into the run in `directory`; where it gives `None`, the row
-/// stays as it was. `change` gets `summary.json` with what came out.
+/// stays as it was. `change` gets the summary with what came out.
 pub fn score(
     directory: &Path,
     mut grade: impl FnMut(&Answer<'_>) -> Option<Grade>,
-    change: impl FnOnce(&mut Value, &Scored, &Run),
+    change: impl FnOnce(&mut Summary, &Scored, &Run),
 ) -> Result<Scored, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
@@ -128,12 +128,12 @@ pub fn score(
 }
 
 /// Puts the verdicts of an earlier set into the run in `directory`. A row that the set does not
-/// have, or that has another answer now, stays as it was. `change` gets `summary.json` with what
+/// have, or that has another answer now, stays as it was. `change` gets the summary with what
 /// came out.
 pub fn use_set(
     directory: &Path,
     id: u64,
-    change: impl FnOnce(&mut Value, &Scored, &Run),
+    change: impl FnOnce(&mut Summary, &Scored, &Run),
 ) -> Result<Scored, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
@@ -156,7 +156,7 @@ fn switch<T: 'static>(
     columns: &Renewed<T>,
     is_correct: impl Fn(&T) -> Option<bool>,
     pick: &mut dyn FnMut(&Answer<'_>) -> Option<T>,
-    change: impl FnOnce(&mut Value, &Scored, &Run),
+    change: impl FnOnce(&mut Summary, &Scored, &Run),
 ) -> Result<Scored, StoreError> {
     let before = Overview::of(run)?.verdicts;
     let earlier = sets::keep(run)?;
@@ -195,7 +195,7 @@ fn switch<T: 'static>(
     };
     let mut about = run.summary().clone();
     change(&mut about, &done, &run);
-    summary::replace(run.directory(), &about)?;
+    run.write_summary(&about)?;
     Ok(done)
 }
 

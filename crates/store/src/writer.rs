@@ -21,7 +21,7 @@ use crate::lock::Lock;
 use crate::output::NewRun;
 use crate::schema::{Row, RunSchema};
 use crate::stream::StreamFile;
-use crate::summary::{Status, Summary};
+use crate::summary::{Status, Stored, Summary};
 use crate::{Overview, Run, StoreError, disk};
 
 /// Rows that may wait for the writer before the run waits for it.
@@ -90,6 +90,7 @@ impl Drop for RunWriter {
 
 /// What the thread leaves behind.
 struct Written {
+    stored: Stored,
     summary: Summary,
 }
 
@@ -98,16 +99,8 @@ struct Written {
 pub struct Finished {
     /// What came out.
     pub overview: Overview,
-    /// What the summary says of the sources.
-    pub telemetry: Value,
-    /// What it says of the load.
-    pub load: Value,
-    /// What it says of this hardware's calibration.
-    pub calibration: Option<Value>,
-    /// What it says of marginal costs.
-    pub marginal: Value,
-    /// The metrics that it tells.
-    pub metrics: Value,
+    /// What the summary says.
+    pub summary: Box<Summary>,
     /// The run that was there before and could not be removed or is kept, with the reason.
     pub kept_aside: Option<PathBuf>,
     /// What went wrong without costing a row.
@@ -126,6 +119,7 @@ impl RunWriter {
         let directory = run.directory.clone();
         let NewRun {
             schema,
+            stored,
             stream,
             lock,
             aside,
@@ -136,6 +130,7 @@ impl RunWriter {
             directory: directory.clone(),
             schema,
             stream,
+            stored,
             summary,
             policy,
             clock,
@@ -149,6 +144,7 @@ impl RunWriter {
             .spawn(move || {
                 committer.follow(&receiver)?;
                 Ok(Written {
+                    stored: committer.stored,
                     summary: committer.summary,
                 })
             })
@@ -187,7 +183,10 @@ impl RunWriter {
         look: impl FnOnce(&mut Summary, &Run) -> Result<Overview, StoreError>,
     ) -> Result<Finished, StoreError> {
         let rail = self.rail.take().ok_or(StoreError::WriterGone)?;
-        let Written { mut summary } = rail.close()?;
+        let Written {
+            stored,
+            mut summary,
+        } = rail.close()?;
         let mut warnings = Vec::new();
         if let Err(error) = compact(&self.directory) {
             warnings.push(format!(
@@ -196,11 +195,11 @@ impl RunWriter {
             ));
         }
         let run = Run::open(&self.directory)?;
-        summary.status = status;
+        summary.status = Some(status);
         let overview = look(&mut summary, &run)?;
-        summary.total_queries = overview.rows;
+        summary.total_queries = Some(overview.rows);
         summary.overview = Some(overview.clone());
-        summary.write(&self.directory, true)?;
+        stored.write(&summary, &self.directory, true)?;
         Lock::release(&self.directory);
         let kept_aside = match (self.aside.take(), status) {
             (Some(aside), Status::Complete) => remove(aside, &self.directory, &mut warnings),
@@ -208,11 +207,7 @@ impl RunWriter {
         };
         Ok(Finished {
             overview,
-            telemetry: summary.telemetry.unwrap_or_default(),
-            load: summary.load.unwrap_or_default(),
-            calibration: summary.calibration,
-            marginal: summary.marginal.unwrap_or_default(),
-            metrics: summary.metrics.unwrap_or_default(),
+            summary: Box::new(summary),
             kept_aside,
             warnings,
         })
@@ -249,6 +244,7 @@ struct Committer {
     directory: PathBuf,
     schema: RunSchema,
     stream: StreamFile,
+    stored: Stored,
     summary: Summary,
     policy: CommitPolicy,
     clock: Arc<dyn Clock>,
@@ -317,15 +313,16 @@ impl Committer {
             .batch(&self.pending)
             .map_err(StoreError::arrow("encode rows of", directory))?;
         self.stream.append(&batch)?;
-        self.summary.total_queries += self.pending.len() as u64;
+        *self.summary.total_queries.get_or_insert(0) += self.pending.len() as u64;
         self.pending.clear();
         self.pending_bytes = 0;
         let now = self.clock.now();
         self.committed = Some(now);
         if now.since(self.summarised) >= SUMMARY_AGE {
             self.summarised = now;
-            self.summary.generated_at = self.clock.anchor().unix_seconds(now);
-            self.summary.write(directory, self.stream.is_durable())?;
+            self.summary.generated_at = Some(self.clock.anchor().unix_seconds(now));
+            let durable = self.stream.is_durable();
+            self.stored.write(&self.summary, directory, durable)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Where collectors look, and what is said of those that are not there.
+//! Where collectors look.
 
 use std::path::PathBuf;
 
@@ -54,19 +54,4 @@ pub struct Gpus {
     pub cuda_visible: Option<String>,
     /// `ROCR_VISIBLE_DEVICES` or `HIP_VISIBLE_DEVICES`, where one is set.
     pub rocm_visible: Option<String>,
-}
-
-/// A collector that is not there, and what would change that.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Absent {
-    /// Its id.
-    pub collector: &'static str,
-    /// Whether the hardware seems to be here, so that something could be done about it.
-    pub is_here: bool,
-    /// Why.
-    pub reason: String,
-    /// The exact command that would enable it, if there is one.
-    pub fix: Option<String>,
-    /// What that command risks.
-    pub risk: Option<String>,
 }

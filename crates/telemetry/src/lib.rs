@@ -13,9 +13,9 @@ mod series;
 mod session;
 pub mod surroundings;
 
-pub use collector::{Absent, Collector, Gpus, Options, PollError};
+pub use collector::{Collector, Gpus, Options, PollError};
 pub use detect::{CollectorInfo, Detected, detect, known};
 pub use ipw_core::source::Role;
+pub use ipw_core::telemetry::{Absent, SelfTest};
 pub use sampler::Poller;
-pub use self_test::SelfTest;
 pub use session::{Session, Setup, Ticket};

@@ -5,30 +5,8 @@ use std::time::Duration;
 
 use ipw_core::account::Account;
 use ipw_core::source::{Quantity, Source};
+use ipw_core::telemetry::SelfTest;
 use ipw_core::units::Watts;
-use serde::Serialize;
-
-/// What a look at a source showed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SelfTest {
-    /// Readings in that time.
-    pub readings: u64,
-    /// Whether its value changed at all: a counter that never moves is absent.
-    pub moves: bool,
-    /// Whether it never went back, but for wraps; `None` for what is no counter.
-    pub monotone: Option<bool>,
-    /// The usual time between two changes, as polled; `None` with fewer than two.
-    pub change_interval_seconds: Option<f64>,
-    /// Its smallest change.
-    pub resolution: Option<f64>,
-    /// Mean power, for energy sources that moved.
-    pub watts: Option<f64>,
-    /// Its mean power ÷ that of the power source of the same device, over what each covers; 1 is
-    /// agreement.
-    pub against_power: Option<f64>,
-    /// The last value.
-    pub last: Option<f64>,
-}
 
 /// Looks at what each source has said so far.
 pub(crate) fn self_tests(accounts: &[(Source, Account)]) -> Vec<SelfTest> {

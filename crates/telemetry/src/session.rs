@@ -15,8 +15,9 @@ use ipw_core::source::{Domain, Role, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
 use self::state::{Evidence, Open, State};
+use crate::SelfTest;
 use crate::sampler::{Poller, Sampler};
-use crate::self_test::{SelfTest, self_tests};
+use crate::self_test::self_tests;
 use crate::series::Series;
 use crate::{Collector, PollError};
 

@@ -1,14 +1,15 @@
 //! Doubts about rows.
 
 use ipw_core::setting::Setting;
+use ipw_core::telemetry::Pause;
 
-use super::{Doubt, Facts, Note, Part, Pause, counted};
+use super::{Doubt, Facts, Note, Part, counted};
 
 /// Reasons that another note explains.
 const EXPLAINED: [&str; 2] = ["other_basis", "too_short"];
 
 /// Rows without energy beside rows with it.
-pub(super) fn without(facts: &Facts) -> Option<Note> {
+pub(super) fn without(facts: &Facts<'_>) -> Option<Note> {
     let reasons = facts.rows_without_energy.iter();
     let reasons: Vec<(&String, &u64)> = reasons
         .filter(|(reason, _)| !EXPLAINED.contains(&reason.as_str()))

@@ -1,117 +1,195 @@
-use serde_json::{Value, json};
+use std::time::Duration;
+
+use ipw_core::alignment::{Aligned, How};
+use ipw_core::attribution::Idle;
+use ipw_core::counter::Rollover;
+use ipw_core::source::{Domain, Method, Source};
+use ipw_core::telemetry::{CpuTime, IdlePower, OtherRuns, Pause, SelfTest, SelfTests};
+use ipw_core::units::Watts;
+use serde_json::json;
 
 use super::*;
 
-fn of(telemetry: Value) -> Vec<Doubt> {
+fn of(telemetry: &Telemetry) -> Vec<Doubt> {
     let facts = Facts {
-        telemetry: serde_json::from_value(telemetry).unwrap(),
+        telemetry: Some(telemetry),
         ..Facts::default()
     };
     notes(&facts).into_iter().map(|note| note.id).collect()
 }
 
-fn counter(more: &Value) -> Value {
-    let mut source = json!({
-        "about": {"name": "rapl/package-0", "quantity": {"kind": "energy"}},
-        "joules": 5.0, "gaps": 0, "resets": 0, "values": null,
-        "idle": {"before": null, "after": null},
-        "self_test": {"start": null, "end": {"against_power": null}},
-    });
-    for (key, value) in more.as_object().unwrap() {
-        source[key] = value.clone();
-    }
-    json!({ "sources": [source], "faults": [] })
+fn source(name: &str, quantity: Quantity) -> SourceReport {
+    SourceReport::of(Source {
+        name: name.to_owned(),
+        collector: "any".into(),
+        host: None,
+        device: None,
+        quantity,
+        method: Method::Counter,
+        period: None,
+        privilege: "none".into(),
+        relative_sigma: None,
+    })
 }
 
-fn gauge(kind: &str, values: &Value) -> Value {
-    json!({"sources": [{
-        "about": {"name": "nvml/0", "quantity": {"kind": "gauge", "gauge": kind}},
-        "values": values,
-    }]})
+fn energy() -> Quantity {
+    Quantity::Energy {
+        domain: Domain::CpuPackage,
+        rollover: Rollover::Resets,
+    }
+}
+
+/// What is said of a counter.
+fn counter(change: impl FnOnce(&mut SourceReport)) -> Vec<Doubt> {
+    let mut source = SourceReport {
+        joules: Some(5.0),
+        gaps: Some(0),
+        resets: Some(0),
+        ..source("rapl/package-0", energy())
+    };
+    change(&mut source);
+    of(&Telemetry {
+        sources: vec![source],
+        ..Telemetry::default()
+    })
+}
+
+/// What is said of a gauge with this first, last and largest value.
+fn gauge(gauge: Gauge, first: f64, last: f64, max: f64) -> Vec<Doubt> {
+    let values = json!({"first": first, "last": last, "min": 0.0, "max": max, "mean": first});
+    of(&Telemetry {
+        sources: vec![SourceReport {
+            values: serde_json::from_value(values).unwrap(),
+            ..source("nvml/0", Quantity::Gauge { gauge })
+        }],
+        ..Telemetry::default()
+    })
+}
+
+/// What is said of CPU time.
+fn cpu(cpu: CpuTime) -> Vec<Doubt> {
+    of(&Telemetry {
+        cpu: Some(cpu),
+        ..Telemetry::default()
+    })
+}
+
+fn other_runs(most: u64, seconds: f64) -> Vec<Doubt> {
+    of(&Telemetry {
+        other_runs: Some(OtherRuns { most, seconds }),
+        ..Telemetry::default()
+    })
+}
+
+fn idle(before: f64, after: f64) -> IdlePower {
+    let drawn = |watts: f64| {
+        Some(Idle {
+            power: Watts::from_watts(watts),
+            sigma: Watts::ZERO,
+        })
+    };
+    IdlePower {
+        before: drawn(before),
+        after: drawn(after),
+    }
+}
+
+fn against_power(ratio: Option<f64>) -> SelfTests {
+    SelfTests {
+        start: None,
+        end: Some(SelfTest {
+            readings: 9,
+            moves: true,
+            monotone: None,
+            change_interval_seconds: None,
+            resolution: None,
+            watts: None,
+            against_power: ratio,
+            last: None,
+        }),
+    }
 }
 
 #[test]
 fn a_good_run_leaves_nothing_to_say() {
-    assert_eq!(of(counter(&json!({}))), []);
-    assert_eq!(of(json!({})), []);
-    assert_eq!(
-        of(gauge(
-            "gpu_temperature",
-            &json!({"first": 40.0, "last": 50.0, "max": 54.0})
-        )),
-        []
-    );
-    assert_eq!(
-        of(gauge(
-            "throttle",
-            &json!({"first": 0.0, "last": 0.0, "max": 0.0})
-        )),
-        []
-    );
-    assert_eq!(
-        of(json!({"cpu": {"service_seconds": 9.5, "machine_seconds": 10.0}})),
-        []
-    );
-    assert_eq!(
-        of(json!({"cpu": {"service_seconds": null, "machine_seconds": 10.0}})),
-        []
-    );
-    let drawn = json!({"idle": {"before": {"watts": 50.0}, "after": {"watts": 54.0}}});
-    assert_eq!(of(counter(&drawn)), []);
+    assert_eq!(counter(|_| {}), []);
+    assert_eq!(counter(|source| source.self_test = against_power(None)), []);
+    assert_eq!(of(&Telemetry::default()), []);
+    assert_eq!(gauge(Gauge::GpuTemperature, 40.0, 50.0, 54.0), []);
+    assert_eq!(gauge(Gauge::Throttle, 0.0, 0.0, 0.0), []);
+    let used = |service: Option<f64>| CpuTime {
+        service_seconds: service,
+        machine_seconds: Some(10.0),
+        ..CpuTime::default()
+    };
+    assert_eq!(cpu(used(Some(9.5))), []);
+    assert_eq!(cpu(used(None)), []);
+    assert_eq!(counter(|source| source.idle = idle(50.0, 54.0)), []);
 }
 
 #[test]
 fn each_doubt_has_its_note() {
-    assert_eq!(of(counter(&json!({"gaps": 2}))), [Doubt::Gaps]);
-    assert_eq!(of(counter(&json!({"resets": 1}))), [Doubt::Resets]);
+    assert_eq!(counter(|source| source.gaps = Some(2)), [Doubt::Gaps]);
+    assert_eq!(counter(|source| source.resets = Some(1)), [Doubt::Resets]);
+    let implausible = counter(|source| source.implausible = Some(4));
+    assert_eq!(implausible, [Doubt::Implausible]);
+    let still = |seconds: f64, usual: f64| {
+        counter(|source| {
+            source.still_seconds = Some(seconds);
+            source.change_interval_seconds = Some(usual);
+        })
+    };
+    assert_eq!(still(20.0, 0.01), [Doubt::StoodStill]);
+    assert_eq!(still(1.0, 0.01), []);
+    assert_eq!(still(20.0, 36.0), []);
+    assert_eq!(counter(|source| source.joules = None), [Doubt::NeverMoved]);
+    let paused = of(&Telemetry {
+        pauses: vec![Pause {
+            start_seconds: 1.0,
+            seconds: 20.0,
+            queries: 4,
+        }],
+        ..Telemetry::default()
+    });
+    assert_eq!(paused, [Doubt::Paused]);
+    let against = counter(|source| source.self_test = against_power(Some(0.8)));
+    assert_eq!(against, [Doubt::CounterAgainstPower]);
+    let drift = counter(|source| source.idle = idle(50.0, 60.0));
+    assert_eq!(drift, [Doubt::IdleDrift]);
+    assert_eq!(gauge(Gauge::Throttle, 0.0, 0.0, 4.0), [Doubt::Throttled]);
     assert_eq!(
-        of(counter(&json!({"implausible": 4}))),
-        [Doubt::Implausible]
-    );
-    let still = |seconds: f64| json!({"still_seconds": seconds, "change_interval_seconds": 0.01});
-    assert_eq!(of(counter(&still(20.0))), [Doubt::StoodStill]);
-    assert_eq!(of(counter(&still(1.0))), []);
-    let coarse = json!({"still_seconds": 20.0, "change_interval_seconds": 36.0});
-    assert_eq!(of(counter(&coarse)), []);
-    assert_eq!(of(counter(&json!({"joules": null}))), [Doubt::NeverMoved]);
-    let paused = json!({"pauses": [{"seconds": 20.0, "queries": 4}]});
-    assert_eq!(of(paused), [Doubt::Paused]);
-    let against = json!({"self_test": {"end": {"against_power": 0.8}}});
-    assert_eq!(of(counter(&against)), [Doubt::CounterAgainstPower]);
-    let drawn = json!({"idle": {"before": {"watts": 50.0}, "after": {"watts": 60.0}}});
-    assert_eq!(of(counter(&drawn)), [Doubt::IdleDrift]);
-    let values =
-        |first: f64, last: f64, max: f64| json!({"first": first, "last": last, "max": max});
-    assert_eq!(
-        of(gauge("throttle", &values(0.0, 0.0, 4.0))),
-        [Doubt::Throttled]
-    );
-    assert_eq!(
-        of(gauge("power_limit", &values(700.0, 500.0, 700.0))),
+        gauge(Gauge::PowerLimit, 700.0, 500.0, 700.0),
         [Doubt::PowerLimit]
     );
     assert_eq!(
-        of(gauge("cpu_temperature", &values(40.0, 50.0, 80.0))),
+        gauge(Gauge::CpuTemperature, 40.0, 50.0, 80.0),
         [Doubt::Temperature]
     );
-    assert_eq!(
-        of(gauge("processes", &values(1.0, 1.0, 3.0))),
-        [Doubt::OtherLoad]
-    );
-    let busy = json!({"cpu": {"service_seconds": 5.0, "machine_seconds": 10.0}});
-    assert_eq!(of(busy), [Doubt::OtherLoad]);
-    let runs = json!({"other_runs": {"most": 1, "seconds": 2.5}});
-    assert_eq!(of(runs), [Doubt::OtherRuns]);
-    assert_eq!(of(json!({"faults": ["rapl: gone"]})), [Doubt::Fault]);
+    assert_eq!(gauge(Gauge::Processes, 1.0, 1.0, 3.0), [Doubt::OtherLoad]);
+    let busy = cpu(CpuTime {
+        service_seconds: Some(5.0),
+        machine_seconds: Some(10.0),
+        ..CpuTime::default()
+    });
+    assert_eq!(busy, [Doubt::OtherLoad]);
+    assert_eq!(other_runs(1, 2.5), [Doubt::OtherRuns]);
+    let fault = of(&Telemetry {
+        faults: vec!["rapl: gone".to_owned()],
+        ..Telemetry::default()
+    });
+    assert_eq!(fault, [Doubt::Fault]);
 }
 
 #[test]
 fn load_of_others_is_what_neither_the_service_nor_we_used() {
     let cpu = |service: f64, own: f64, machine: f64, capacity: f64| {
-        of(json!({"cpu": {
-            "service_seconds": service, "own_seconds": own,
-            "machine_seconds": machine, "capacity_seconds": capacity,
-        }}))
+        cpu(CpuTime {
+            service_seconds: Some(service),
+            own_seconds: Some(own),
+            machine_seconds: Some(machine),
+            capacity_seconds: Some(capacity),
+            ..CpuTime::default()
+        })
     };
     assert_eq!(cpu(8.0, 1.5, 10.0, 40.0), []);
     assert_eq!(cpu(5.0, 1.0, 10.0, 40.0), [Doubt::OtherLoad]);
@@ -119,23 +197,34 @@ fn load_of_others_is_what_neither_the_service_nor_we_used() {
     assert_eq!(cpu(0.5, 0.5, 2.0, 400.0), []);
     // A run too short for ticks.
     assert_eq!(cpu(0.1, 0.1, 0.5, 2.0), []);
-    assert_eq!(of(json!({"other_runs": {"most": 0, "seconds": 0.0}})), []);
-    assert_eq!(of(json!({"other_runs": null})), []);
+    assert_eq!(other_runs(0, 0.0), []);
 }
 
 #[test]
 fn a_clock_elsewhere_is_a_matter_of_how_long_queries_are() {
-    let source = |name: &str, steps: u64| {
-        json!({
-            "about": {"name": name, "host": "gpu1", "quantity": {"kind": "energy"}},
-            "joules": 5.0, "clock": {"bound_seconds": 0.004, "steps": steps},
-        })
+    let report = |name: &str| {
+        let mut report = source(name, energy());
+        report.about.host = Some("gpu1".to_owned());
+        report.joules = Some(5.0);
+        report.clock = Some(Aligned {
+            how: How::Exchange,
+            shift_nanos: 0,
+            bound: Duration::from_millis(4),
+            drift_ppm: None,
+            drift_bound_ppm: None,
+            looks: 1,
+            steps: 1,
+        });
+        report
     };
-    let telemetry = json!({"sources": [source("gpu1/nvml/0", 1), source("gpu1/nvml/1", 1)]});
+    let telemetry = Telemetry {
+        sources: vec![report("gpu1/nvml/0"), report("gpu1/nvml/1")],
+        ..Telemetry::default()
+    };
     let said = |median: Option<f64>| -> Vec<Doubt> {
         let facts = Facts {
             median_query_seconds: median,
-            telemetry: serde_json::from_value(telemetry.clone()).unwrap(),
+            telemetry: Some(&telemetry),
             ..Facts::default()
         };
         notes(&facts).iter().map(|note| note.id).collect()

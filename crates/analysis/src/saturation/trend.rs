@@ -8,7 +8,7 @@
 //! interval that holds for a random walk.
 
 use ipw_core::stats::{mean, quantile, standard_deviation};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interval::{Interval, Z, real, student_t};
 use crate::steady::block_means;
@@ -31,7 +31,7 @@ pub struct Allowance {
 }
 
 /// Whether something grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrendVerdict {
     /// No growth that matters is compatible with what was seen.
@@ -42,8 +42,19 @@ pub enum TrendVerdict {
     CannotTell,
 }
 
+impl TrendVerdict {
+    /// The verdict as files spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Stable => "stable",
+            Self::Growing => "growing",
+            Self::CannotTell => "cannot_tell",
+        }
+    }
+}
+
 /// A slope with its interval of 95 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slope {
     /// Median of the slopes between any two points.
     pub slope: f64,
@@ -54,7 +65,7 @@ pub struct Slope {
 }
 
 /// How something went over a window.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
     /// Whether it grows.
     pub verdict: TrendVerdict,

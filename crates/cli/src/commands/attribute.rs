@@ -114,10 +114,11 @@ fn text(run: &Path, asking: &Asking, again: &Reattributed) -> String {
     for used in &done.idle {
         line("idle", &drawn(used));
     }
-    if let Some(told) = marginal::line(marginal) {
+    let marginal = marginal.as_ref();
+    if let Some(told) = marginal.and_then(marginal::line) {
         let _ = writeln!(text, "{told}");
-    } else if let Some(reason) = marginal.get("reason").and_then(Value::as_str) {
-        let _ = writeln!(text, "{:<9} not told ({reason})", "marginal");
+    } else if let Some(reason) = marginal.and_then(|marginal| marginal.reason) {
+        let _ = writeln!(text, "{:<9} not told ({})", "marginal", reason.label());
     }
     if let Some(rewritten) = files.line() {
         let _ = writeln!(text, "{:<9} {rewritten}", "rewritten");
@@ -145,15 +146,15 @@ fn drawn(used: &IdleUsed) -> String {
         0 => String::new(),
         part => format!(", part {part}"),
     };
-    let (Some(idle), Some(from)) = (used.idle, used.from) else {
+    let known = used.watts.zip(used.sigma_watts).zip(used.from);
+    let Some(((watts, sigma), from)) = known else {
         return format!("{name}: unknown{part}");
     };
-    let (watts, sigma) = (idle.power.watts(), idle.sigma.watts());
     let who = match from {
         IdleFrom::Given => "as given",
         IdleFrom::Recorded => "as the run found it",
         IdleFrom::BetweenQueries => "between queries",
     };
-    let drawn = Unit::Watts.give_or_take(watts, sigma);
+    let drawn = Unit::Watts.give_or_take(watts.watts(), sigma.watts());
     format!("{name}: {drawn}, {who}{part}")
 }

@@ -5,7 +5,7 @@ mod table;
 use std::path::Path;
 
 use anyhow::Context as _;
-use ipw::calibrate::{Calibration, Effort, calibrate, place, scenarios};
+use ipw::calibrate::{Calibration, Effort, calibrate, calibration, place, scenarios};
 use ipw_core::text::printable;
 use ipw_runner::Interrupter;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Interrupted);
     };
     screen::print(&if args.json {
-        calibration.text()
+        calibration::text(&calibration)
     } else {
         table::text(&scenarios, &calibration)
     });
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, CliError> {
 
 fn keep(calibration: &Calibration, path: &Path, talks: bool) -> Result<(), CliError> {
     let shown = printable(&path.display().to_string());
-    calibration.write(path).map_err(|error| {
+    calibration::write(calibration, path).map_err(|error| {
         let error = anyhow::Error::from(error).context(format!("cannot write `{shown}`"));
         CliError::new(Exit::Unexpected, error)
             .help("the result is above; `IPW_CACHE` names another place for what is kept")

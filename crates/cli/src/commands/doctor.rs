@@ -53,7 +53,7 @@ fn text(found: &Examination) -> String {
         text.push_str("\nNot read\n");
     }
     if !nowhere.is_empty() {
-        let names: Vec<_> = nowhere.iter().map(|absent| absent.collector).collect();
+        let names: Vec<_> = nowhere.iter().map(|absent| &*absent.collector).collect();
         let words = "no sign of such hardware (`--json` says where it was looked for)";
         let _ = writeln!(
             text,

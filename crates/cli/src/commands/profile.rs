@@ -196,9 +196,7 @@ fn show(args: &ProfileArgs, finished: &Finished) {
         screen::Told {
             values: &finished.metrics,
             basis: plan.telemetry.basis,
-            load: &finished.summary.load,
-            marginal: &finished.summary.marginal,
-            telemetry: &finished.summary.telemetry,
+            summary: &finished.summary,
         },
         &calibration::quoted(finished.summary.calibration.as_ref()),
         &quality::lines(&finished.warnings),

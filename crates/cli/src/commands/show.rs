@@ -7,8 +7,9 @@ use ipw_findings::leaderboard::Filter;
 use ipw_findings::runs as found;
 use ipw_findings::sweep::{FILE, Swept};
 use ipw_findings::{calibration, measured, quality};
-use ipw_store::Overview;
-use serde_json::{Value, json};
+use ipw_store::summary::Unread;
+use ipw_store::{Overview, Status, Summary};
+use serde_json::json;
 
 use super::{runs, sweep};
 use crate::args::ShowArgs;
@@ -24,53 +25,42 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     let running = running(args, &overview);
     if args.json {
         let shown = json!({
-            "summary": run.summary(), "basis": run.choice(), "metrics": values,
+            "summary": run.stored_summary(), "basis": run.choice(), "metrics": values,
             "overview": overview, "running_cost": running,
         });
         screen::print(&screen::json(&shown));
         return Ok(Exit::Done);
     }
     let summary = run.summary();
-    let text = |key: &str| {
-        summary
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or("unknown")
-            .to_owned()
-    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let tags = Facts::of_summary(&run).tags;
     let tags: Vec<String> = tags
         .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    let name = summary.get("name").and_then(Value::as_str);
-    let name = name.map(|name| ("name", name.to_owned()));
+    let name = summary.name.clone().map(|name| ("name", name));
     let tags = (!tags.is_empty()).then(|| ("tags", tags.join(", ")));
     let head: Vec<_> = name
         .into_iter()
         .chain(tags)
         .chain([
             ("model", run.model().to_owned()),
-            ("dataset", text("dataset_name")),
-            ("hardware", text("hardware_label")),
+            ("dataset", text(&summary.dataset_name)),
+            ("hardware", text(&summary.hardware_label)),
             ("status", status(summary)),
         ])
         .collect();
-    let part = |key: &str| summary.get(key).unwrap_or(&Value::Null);
-    let load = part("load");
-    let notes = quality::notes(&overview, part("telemetry"), load);
-    let mut notes = quality::lines(&notes);
+    let mut notes = quality::lines(&quality::of_run(&run, &overview));
     notes.extend(measured::redefined(&run, &values));
-    let calibrated = calibration::quoted(summary.get("calibration"));
+    notes.extend(run.unread().iter().map(Unread::to_string));
+    let calibrated = calibration::quoted(summary.calibration.as_ref());
     screen::print(&screen::overview(
         &head,
         &overview,
         screen::Told {
             values: &values,
             basis: run.choice(),
-            load,
-            marginal: part("marginal"),
-            telemetry: part("telemetry"),
+            summary,
         },
         &calibrated,
         &notes,
@@ -144,18 +134,16 @@ fn told(running: &Running, is_estimated: bool) -> String {
     format!("\nat these rates: {}{mark}\n", parts.join(", "))
 }
 
-fn status(summary: &Value) -> String {
-    let status = summary
-        .get("status")
-        .and_then(Value::as_str)
-        .unwrap_or("unknown");
-    let reason = summary.get("reason").and_then(Value::as_str);
-    match (status, reason) {
-        ("running", _) => {
+fn status(summary: &Summary) -> String {
+    match (summary.status, &summary.reason) {
+        (Some(Status::Running), _) => {
             "running, or its process was killed: these are the rows so far (`ipw profile --resume` goes on)"
                 .to_owned()
         }
-        (status, Some(reason)) => format!("{status}: {reason}"),
-        (status, None) => status.to_owned(),
+        (status, reason) => {
+            let status = status.map_or("unknown", Status::label);
+            let reason = reason.as_ref().map(|reason| format!(": {reason}"));
+            format!("{status}{}", reason.unwrap_or_default())
+        }
     }
 }

@@ -1,86 +1,77 @@
-//! The load of a run on the screen, from what `summary.json` says of it: the same live and later.
+//! The load of a run on the screen, from what its summary says of it: the same live and later.
 
 use std::fmt::Write as _;
 
-use ipw_analysis::percentile::needed;
+use ipw_analysis::percentile::{Percentile, Summary, needed};
+use ipw_analysis::saturation::TrendVerdict;
+use ipw_analysis::steady::{NotSteady, Steady};
 use ipw_core::quantity::{Unit, digits};
 use ipw_store::Overview;
 use ipw_store::overview::Distribution;
-use serde_json::{Value, json};
+use ipw_store::summary::{LoadSummary, SloKept};
 
 use super::{CELL, NAME, NARROW, seconds};
 
 /// What the load was, what was served while it was full, how the SLO was kept.
-pub(super) fn lines(load: &Value) -> Vec<String> {
-    let Some(words) = load["load"].as_str() else {
-        return Vec::new();
-    };
-    let mut lines = vec![format!("{:<9} {words}", "load")];
-    lines.push(match (steady(&load["steady"]), not_steady(load)) {
-        (Some(steady), _) => format!("{:<9} {steady}", ""),
-        (None, Some(reason)) => format!("{:<9} never steady: {reason}", ""),
+pub(super) fn lines(load: &LoadSummary) -> Vec<String> {
+    let mut lines = vec![format!("{:<9} {}", "load", load.load)];
+    let not_steady = load.not_steady.values().next();
+    lines.push(match (&load.steady, not_steady) {
+        (Some(served), _) => format!("{:<9} {}", "", steady(served)),
+        (None, Some(why)) => format!("{:<9} never steady: {}", "", reason(why)),
         (None, None) => return lines,
     });
-    match load["queue"]["verdict"].as_str() {
-        Some("growing") => lines.push(format!(
+    match load.queue.map(|queue| queue.verdict) {
+        Some(TrendVerdict::Growing) => lines.push(format!(
             "{:<9} the queue grew: the service does not keep up with this rate",
             ""
         )),
-        Some("stable") => lines.push(format!("{:<9} the queue did not grow", "")),
-        _ => {}
+        Some(TrendVerdict::Stable) => lines.push(format!("{:<9} the queue did not grow", "")),
+        Some(TrendVerdict::CannotTell) | None => {}
     }
-    lines.extend(slo(&load["slo"]));
+    lines.extend(load.slo.iter().flat_map(slo));
     lines
 }
 
-fn steady(steady: &Value) -> Option<String> {
-    let time = steady["seconds"].as_f64()?;
+fn steady(steady: &Steady) -> String {
     let mut text = format!(
         "steady for {}: {} in flight, {} requests/s",
-        seconds(time),
-        digits(steady["mean_in_flight"].as_f64()?),
-        digits(steady["requests_per_second"].as_f64()?)
+        seconds(steady.seconds),
+        digits(steady.mean_in_flight),
+        digits(steady.requests_per_second)
     );
-    if let Some(tokens) = steady["output_tokens_per_second"].as_f64() {
+    if let Some(tokens) = steady.output_tokens_per_second {
         let _ = write!(text, ", {} tokens/s", digits(tokens));
     }
-    Some(text)
+    text
 }
 
-fn not_steady(load: &Value) -> Option<String> {
-    let parts = load["not_steady"].as_object()?;
-    let reason = parts.values().next()?;
-    Some(match reason["reason"].as_str()? {
-        "never_full" => format!(
-            "at most {} of {} were in flight",
-            reason["most"], reason["wanted"]
-        ),
-        "still_ramping" => "it ended while the load was growing".to_owned(),
-        "no_time" => "all queries came at once".to_owned(),
-        _ => "no query was in flight".to_owned(),
-    })
+fn reason(why: &NotSteady) -> String {
+    match why {
+        NotSteady::NeverFull { most, wanted } => {
+            format!("at most {most} of {wanted} were in flight")
+        }
+        NotSteady::StillRamping => "it ended while the load was growing".to_owned(),
+        NotSteady::NoTime => "all queries came at once".to_owned(),
+        NotSteady::NoQueries => "no query was in flight".to_owned(),
+    }
 }
 
-fn slo(slo: &Value) -> Vec<String> {
-    let Some(objectives) = slo["objectives"].as_str() else {
-        return Vec::new();
-    };
-    let goodput = &slo["whole"];
-    let mut text = format!("{:<9} {objectives}: ", "slo");
-    match goodput["share"]["value"].as_f64() {
+fn slo(slo: &SloKept) -> Vec<String> {
+    let mut text = format!("{:<9} {}: ", "slo", slo.objectives);
+    match slo.whole.share {
         Some(share) => {
-            let bound = |name: &str| goodput["share"][name].as_f64().unwrap_or(share);
             let _ = write!(
                 text,
                 "{} of queries kept it (95 %: {})",
-                Unit::Share.show(share),
-                Unit::Share.range(bound("low"), bound("high"))
+                Unit::Share.show(share.value),
+                Unit::Share.range(share.low, share.high)
             );
         }
         None => text.push_str("no query can tell"),
     }
     let mut lines = vec![text];
-    if let Some(good) = slo["steady"]["requests_per_second"].as_f64() {
+    if let Some(good) = slo.steady.requests_per_second {
         lines.push(format!(
             "{:<9} goodput while steady {} requests/s",
             "",
@@ -93,78 +84,118 @@ fn slo(slo: &Value) -> Vec<String> {
 /// Answered queries that the 99th percentile needs ([`needed`]).
 pub(super) const NEEDED_FOR_P99: u64 = 368;
 
-/// A distribution of which only those percentiles are told that its sample supports.
-pub(super) fn ruled(of: Option<Distribution>) -> Value {
-    let mut told = json!(of);
-    let count = of.map_or(0, |of| of.count);
-    for (name, fraction) in [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)] {
-        let needs = needed(fraction).filter(|needs| count < *needs);
-        if let (Some(needs), true) = (needs, of.is_some()) {
-            told[name] = json!({ "needs": needs });
+/// A column of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Column {
+    Mean,
+    Min,
+    P50,
+    P90,
+    P95,
+    P99,
+    Max,
+}
+
+impl Column {
+    const ALL: [Self; 7] = [
+        Self::Mean,
+        Self::Min,
+        Self::P50,
+        Self::P90,
+        Self::P95,
+        Self::P99,
+        Self::Max,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Min => "min",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::Max => "max",
         }
     }
-    told
+
+    /// What it shows of a distribution; `None` where the sample is too small.
+    fn of(self, of: &Summary) -> Option<f64> {
+        let percentile: Percentile = match self {
+            Self::Mean => return Some(of.mean),
+            Self::Min => return Some(of.min),
+            Self::Max => return Some(of.max),
+            Self::P50 => of.p50,
+            Self::P90 => of.p90,
+            Self::P95 => of.p95,
+            Self::P99 => of.p99,
+        };
+        percentile.value()
+    }
+
+    /// The same of one whose percentiles do not say what they need.
+    pub(super) fn ruled(self, of: &Distribution) -> Option<f64> {
+        let (value, fraction) = match self {
+            Self::Mean => return Some(of.mean),
+            Self::Min => return Some(of.min),
+            Self::Max => return Some(of.max),
+            Self::P50 => (of.p50, 0.5),
+            Self::P90 => (of.p90, 0.9),
+            Self::P95 => (of.p95, 0.95),
+            Self::P99 => (of.p99, 0.99),
+        };
+        let is_known = needed(fraction).is_none_or(|needs| of.count >= needs);
+        is_known.then_some(value)
+    }
 }
 
 /// Width of a column where there are many.
 const CLOSE: usize = 9;
 
-/// The statistics that a table shows.
-const ALL: [&str; 7] = ["mean", "min", "p50", "p90", "p95", "p99", "max"];
-
 /// A line for each latency, in columns that fit. Both origins are shown where they differ.
-pub(super) fn table(load: &Value, overview: &Overview, width: usize) -> Option<String> {
-    let latency = load.get("latency")?;
-    latency["total_seconds"]["sent"].as_object()?;
-    let (columns, cell): (&[&str], usize) = if NAME + 7 * CLOSE <= width {
-        (&ALL, CLOSE)
+pub(super) fn table(load: &LoadSummary, overview: &Overview, width: usize) -> Option<String> {
+    let latency = &load.latency;
+    latency.total_seconds.sent?;
+    let (columns, cell): (&[Column], usize) = if NAME + 7 * CLOSE <= width {
+        (&Column::ALL, CLOSE)
     } else if NAME + 2 * CELL <= width {
-        (&["p50", "p99"], CELL)
+        (&[Column::P50, Column::P99], CELL)
     } else {
-        (&["p50"], NARROW)
+        (&[Column::P50], NARROW)
     };
     let mut table = format!("{:<NAME$}", "per query");
-    for name in columns {
-        let _ = write!(table, "{name:>cell$}");
+    for column in columns {
+        let _ = write!(table, "{:>cell$}", column.name());
     }
-    let mut needs = 0;
-    let mut row = |name: &str, of: &Value, show: fn(f64) -> String| {
-        if of.is_null() {
-            return;
-        }
+    let mut is_short = false;
+    let mut row = |name: &str, value: &dyn Fn(Column) -> Option<f64>, show: fn(f64) -> String| {
         let _ = write!(table, "\n{name:<NAME$}");
-        for name in columns {
-            let value = &of[*name];
-            let shown = match (value.as_f64(), value["value"].as_f64()) {
-                (Some(value), _) | (None, Some(value)) => show(value),
-                (None, None) => {
-                    needs = needs.max(value["needs"].as_u64().unwrap_or(0));
-                    "n/a".to_owned()
-                }
-            };
-            let _ = write!(table, "{shown:>cell$}");
+        for column in columns {
+            let value = value(*column);
+            is_short |= value.is_none();
+            let _ = write!(table, "{:>cell$}", value.map_or("n/a".to_owned(), show));
         }
     };
-    let is_late = latency["schedule_lag_seconds"]["max"].as_f64() > Some(0.01);
-    row(
-        "first token",
-        &latency["time_to_first_token_seconds"]["sent"],
-        seconds,
-    );
-    row("whole query", &latency["total_seconds"]["sent"], seconds);
-    if is_late {
-        row("  planned", &latency["total_seconds"]["planned"], seconds);
+    let is_late = load.largest_lag() > Some(0.01);
+    let (first, total) = (latency.time_to_first_token_seconds, latency.total_seconds);
+    let times = [
+        ("first token", first.sent),
+        ("whole query", total.sent),
+        ("  planned", total.planned.filter(|_| is_late)),
+        ("per token", latency.per_output_token_seconds),
+    ];
+    for (name, of) in times {
+        if let Some(of) = of {
+            row(name, &|column| column.of(&of), seconds);
+        }
     }
-    row("per token", &latency["per_output_token_seconds"], seconds);
-    row(
-        "tokens/s",
-        &ruled(overview.throughput_tokens_per_sec),
-        digits,
-    );
-    if is_late {
-        row("lag", &latency["schedule_lag_seconds"], seconds);
+    if let Some(of) = overview.throughput_tokens_per_sec {
+        row("tokens/s", &|column| column.ruled(&of), digits);
     }
-    if needs > 0 {
+    if let Some(of) = latency.schedule_lag_seconds.filter(|_| is_late) {
+        row("lag", &|column| column.of(&of), seconds);
+    }
+    if is_short {
         let _ = write!(table, "\nn/a: too few queries; p99 needs {NEEDED_FOR_P99}");
     }
     Some(table)

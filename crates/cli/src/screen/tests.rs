@@ -85,9 +85,7 @@ fn shown(overview: &Overview, joules: f64, watts: f64) -> String {
     let told = Told {
         values: &values,
         basis: Choice::All,
-        load: &Value::Null,
-        marginal: &Value::Null,
-        telemetry: &Value::Null,
+        summary: &Summary::default(),
     };
     let head = [("model", "m".to_owned()), ("status", "complete".to_owned())];
     super::overview(&head, overview, told, &[], &[], Path::new("runs/m"))

@@ -57,6 +57,7 @@ mod seed;
 mod serve;
 mod settings;
 mod stop;
+mod summaries;
 mod surroundings;
 mod tls;
 mod tokenizer;

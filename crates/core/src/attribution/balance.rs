@@ -1,6 +1,8 @@
 //! Where the joules of a source went, over many steps: what was counted is what queries got, what
 //! nobody got, and what was lost (docs/method.md §6.3).
 
+use serde::{Deserialize, Serialize};
+
 use super::tally::View;
 use super::{Idle, Step};
 use crate::units::{Joules, Watts};
@@ -62,22 +64,29 @@ impl Calm {
 }
 
 /// Where the joules of a source went.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Balance {
     /// All that was counted, across gaps as well.
+    #[serde(rename = "measured_joules")]
     pub measured: Joules,
     /// What went to queries: the sum of their totals.
+    #[serde(rename = "queries_joules")]
     pub queries: Joules,
+    /// What was used while no query was in flight.
+    #[serde(rename = "nobody_joules")]
+    pub nobody: Joules,
+    /// What was counted across gaps, and belongs to no query.
+    #[serde(rename = "lost_joules")]
+    pub gaps: Joules,
     /// What went to queries above idle; `None` when idle is unknown.
+    #[serde(rename = "above_idle_joules")]
     pub above_idle: Option<Joules>,
     /// Idle power over the time that steps cover; `None` when it is unknown.
+    #[serde(rename = "idle_joules")]
     pub idle: Option<Joules>,
-    /// What was used while nobody was in flight.
-    pub nobody: Joules,
     /// What was used above idle in steps without any query; `None` when idle is unknown.
+    #[serde(rename = "unassigned_joules")]
     pub unassigned: Option<Joules>,
-    /// What was counted across gaps, and is nobody's.
-    pub gaps: Joules,
 }
 
 impl Totals {

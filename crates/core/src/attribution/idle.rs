@@ -1,5 +1,7 @@
 //! What a source draws with nobody in flight (docs/method.md §6.5).
 
+use serde::{Deserialize, Serialize};
+
 use super::tally::View;
 use super::{Flights, Step, steps};
 use crate::energy::Meter;
@@ -7,11 +9,13 @@ use crate::reading::{Reading, Window};
 use crate::units::Watts;
 
 /// What a source draws with the model loaded and nobody in flight.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     /// Mean power.
+    #[serde(rename = "watts")]
     pub power: Watts,
     /// One standard deviation of that mean.
+    #[serde(rename = "sigma_watts")]
     pub sigma: Watts,
 }
 

@@ -1,11 +1,14 @@
 //! Tokens as weights: what a query processed in a step (docs/method.md §6.3).
 
+use serde::{Deserialize, Serialize};
+
 use super::Step;
 use crate::reading::Window;
 use crate::time::Timestamp;
 
 /// What decides how a step is shared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Weights {
     /// Time alone.
     #[default]

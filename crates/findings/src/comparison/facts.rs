@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ipw_analysis::quality::{Doubt, Note};
 use ipw_core::text::printable;
-use ipw_store::{Overview, Run, StoreError, plan};
+use ipw_core::units::Watts;
+use ipw_store::attribute::IdleUsed;
+use ipw_store::{Overview, Run, StoreError, Summary, plan};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -46,8 +49,8 @@ impl How {
 /// A doubt about one run's numbers, as its summary has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Remark {
-    /// What kind: an id of `quality[]` in `summary.json`.
-    pub id: String,
+    /// What kind.
+    pub id: Doubt,
     /// What was found.
     pub finding: String,
     /// What to do about it.
@@ -148,47 +151,44 @@ impl Facts {
     /// What `summary.json` says, and the plan where that is silent; no row is read.
     pub fn of_summary(run: &Run) -> Self {
         let summary = run.summary();
-        let text = |pointer: &str| {
-            let text = summary.pointer(pointer).and_then(Value::as_str);
-            text.map(printable).filter(|text| !text.trim().is_empty())
+        let text = |text: Option<&str>| {
+            let text = text.map(printable);
+            text.filter(|text| !text.trim().is_empty())
         };
-        let basis = summary.pointer("/overview/energy/basis");
-        let basis = basis.and_then(Value::as_array).into_iter().flatten();
-        let basis = basis.filter_map(Value::as_str).map(str::to_owned);
-        let basis: BTreeSet<String> = basis.collect();
+        let config = summary.profiler_config.as_ref();
+        let versions = summary.versions.as_ref();
+        let overview = summary.overview.as_ref();
+        let basis = overview.into_iter().flat_map(|of| &of.energy.basis);
+        let basis: BTreeSet<String> = basis.cloned().collect();
         let planned = || {
             let plan = plan::of_run(run.directory()).ok()?;
             Some(load::in_words(&plan.load))
         };
         Self {
-            name: text("/name"),
+            name: text(summary.name.as_deref()),
             tags: tags(summary),
-            client: text("/profiler_config/client_id"),
+            client: text(config.and_then(|config| config.client_id.as_deref())),
             directory: run.directory().display().to_string(),
             model: printable(run.model()),
-            dataset: text("/dataset"),
-            dataset_name: text("/dataset_name"),
-            hardware: text("/hardware_label"),
-            status: text("/status"),
-            reason: text("/reason"),
-            is_without_status: summary.get("generated_at").is_some()
-                && summary.get("status").is_none(),
+            dataset: text(summary.dataset.as_deref()),
+            dataset_name: text(summary.dataset_name.as_deref()),
+            hardware: text(summary.hardware_label.as_deref()),
+            status: summary.status.map(|status| status.label().to_owned()),
+            reason: text(summary.reason.as_deref()),
+            is_without_status: summary.generated_at.is_some() && summary.status.is_none(),
             started_at: started(summary),
-            load: text("/load/load").or_else(planned),
+            load: text(summary.load.as_ref().map(|load| &*load.load)).or_else(planned),
             energy: how(&basis),
             basis: basis.into_iter().collect(),
-            weights: text("/attribution/weights"),
+            weights: summary
+                .attribution
+                .as_ref()
+                .map(|made| made.weights.label().to_owned()),
             idle: idle(summary),
-            rows_counted_by_chunks: summary
-                .pointer("/overview/tokens/rows_counted_by_chunks")
-                .and_then(Value::as_u64),
-            rows_counted_by_tokenizer: summary
-                .pointer("/overview/tokens/rows_counted_by_tokenizer")
-                .and_then(Value::as_u64),
-            ipw: text("/versions/ipw"),
-            calibration_passed: summary
-                .pointer("/calibration/passed")
-                .and_then(Value::as_bool),
+            rows_counted_by_chunks: overview.map(|of| of.tokens.rows_counted_by_chunks),
+            rows_counted_by_tokenizer: overview.and_then(|of| of.tokens.rows_counted_by_tokenizer),
+            ipw: text(versions.and_then(|versions| versions.ipw.as_deref())),
+            calibration_passed: summary.calibration.as_ref().map(|of| of.passed),
             ..Self::default()
         }
     }
@@ -225,25 +225,24 @@ impl Facts {
 }
 
 /// The idle power that attribution used, by source.
-fn idle(summary: &Value) -> Vec<Idle> {
-    let used = summary.pointer("/attribution/idle");
-    let used = used.and_then(Value::as_array).into_iter().flatten();
-    let mut parts: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+fn idle(summary: &Summary) -> Vec<Idle> {
+    let used = summary.attribution.iter().flat_map(|made| &made.idle);
+    let mut parts: BTreeMap<String, Vec<&IdleUsed>> = BTreeMap::new();
     for part in used {
-        let source = part["source"].as_str().unwrap_or_default();
-        parts.entry(printable(source)).or_default().push(part);
+        parts.entry(printable(&part.source)).or_default().push(part);
     }
-    let of_source = |(source, parts): (String, Vec<&Value>)| {
-        let numbers = |key: &'static str| parts.iter().filter_map(move |part| part[key].as_f64());
-        let watts: Vec<f64> = numbers("watts").collect();
+    let of_source = |(source, parts): (String, Vec<&IdleUsed>)| {
+        let watts = parts.iter().filter_map(|part| part.watts);
+        let watts: Vec<f64> = watts.map(Watts::watts).collect();
+        let sigma = parts.iter().filter_map(|part| part.sigma_watts);
         #[expect(clippy::cast_precision_loss, reason = "parts are few")]
         let mean = watts.iter().sum::<f64>() / watts.len() as f64;
-        let from = parts.iter().find_map(|part| part["from"].as_str());
+        let from = parts.iter().find_map(|part| part.from);
         Idle {
             source,
             watts: (!watts.is_empty()).then_some(mean),
-            sigma_watts: numbers("sigma_watts").fold(0.0, f64::max),
-            from: from.map(printable),
+            sigma_watts: sigma.map(Watts::watts).fold(0.0, f64::max),
+            from: from.map(|from| from.label().to_owned()),
         }
     };
     parts.into_iter().map(of_source).collect()
@@ -270,17 +269,20 @@ fn how(basis: &BTreeSet<String>) -> How {
     }
 }
 
-fn tags(summary: &Value) -> BTreeMap<String, String> {
-    let tags = summary.get("tags").and_then(Value::as_object);
-    let texts = tags.into_iter().flatten();
-    let texts = texts.filter_map(|(key, value)| Some((printable(key), printable(value.as_str()?))));
-    texts.collect()
+fn tags(summary: &Summary) -> BTreeMap<String, String> {
+    let tags = summary.tags.iter();
+    tags.map(|(key, value)| (printable(key), printable(value)))
+        .collect()
 }
 
-fn started(summary: &Value) -> Option<f64> {
-    let nanos = summary.pointer("/parts/0/unix_nanos");
-    let nanos = nanos.and_then(Value::as_f64).map(|nanos| nanos / 1e9);
-    nanos.or_else(|| summary.get("generated_at")?.as_f64())
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a moment to the microsecond is enough"
+)]
+fn started(summary: &Summary) -> Option<f64> {
+    let first = summary.parts.first();
+    let began = first.map(|part| part.anchor.unix_nanos as f64 / 1e9);
+    began.or(summary.generated_at)
 }
 
 /// From the plan, which has the system's text too; else from the original's configuration.
@@ -289,36 +291,25 @@ fn generation(run: &Run) -> Option<Value> {
     let plan: Option<toml::Table> = plan.and_then(|text| toml::from_slice(&text).ok());
     let of_plan = plan.and_then(|mut plan| serde_json::to_value(plan.remove("generation")?).ok());
     of_plan.or_else(|| {
-        let parameters = run
-            .summary()
-            .pointer("/profiler_config/additional_parameters")?;
+        let config = run.summary().profiler_config.as_ref()?;
+        let parameters = config.additional_parameters.as_ref()?;
         Some(serde_json::json!({ "parameters": parameters }))
     })
 }
 
 /// As the summary has them; a run that says nothing is looked at again.
 fn notes(run: &Run) -> Result<Vec<Remark>, StoreError> {
-    let summary = run.summary();
-    let stored = summary.get("quality").and_then(Value::as_array).cloned();
-    let notes = if let Some(notes) = stored {
-        notes
-    } else {
-        let part = |key: &str| summary.get(key).unwrap_or(&Value::Null);
-        let overview = Overview::of(run)?;
-        let found = quality::notes(&overview, part("telemetry"), part("load"));
-        let found = found.iter().map(serde_json::to_value);
-        found.filter_map(Result::ok).collect()
+    let stored = run.summary().quality.clone();
+    let notes = match stored {
+        Some(notes) => notes,
+        None => quality::of_run(run, &Overview::of(run)?),
     };
-    Ok(notes.iter().filter_map(remark).collect())
-}
-
-fn remark(note: &Value) -> Option<Remark> {
-    let text = |key: &str| note.get(key)?.as_str().map(printable);
-    Some(Remark {
-        id: text("id")?,
-        finding: text("finding")?,
-        advice: text("advice")?,
-    })
+    let remark = |note: Note| Remark {
+        id: note.id,
+        finding: printable(&note.finding),
+        advice: printable(&note.advice),
+    };
+    Ok(notes.into_iter().map(remark).collect())
 }
 
 #[cfg(test)]

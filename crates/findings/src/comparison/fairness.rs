@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ipw_analysis::quality;
 use ipw_core::quantity::Unit;
 use ipw_core::setting::Setting;
 use serde::Serialize;
@@ -103,21 +104,21 @@ pub struct Named<'a> {
 }
 
 /// Notes of a run that matter to a comparison; others are said elsewhere.
-const GRAVE: [&str; 14] = [
-    "coverage",
-    "gaps",
-    "resets",
-    "implausible",
-    "mixed_bases",
-    "paused",
-    "fault",
-    "idle_drift",
-    "temperature",
-    "throttled",
-    "power_limit",
-    "other_load",
-    "other_runs",
-    "counter_against_power",
+const GRAVE: [quality::Doubt; 14] = [
+    quality::Doubt::Coverage,
+    quality::Doubt::Gaps,
+    quality::Doubt::Resets,
+    quality::Doubt::Implausible,
+    quality::Doubt::MixedBases,
+    quality::Doubt::Paused,
+    quality::Doubt::Fault,
+    quality::Doubt::IdleDrift,
+    quality::Doubt::Temperature,
+    quality::Doubt::Throttled,
+    quality::Doubt::PowerLimit,
+    quality::Doubt::OtherLoad,
+    quality::Doubt::OtherRuns,
+    quality::Doubt::CounterAgainstPower,
 ];
 
 /// All that speaks against comparing `b` with `a`, the gravest first.
@@ -459,10 +460,7 @@ impl Pair<'_> {
                 );
                 doubts.push(warn(Cause::Unfinished, finding, &advice));
             }
-            let grave = facts
-                .notes
-                .iter()
-                .filter(|note| GRAVE.contains(&note.id.as_str()));
+            let grave = facts.notes.iter().filter(|note| GRAVE.contains(&note.id));
             for note in grave {
                 let finding = format!("{name}: {}", note.finding);
                 doubts.push(warn(Cause::Quality, finding, &note.advice));

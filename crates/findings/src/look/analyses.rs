@@ -190,11 +190,7 @@ fn far_out(look: &Look<'_>, most: usize) -> Result<Outliers, StoreError> {
 
 /// The doubts about a run, as they would be noted now.
 pub fn notes(look: &Look<'_>) -> Vec<ipw_analysis::quality::Note> {
-    quality::notes(
-        &look.overview,
-        look.summary("/telemetry"),
-        look.summary("/load"),
-    )
+    quality::of_run(look.run, &look.overview)
 }
 
 fn regression(look: &Look<'_>) -> Found {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ipw_analysis::metric::{Metric, Values};
 use ipw_core::text::printable;
-use ipw_store::{Overview, Run, StoreError};
+use ipw_store::{Overview, Run, Status, StoreError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -39,13 +39,13 @@ impl Entry {
         // A run that is its own root is called by its whole path.
         let place = Some(place).filter(|place| place.file_name().is_some());
         let place = place.unwrap_or(directory);
-        let number = |pointer: &str| run.summary().pointer(pointer)?.as_f64();
-        let count = |pointer: &str| run.summary().pointer(pointer)?.as_u64();
-        let mut queries = count("/overview/rows").or_else(|| count("/total_queries"));
-        let mut joules = number("/overview/energy/joules");
+        let summary = run.summary();
+        let told = summary.overview.as_ref();
+        let mut queries = told.map(|told| told.rows).or(summary.total_queries);
+        let mut joules = told.and_then(|told| told.energy.joules);
         let values = match measured::summarised(&run) {
             Some(values) => values,
-            None if facts.status.as_deref() == Some("running") => Values::default(),
+            None if summary.status == Some(Status::Running) => Values::default(),
             None => {
                 let overview = Overview::of(&run)?;
                 (queries, joules) = (Some(overview.rows), overview.energy.joules);

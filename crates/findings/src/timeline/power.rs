@@ -12,8 +12,7 @@ use ipw_core::reading::Reading;
 use ipw_core::source::{Method, Quantity, Role, Source};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Joules;
-use ipw_store::{Run, StoreError, readings};
-use serde_json::Value;
+use ipw_store::{Run, StoreError, Summary, readings};
 
 use super::{Segment, Series};
 
@@ -86,7 +85,7 @@ pub(crate) fn of(run: &Run) -> Result<Vec<Power>, StoreError> {
 pub(crate) fn series(
     powers: Vec<Power>,
     offsets: &BTreeMap<u32, f64>,
-    summary: &Value,
+    summary: &Summary,
 ) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for power in powers {
@@ -111,12 +110,9 @@ pub(crate) fn series(
 }
 
 /// What a source drew before the queries.
-fn idle(summary: &Value, name: &str) -> Option<f64> {
-    let sources = summary.pointer("/telemetry/sources")?.as_array()?;
-    let is_it =
-        |source: &&Value| source.pointer("/about/name").and_then(Value::as_str) == Some(name);
-    let source = sources.iter().find(is_it)?;
-    source.pointer("/idle/before/watts")?.as_f64()
+fn idle(summary: &Summary, name: &str) -> Option<f64> {
+    let told = summary.telemetry.as_ref()?.source(name)?;
+    told.idle.before.map(|idle| idle.power.watts())
 }
 
 impl Power {

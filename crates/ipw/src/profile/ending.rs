@@ -6,16 +6,17 @@ use ipw_core::attribution::Weights;
 use ipw_core::event::Event;
 use ipw_core::plan::Plan;
 use ipw_core::setting::Setting;
+use ipw_core::telemetry::Telemetry;
 use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_findings::conclusion::Conclusion;
 use ipw_findings::{attribution, efficiency, quality};
 use ipw_runner::idle::Idled;
 use ipw_runner::{Ended, Notices, RunError};
+use ipw_store::summary::EfficiencySummary;
 use ipw_store::writer::Finished as Stored;
 use ipw_store::{Overview, Run, RunWriter, Status, StoreError, Summary};
 use ipw_telemetry::SelfTest;
-use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::hardware::Hardware;
@@ -51,7 +52,6 @@ impl Ending<'_> {
         } = self;
         let elapsed = clock.now().since(Timestamp::ZERO);
         summary.server_metrics = self.beside.told;
-        let mut telemetry = hardware.summary(elapsed, self.self_tests, idled);
         let part = summary.parts.last().map_or(0, |part| part.part);
         let mut pauses = Paused::of(part, &self.beside.pauses);
         let Conclusion {
@@ -59,24 +59,25 @@ impl Ending<'_> {
             values,
             load,
         } = Conclusion::of(run, Some(&plan.load), &mut [&mut pauses])?;
-        let overview = &overview;
-        telemetry["pauses"] = pauses.told();
-        summary.telemetry = Some(telemetry);
-        summary.metrics = Some(json!(values));
-        let mut efficiency = json!(efficiency::of(overview, &values));
-        efficiency["derived"] = json!(load.as_ref().map(|load| load.derived));
-        summary.efficiency = Some(efficiency);
-        summary.load = load.map(|load| json!(load));
-        let telemetry = summary.telemetry.as_ref().unwrap_or(&Value::Null);
-        let load = summary.load.as_ref().unwrap_or(&Value::Null);
-        summary.quality = Some(json!(quality::notes(overview, telemetry, load)));
+        summary.telemetry = Some(Telemetry {
+            pauses: pauses.told(),
+            ..hardware.summary(elapsed, self.self_tests, idled)
+        });
+        summary.metrics = Some(values);
+        summary.efficiency = Some(EfficiencySummary {
+            bought: efficiency::of(&overview, &values),
+            derived: load.as_ref().map(|load| load.derived),
+        });
+        summary.load = load.map(|load| load.load);
+        let (telemetry, load) = (summary.telemetry.as_ref(), summary.load.as_ref());
+        summary.quality = Some(quality::notes(&overview, telemetry, load));
         let at = clock.anchor().unix_seconds(clock.now());
         let idle = hardware.idle_used(part, idled);
-        summary.attribution = Some(attribution::of(Weights::Equal, &idle, overview, at));
-        summary.marginal = hardware.marginal(overview, run);
-        summary.generated_at = clock.anchor().unix_seconds(clock.now());
-        summary.reason = reason(self.ended, overview);
-        Ok(overview.clone())
+        summary.attribution = Some(attribution::of(Weights::Equal, &idle, &overview, at));
+        summary.marginal = hardware.marginal(&overview, run);
+        summary.generated_at = Some(clock.anchor().unix_seconds(clock.now()));
+        summary.reason = reason(self.ended, &overview);
+        Ok(overview)
     }
 }
 

@@ -8,8 +8,7 @@ use ipw_core::client::Client;
 use ipw_core::plan::Plan;
 use ipw_findings::quality::Note;
 use ipw_runner::RunError;
-use ipw_store::writer::Finished as Stored;
-use ipw_store::{Overview, Run, Status};
+use ipw_store::{Overview, Run, Status, Summary};
 use ipw_telemetry::Session;
 
 use crate::derived::Refreshed;
@@ -38,8 +37,8 @@ pub struct Finished {
     pub service: String,
     /// The name of the dataset.
     pub dataset: String,
-    /// Telemetry, load and marginal costs as `summary.json` has them.
-    pub summary: Stored,
+    /// What `summary.json` says.
+    pub summary: Box<Summary>,
     /// Why the client could not be closed; `None` if it was.
     pub close_warning: Option<String>,
     /// Sources of energy that fell silent and did not come back.

@@ -1,7 +1,6 @@
 //! Grading a judge: several answers at a time, each until it says a verdict or too often.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +17,8 @@ use ipw_hub::Progress;
 use ipw_runner::SystemClock;
 use ipw_scoring::judge;
 use ipw_store::Run;
+pub use ipw_store::summary::Judging;
 use ipw_store::verdicts::{Answer, Answers};
-use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
@@ -61,45 +60,6 @@ pub(super) struct Judge {
     retries: u32,
     price: Option<Price>,
     http2: bool,
-}
-
-/// What judging took: apart from what the service took, and never in its joules.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Judging {
-    client: String,
-    place: String,
-    model: String,
-    prompt: &'static str,
-    parameters: Map<String, Value>,
-    asked: u64,
-    /// Answers that this judge was asked about by an earlier call.
-    asked_before: u64,
-    attempts: u64,
-    without_verdict: u64,
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    seconds: f64,
-    /// `None` without a price.
-    cost_usd: Option<f64>,
-    /// Judges are not measured yet.
-    joules: Option<f64>,
-}
-
-impl fmt::Display for Judging {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} with `{}`: {} answers in {} attempts, {:.1} s",
-            self.model, self.prompt, self.asked, self.attempts, self.seconds
-        )?;
-        if let (Some(input), Some(output)) = (self.input_tokens, self.output_tokens) {
-            write!(formatter, ", {input} tokens in, {output} out")?;
-        }
-        if self.without_verdict > 0 {
-            write!(formatter, "; {} without a verdict", self.without_verdict)?;
-        }
-        Ok(())
-    }
 }
 
 /// An answer on its way to the judge.
@@ -150,7 +110,7 @@ impl Judge {
         let _ = runtime.block_on(judge.client.close());
         let told = told?;
         match ledger.silence() {
-            Some(reason) if told.asked + told.asked_before > 0 => Err(told.silent(reason)),
+            Some(reason) if told.asked + told.asked_before > 0 => Err(silent(&told, reason)),
             _ => Ok(told),
         }
     }
@@ -165,7 +125,7 @@ impl Judge {
             client: self.client.id().to_owned(),
             place: self.client.place(),
             model: self.model.clone(),
-            prompt: judge::PROMPT,
+            prompt: judge::PROMPT.into(),
             parameters: self.parameters.clone(),
             ..Judging::default()
         };
@@ -200,10 +160,10 @@ impl Judge {
                 break;
             };
             let entry = entry.context("a judge's task")?;
-            told.add(&entry);
+            count(&mut told, &entry);
             ledger.add(&entry)?;
             if let (true, Some(reason)) = (told.asked >= GIVING_UP, ledger.silence()) {
-                return Err(told.silent(reason));
+                return Err(silent(&told, reason));
             }
         }
         told.asked_before = cases.asked_before;
@@ -283,22 +243,20 @@ impl Judge {
 /// Answers after which a judge without a single verdict is not asked any more.
 const GIVING_UP: u64 = 10;
 
-impl Judging {
-    /// The error of a judge that gave no verdict at all.
-    fn silent(&self, reason: &str) -> Error {
-        let answers = self.asked + self.asked_before;
-        let said = format!("the judge gave no verdict on any of {answers} answers: {reason}");
-        Error::new(Kind::Service, anyhow::anyhow!(said))
-            .with_help("try the judge by hand, or another model; the run is as it was")
-    }
+/// The error of a judge that gave no verdict at all.
+fn silent(told: &Judging, reason: &str) -> Error {
+    let answers = told.asked + told.asked_before;
+    let said = format!("the judge gave no verdict on any of {answers} answers: {reason}");
+    Error::new(Kind::Service, anyhow::anyhow!(said))
+        .with_help("try the judge by hand, or another model; the run is as it was")
+}
 
-    fn add(&mut self, entry: &Entry) {
-        self.asked += 1;
-        self.attempts += u64::from(entry.attempts);
-        self.without_verdict += u64::from(entry.is_correct.is_none());
-        add(&mut self.input_tokens, entry.input_tokens);
-        add(&mut self.output_tokens, entry.output_tokens);
-    }
+fn count(told: &mut Judging, entry: &Entry) {
+    told.asked += 1;
+    told.attempts += u64::from(entry.attempts);
+    told.without_verdict += u64::from(entry.is_correct.is_none());
+    add(&mut told.input_tokens, entry.input_tokens);
+    add(&mut told.output_tokens, entry.output_tokens);
 }
 
 fn add(total: &mut Option<u64>, more: Option<u64>) {

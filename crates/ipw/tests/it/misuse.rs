@@ -132,7 +132,8 @@ fn a_collector_that_panics_costs_its_readings_alone() {
     let profile = profile(place.path(), 3, Duration::from_millis(30)).collector(meter);
     let finished = runtime().block_on(profile.run()).unwrap();
     assert_eq!(finished.overview.rows, 3);
-    let faults = finished.summary.telemetry["faults"].to_string();
+    let telemetry = finished.summary.telemetry.as_ref().unwrap();
+    let faults = telemetry.faults.join("\n");
     assert!(faults.contains("wild"), "{faults}");
 }
 

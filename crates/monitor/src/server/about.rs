@@ -40,7 +40,7 @@ impl Portrait {
         let platform = platform(session.sources());
         let system_info = system_info(&machine.system);
         let absent = machine.absent.iter().map(|absent| pb::Absent {
-            collector: absent.collector.to_owned(),
+            collector: absent.collector.clone().into_owned(),
             reason: absent.reason.clone(),
             fix: absent.fix.clone(),
         });

@@ -1,6 +1,6 @@
 //! This tool's own error, as `ipw calibrate` last found it on this hardware.
 
-use serde_json::Value;
+use ipw_findings::calibration::{self, Check};
 
 use super::Inputs;
 use crate::page::{Calibration, Cell, Column, Table};
@@ -8,9 +8,7 @@ use crate::words::day;
 use ipw_core::quantity::{Unit, digits};
 
 pub(crate) fn of(known: &Inputs<'_>) -> Calibration {
-    let found = known.at("/calibration");
-    let checks = found.get("checks").and_then(Value::as_array);
-    let Some(checks) = checks else {
+    let Some(found) = &known.summary().calibration else {
         return Calibration {
             text: "Not known: `ipw calibrate` has not been run on this hardware. It takes half a minute, and later runs quote it."
                 .to_owned(),
@@ -19,13 +17,10 @@ pub(crate) fn of(known: &Inputs<'_>) -> Calibration {
             table: None,
         };
     };
-    let out: Vec<&Value> = checks.iter().filter(|check| !passed(check)).collect();
+    let out: Vec<&Check> = found.checks.iter().filter(|check| !check.passed).collect();
     let failed = out.len();
-    let when = found.get("calibrated_at").and_then(Value::as_f64);
-    let when = when
-        .and_then(day)
-        .unwrap_or_else(|| "an unknown day".to_owned());
-    let quick = found.get("quick").and_then(Value::as_bool) == Some(true);
+    let when = day(found.calibrated_at);
+    let when = when.unwrap_or_else(|| "an unknown day".to_owned());
     let verdict = match failed {
         0 => "every figure is within its bound".to_owned(),
         1 => "one figure is out of its bound".to_owned(),
@@ -34,33 +29,33 @@ pub(crate) fn of(known: &Inputs<'_>) -> Calibration {
     Calibration {
         text: format!(
             "The whole pipeline ran against a service and a sensor that know the truth ({when}{}): {verdict}.",
-            if quick { ", the short version" } else { "" }
+            if found.quick {
+                ", the short version"
+            } else {
+                ""
+            }
         ),
         passed: Some(failed == 0),
         out: out.into_iter().map(sentence).collect(),
-        table: Some(table(checks)),
+        table: Some(table(&found.checks)),
     }
 }
 
 /// `joules off by 3 % (at most 2 %): what that does to a run`
-fn sentence(check: &Value) -> String {
-    let text = |key: &str| check.get(key).and_then(Value::as_str).unwrap_or("unknown");
-    let found = value(check, "value").unwrap_or_else(|| "n/a".to_owned());
+fn sentence(check: &Check) -> String {
+    let found = check.value.map(|value| shown(value, check.unit));
+    let found = found.unwrap_or_else(|| "n/a".to_owned());
     format!(
         "{}: {found} ({}); {}",
-        text("what"),
+        check.what,
         bound(check),
-        text("otherwise")
+        check.otherwise
     )
 }
 
-fn value(check: &Value, key: &str) -> Option<String> {
-    let unit = check.get("unit").and_then(Value::as_str).unwrap_or("");
-    Some(shown(check.get(key)?.as_f64()?, unit))
-}
-
-fn bound(check: &Value) -> String {
-    match (value(check, "at_least"), value(check, "at_most")) {
+fn bound(check: &Check) -> String {
+    let end = |end: Option<f64>| end.map(|end| shown(end, check.unit));
+    match (end(check.at_least), end(check.at_most)) {
         (Some(least), Some(most)) => format!("{least} to {most}"),
         (Some(least), None) => format!("at least {least}"),
         (None, Some(most)) => format!("at most {most}"),
@@ -68,27 +63,19 @@ fn bound(check: &Value) -> String {
     }
 }
 
-fn passed(check: &Value) -> bool {
-    check.get("passed").and_then(Value::as_bool) == Some(true)
-}
-
-fn table(checks: &[Value]) -> Table {
-    let text = |check: &Value, key: &str| {
-        let text = check.get(key).and_then(Value::as_str);
-        text.unwrap_or("unknown").to_owned()
-    };
-    let row = |check: &Value| {
-        let scenario = text(check, "id");
-        let scenario = scenario.split('.').next().unwrap_or_default();
-        let verdict = if passed(check) {
+fn table(checks: &[Check]) -> Table {
+    let row = |check: &Check| {
+        let scenario = check.id.split('.').next().unwrap_or_default();
+        let verdict = if check.passed {
             Cell::of("within")
         } else {
-            Cell::of("out").with(text(check, "otherwise"))
+            Cell::of("out").with(check.otherwise.clone())
         };
+        let found = check.value.map(|value| shown(value, check.unit));
         vec![
-            Cell::of(text(check, "what")).with(scenario),
+            Cell::of(check.what.clone()).with(scenario),
             verdict,
-            value(check, "value").map_or_else(|| Cell::unknown("nothing to compare"), Cell::of),
+            found.map_or_else(|| Cell::unknown("nothing to compare"), Cell::of),
             Cell::of(bound(check)),
         ]
     };
@@ -106,11 +93,11 @@ fn table(checks: &[Value]) -> Table {
     }
 }
 
-fn shown(value: f64, unit: &str) -> String {
+fn shown(value: f64, unit: calibration::Unit) -> String {
     match unit {
-        "seconds" => Unit::Seconds.show(value),
-        "share" => format!("{:.2} %", value * 100.0),
-        "per_second" => format!("{} /s", digits(value)),
-        _ => digits(value),
+        calibration::Unit::Seconds => Unit::Seconds.show(value),
+        calibration::Unit::Share => format!("{:.2} %", value * 100.0),
+        calibration::Unit::PerSecond => format!("{} /s", digits(value)),
+        calibration::Unit::Count => digits(value),
     }
 }

@@ -1,7 +1,7 @@
 //! What it ran on: hardware, service, energy sources, load, and the tool itself.
 
 use ipw_core::text::{excerpt, printable};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Inputs;
 use crate::page::Section;
@@ -56,68 +56,75 @@ fn add(facts: &mut Facts, name: &str, value: &Value) {
     facts.extend(word(value).map(|value| (name.to_owned(), value)));
 }
 
-/// Everything below `value`, with names as they are, two steps down.
-fn all_of(facts: &mut Facts, value: &Value, depth: usize) {
-    for (name, value) in value.as_object().into_iter().flatten() {
+/// Everything in `values`, with names as they are, two steps down.
+fn all_of(facts: &mut Facts, values: Option<&Map<String, Value>>, depth: usize) {
+    for (name, value) in values.into_iter().flatten() {
         if facts.len() >= MOST {
             return;
         }
         match value {
-            Value::Object(_) if depth > 0 => all_of(facts, value, depth - 1),
+            Value::Object(deeper) if depth > 0 => all_of(facts, Some(deeper), depth - 1),
             value => add(facts, &name.replace('_', " "), value),
         }
     }
 }
 
+/// A text; one that is empty is left out.
+fn say(facts: &mut Facts, name: &str, text: Option<&str>) {
+    add(facts, name, &text.map_or(Value::Null, Value::from));
+}
+
+/// A count.
+fn count(facts: &mut Facts, name: &str, count: Option<u64>) {
+    facts.extend(count.map(|count| (name.to_owned(), grouped(count))));
+}
+
 fn hardware(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
-    for (name, pointer) in [
-        ("label", "/hardware_label"),
-        ("CPU", "/system_info/cpu_brand"),
-        ("CPU threads", "/system_info/cpu_count"),
-        ("system", "/system_info/os_name"),
-        ("version", "/system_info/os_version"),
-        ("kernel", "/system_info/kernel_version"),
-        ("host", "/system_info/host_name"),
-    ] {
-        add(&mut facts, name, known.at(pointer));
+    let summary = known.summary();
+    say(&mut facts, "label", summary.hardware_label.as_deref());
+    if let Some(system) = &summary.system_info {
+        say(&mut facts, "CPU", system.cpu_brand.as_deref());
+        count(&mut facts, "CPU threads", system.cpu_count.map(u64::from));
+        say(&mut facts, "system", system.os_name.as_deref());
+        say(&mut facts, "version", system.os_version.as_deref());
+        say(&mut facts, "kernel", system.kernel_version.as_deref());
+        say(&mut facts, "host", system.host_name.as_deref());
     }
-    for device in known
-        .at("/telemetry/devices")
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        let id = device.get("id").and_then(Value::as_str).unwrap_or("device");
-        let mut words = Vec::new();
-        for key in ["name", "device_type", "driver_version", "uuid", "pci"] {
-            words.extend(device.get(key).and_then(word));
-        }
-        let number = |key: &str| device.get(key).and_then(Value::as_f64);
-        words.extend(number("memory_total_mib").map(|mib| format!("{} MiB", digits(mib))));
-        let limit = number("power_limit_watts");
+    let telemetry = summary.telemetry.as_ref();
+    for device in telemetry.into_iter().flat_map(|told| &told.devices) {
+        let texts = [
+            &device.name,
+            &device.device_type,
+            &device.driver_version,
+            &device.uuid,
+            &device.pci,
+        ];
+        let texts = texts.into_iter().flatten();
+        let mut words: Vec<_> = texts
+            .filter_map(|text| word(&Value::from(text.as_str())))
+            .collect();
+        let memory = device.memory_total_mib;
+        words.extend(memory.map(|mib| format!("{} MiB", digits(mib))));
+        let limit = device.power_limit_watts;
         words.extend(limit.map(|watts| format!("may draw {}", Unit::Watts.show(watts))));
-        facts.push((id.to_owned(), words.join(", ")));
+        facts.push((device.id.clone(), words.join(", ")));
     }
     facts
 }
 
 fn service(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
-    for (name, pointer) in [
-        ("model", "/profiler_config/model"),
-        ("client", "/profiler_config/client_id"),
-        ("address", "/profiler_config/client_base_url"),
-    ] {
-        add(&mut facts, name, known.at(pointer));
+    if let Some(config) = &known.summary().profiler_config {
+        say(&mut facts, "model", config.model.as_deref());
+        say(&mut facts, "client", config.client_id.as_deref());
+        say(&mut facts, "address", config.client_base_url.as_deref());
+        let parameters = config.additional_parameters.as_ref();
+        all_of(&mut facts, parameters, 0);
     }
-    all_of(
-        &mut facts,
-        known.at("/profiler_config/additional_parameters"),
-        0,
-    );
     let mut told = Facts::new();
-    all_of(&mut told, known.at("/client_info"), 2);
+    let said = known.summary().client_info.as_ref();
+    all_of(&mut told, said.and_then(|info| info.said().as_object()), 2);
     // The client repeats what the plan already said.
     told.retain(|(name, _)| name != "id" && name != "base url");
     facts.extend(told);
@@ -126,29 +133,34 @@ fn service(known: &Inputs<'_>) -> Facts {
 
 fn load(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
-    add(&mut facts, "sent", known.at("/load/load"));
-    add(&mut facts, "dataset", known.at("/dataset"));
-    all_of(&mut facts, known.at("/profiler_config/dataset_params"), 0);
-    add(
+    let (summary, load) = (known.summary(), known.summary().load.as_ref());
+    let config = summary.profiler_config.as_ref();
+    say(&mut facts, "sent", load.map(|load| &*load.load));
+    say(&mut facts, "dataset", summary.dataset.as_deref());
+    let params = config.and_then(|config| config.dataset_params.as_ref());
+    all_of(&mut facts, params, 0);
+    let warmup = config.and_then(|config| config.warmup_queries);
+    count(&mut facts, "warm-up queries", warmup);
+    let mut add = |name: &str, text: String| facts.push((name.to_owned(), text));
+    if let Some(steady) = load.and_then(|load| load.steady.as_ref()) {
+        add("steady for", duration(steady.seconds));
+        add("mean in flight", digits(steady.mean_in_flight));
+        add("requests/s", digits(steady.requests_per_second));
+        if let Some(tokens) = steady.output_tokens_per_second {
+            add("output tokens/s", digits(tokens));
+        }
+    }
+    let queue = load.and_then(|load| load.queue);
+    say(
         &mut facts,
-        "warm-up queries",
-        known.at("/profiler_config/warmup_queries"),
+        "queue",
+        queue.map(|queue| queue.verdict.label()),
     );
-    let steady = |key: &str| known.at(&format!("/load/steady/{key}")).as_f64();
-    if let Some(seconds) = steady("seconds") {
-        facts.push(("steady for".to_owned(), duration(seconds)));
+    if let Some(slo) = load.and_then(|load| load.slo.as_ref()) {
+        say(&mut facts, "SLO", Some(&*slo.objectives));
+        let kept = slo.whole.share.map(|share| Unit::Share.show(share.value));
+        facts.extend(kept.map(|kept| ("SLO kept by".to_owned(), kept)));
     }
-    for (name, key) in [
-        ("mean in flight", "mean_in_flight"),
-        ("requests/s", "requests_per_second"),
-        ("output tokens/s", "output_tokens_per_second"),
-    ] {
-        facts.extend(steady(key).map(|value| (name.to_owned(), digits(value))));
-    }
-    add(&mut facts, "queue", known.at("/load/queue/verdict"));
-    add(&mut facts, "SLO", known.at("/load/slo/objectives"));
-    let kept = known.at("/load/slo/whole/share/value").as_f64();
-    facts.extend(kept.map(|share| ("SLO kept by".to_owned(), Unit::Share.show(share))));
     let tokens = known.overview.tokens;
     for (name, count) in [("tokens in", tokens.input), ("tokens out", tokens.output)] {
         let text = count.map_or("n/a (the service did not say)".to_owned(), grouped);
@@ -159,17 +171,14 @@ fn load(known: &Inputs<'_>) -> Facts {
 
 fn absent(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
-    for absent in known
-        .at("/telemetry/absent")
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        let text = |key: &str| absent.get(key).and_then(word);
-        let (Some(name), Some(reason)) = (text("collector"), text("reason")) else {
+    let telemetry = known.summary().telemetry.as_ref();
+    for absent in telemetry.into_iter().flat_map(|told| &told.absent) {
+        let text = |text: &str| word(&Value::from(text));
+        let (Some(name), Some(reason)) = (text(&absent.collector), text(&absent.reason)) else {
             continue;
         };
-        let fix = text("fix").map_or(String::new(), |fix| format!("; {fix}"));
+        let fix = absent.fix.as_deref().and_then(text);
+        let fix = fix.map_or(String::new(), |fix| format!("; {fix}"));
         facts.push((name, format!("{reason}{fix}")));
     }
     facts
@@ -177,16 +186,21 @@ fn absent(known: &Inputs<'_>) -> Facts {
 
 fn tool(known: &Inputs<'_>) -> Facts {
     let mut facts = Facts::new();
-    add(&mut facts, "ipw", known.at("/versions/ipw"));
-    add(&mut facts, "format version", known.at("/format_version"));
-    let share = known.at("/telemetry/sampler_cpu_share").as_f64();
+    let summary = known.summary();
+    let versions = summary.versions.as_ref();
+    let ipw = versions.and_then(|versions| versions.ipw.as_deref());
+    say(&mut facts, "ipw", ipw);
+    let version = summary.format_version.map(u64::from);
+    count(&mut facts, "format version", version);
+    let telemetry = summary.telemetry.as_ref();
+    let share = telemetry.and_then(|told| told.sampler_cpu_share);
     facts.extend(share.map(|share| {
         (
             "sampling cost".to_owned(),
             format!("{} of one CPU", Unit::Share.show(share)),
         )
     }));
-    let parts = known.at("/parts").as_array().map_or(0, Vec::len);
+    let parts = summary.parts.len();
     if parts > 1 {
         facts.push(("parts".to_owned(), format!("{parts} (the run was resumed)")));
     }

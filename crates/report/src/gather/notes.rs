@@ -1,6 +1,7 @@
 //! What to know before quoting the run, as far as rows and summary tell.
 
-use serde_json::Value;
+use ipw_analysis::saturation::TrendVerdict;
+use ipw_store::Status;
 
 use super::Inputs;
 use super::headline::no_energy;
@@ -18,6 +19,7 @@ const CUT: f64 = 0.1;
 pub(crate) fn of(known: &Inputs<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     notes.extend(status(known));
+    notes.extend(unread(known));
     notes.extend(energy(known));
     notes.extend(few(known));
     notes.extend(cut(known));
@@ -29,34 +31,40 @@ pub(crate) fn of(known: &Inputs<'_>) -> Vec<Note> {
 }
 
 fn status(known: &Inputs<'_>) -> Option<Note> {
-    let status = known.text("/status");
-    let reason = known
-        .text("/reason")
-        .map_or(String::new(), |reason| format!(": {reason}"));
+    let reason = known.summary().reason.as_ref();
+    let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
     let resume = format!(
         "`ipw profile {}` goes on with it",
         Setting::Resume.to("RUN")
     );
-    match status.as_deref() {
-        Some("complete") => None,
-        Some("running") => Some(
+    match known.summary().status {
+        Some(Status::Complete) => None,
+        Some(Status::Running) => Some(
             Note::new(
                 Level::Caution,
                 "This run is not finished: it still goes on, or its process was killed. These are the rows so far",
             )
             .advise(resume),
         ),
-        Some("interrupted") => Some(
+        Some(Status::Interrupted) => Some(
             Note::new(Level::Caution, format!("This run was interrupted{reason}")).advise(resume),
         ),
-        Some("failed") => {
+        Some(Status::Failed) => {
             Some(Note::new(Level::Problem, format!("This run failed{reason}")).advise(resume))
         }
-        _ => Some(Note::new(
+        None => Some(Note::new(
             Level::Caution,
             "This run has no summary: only its rows can be told",
         )),
     }
+}
+
+/// Keys of the summary that are not understood.
+fn unread(known: &Inputs<'_>) -> impl Iterator<Item = Note> {
+    known.run.unread().iter().map(|unread| {
+        Note::new(Level::Caution, unread.to_string())
+            .advise("that part is left out; another version wrote it, or it is damaged")
+    })
 }
 
 fn energy(known: &Inputs<'_>) -> Option<Note> {
@@ -75,7 +83,8 @@ fn energy(known: &Inputs<'_>) -> Option<Note> {
         );
     }
     if known.is_estimated() {
-        let basis = known.text("/telemetry/estimate");
+        let telemetry = known.summary().telemetry.as_ref();
+        let basis = telemetry.and_then(|telemetry| telemetry.estimate.as_ref());
         let basis = basis.map_or(String::new(), |basis| format!(" {basis}."));
         return Some(
             Note::new(
@@ -151,8 +160,8 @@ fn ungraded(known: &Inputs<'_>) -> Option<Note> {
 }
 
 fn queue(known: &Inputs<'_>) -> Option<Note> {
-    let verdict = known.at("/load/queue/verdict").as_str()?;
-    (verdict == "growing").then(|| {
+    let verdict = known.summary().load.as_ref()?.queue?.verdict;
+    (verdict == TrendVerdict::Growing).then(|| {
         Note::new(
             Level::Problem,
             "The queue grew: the service does not keep up with this rate, so latencies depend on how long the run was",
@@ -166,9 +175,8 @@ fn queue(known: &Inputs<'_>) -> Option<Note> {
 }
 
 fn calibration(known: &Inputs<'_>) -> Option<Note> {
-    let checks = known.at("/calibration/checks").as_array()?;
-    let failed = |check: &&Value| check.get("passed").and_then(Value::as_bool) == Some(false);
-    let failed = checks.iter().filter(failed).count() as u64;
+    let checks = known.summary().calibration.as_ref()?.checks.iter();
+    let failed = checks.filter(|check| !check.passed).count() as u64;
     (failed > 0).then(|| {
         Note::new(
             Level::Hint,

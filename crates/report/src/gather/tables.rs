@@ -2,7 +2,7 @@
 
 use ipw_analysis::interval::wilson;
 use ipw_analysis::percentile::{Percentile, Summary};
-use serde_json::Value;
+use ipw_store::summary::LoadSummary;
 
 use super::Inputs;
 use super::pass::Graded;
@@ -40,7 +40,8 @@ fn latency(known: &Inputs<'_>) -> Option<Table> {
         ),
         distribution("whole query", pass.total.summary, Unit::Seconds, false),
     ];
-    let lag = known.at("/load/latency/schedule_lag_seconds/max").as_f64();
+    let load = known.summary().load.as_ref();
+    let lag = load.and_then(LoadSummary::largest_lag);
     if lag.is_some_and(|lag| lag > 0.01) {
         rows.push(distribution(
             "whole query, from the planned send",
@@ -109,18 +110,13 @@ fn distribution(
 }
 
 fn energy(known: &Inputs<'_>) -> Option<Table> {
-    let summaries = known.at("/telemetry/sources").as_array();
-    let summary = |name: &str| {
-        let mut all = summaries.into_iter().flatten();
-        all.find(|one| one.pointer("/about/name").and_then(Value::as_str) == Some(name))
-    };
+    let telemetry = known.summary().telemetry.as_ref();
     let rows: Vec<_> = known
         .pass
         .sources
         .iter()
         .map(|(name, counted)| {
-            let about = summary(name);
-            let number = |pointer: &str| about?.pointer(pointer)?.as_f64();
+            let told = telemetry.and_then(|telemetry| telemetry.source(name));
             let is_estimated = counted.methods.contains("estimated");
             let in_queries = if counted.rows == 0 {
                 Cell::unknown("no query has any")
@@ -134,7 +130,9 @@ fn energy(known: &Inputs<'_>) -> Option<Table> {
                     |value| Cell::of(unit.show(value)).estimated(is_estimated),
                 )
             };
-            let idle = number("/idle/before/watts");
+            let joules = told.and_then(|told| told.joules);
+            let idle = told.and_then(|told| Some(told.idle.before?.power.watts()));
+            let period = told.and_then(|told| Some(told.about.period?.as_secs_f64()));
             let how = counted
                 .methods
                 .iter()
@@ -145,9 +143,9 @@ fn energy(known: &Inputs<'_>) -> Option<Table> {
                 Cell::of(name.clone()),
                 Cell::of(how),
                 in_queries,
-                of(number("/joules"), Unit::Joules, "the summary does not say"),
+                of(joules, Unit::Joules, "the summary does not say"),
                 of(idle, Unit::Watts, "idle was not looked at"),
-                of(number("/about/period_seconds"), Unit::Seconds, "not known").estimated(false),
+                of(period, Unit::Seconds, "not known").estimated(false),
                 of(counted.least_coverage, Unit::Share, "not known").estimated(false),
             ]
         })

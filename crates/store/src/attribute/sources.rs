@@ -11,11 +11,11 @@ use ipw_core::rollup::{Choice, Use, uses};
 use ipw_core::source::{Role, Source, SourceIndex};
 use ipw_core::time::Timestamp;
 use ipw_core::units::Watts;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::IdleUsed;
 use crate::readings::{self, Recorded};
-use crate::{Run, StoreError};
+use crate::{Run, StoreError, Summary};
 
 /// An energy source of one part.
 #[derive(Debug)]
@@ -34,7 +34,8 @@ pub(super) struct Counted {
 }
 
 /// Who says what a source draws with nobody in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum IdleFrom {
     /// Whoever asked.
     Given,
@@ -177,11 +178,8 @@ impl Sources {
             .iter()
             .flat_map(|(part, sources)| sources.counted.iter().map(|source| (*part, source)));
         sources
-            .map(|(part, source)| IdleUsed {
-                source: source.about.name.clone(),
-                part,
-                idle: source.idle,
-                from: source.idle_from,
+            .map(|(part, source)| {
+                IdleUsed::new(&source.about.name, part, source.idle, source.idle_from)
             })
             .collect()
     }
@@ -220,15 +218,7 @@ fn counted(recorded: &[Recorded], seen: &[ReadingSpan], part: u32, basis: Choice
         .collect()
 }
 
-/// What `summary.json` says that a source of the last part drew before the queries.
-fn told(summary: &Value, name: &str) -> Option<Idle> {
-    let sources = summary.pointer("/telemetry/sources")?.as_array()?;
-    let named =
-        |source: &&Value| source.pointer("/about/name").and_then(Value::as_str) == Some(name);
-    let idle = sources.iter().find(named)?.pointer("/idle/before")?;
-    let watts = |key: &str| idle.get(key)?.as_f64().map(Watts::from_watts);
-    Some(Idle {
-        power: watts("watts")?,
-        sigma: watts("sigma_watts")?,
-    })
+/// What the summary says that a source of the last part drew before the queries.
+fn told(summary: &Summary, name: &str) -> Option<Idle> {
+    summary.telemetry.as_ref()?.source(name)?.idle.before
 }

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use ipw_analysis::sample::Sample;
 use ipw_core::rollup::is_estimated;
 use ipw_core::row::{OTHER_BASIS, Row, Share};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 use crate::Run;
 use crate::standing::Bases;
 
 /// Energy over the rows of a run, on the basis that stands for it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct EnergyTotals {
     /// What it is made from; empty when no row has energy.
     pub basis: Vec<String>,
@@ -39,7 +40,8 @@ pub struct EnergyTotals {
 }
 
 /// Energy over the rows that are made from the same sources.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BasisTotals {
     /// What it is made from.
     pub basis: String,

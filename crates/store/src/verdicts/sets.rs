@@ -17,6 +17,7 @@ use super::{Answer, Answers};
 use crate::disk;
 use crate::file::Aside;
 use crate::overview::Verdicts;
+use crate::summary::Scoring;
 use crate::{Run, StoreError, file};
 
 pub(crate) const DIRECTORY: &str = "verdict_sets";
@@ -316,11 +317,10 @@ impl Tally {
             }
         }
         let summary = run.summary();
-        let at = summary.pointer("/scoring/at");
-        let at = at.or_else(|| summary.get("generated_at"));
+        let at = summary.scoring.as_ref().map(Scoring::at);
         VerdictSet {
             id,
-            at: at.and_then(Value::as_f64),
+            at: at.or(summary.generated_at),
             scorers,
             rows: self.rows,
             verdicts: self.verdicts,

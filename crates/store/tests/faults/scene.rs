@@ -47,7 +47,7 @@ pub(crate) fn summary(directory: &Path, parts: u32) -> Summary {
     let anchor = ManualClock::default().anchor();
     let parts = (0..parts).map(|part| Part { part, anchor });
     Summary {
-        model: "m".to_owned(),
+        model: Some("m".to_owned()),
         parts: parts.collect(),
         ..Summary::begun(directory, anchor)
     }
@@ -334,8 +334,8 @@ impl Rewrite {
     }
 }
 
-fn touch(about: &mut Value) {
-    about["touched"] = json!(true);
+fn touch(about: &mut Summary) {
+    about.name = Some("touched".to_owned());
 }
 
 /// How many sets of verdicts a run has; all of them can be read.

@@ -28,6 +28,7 @@ use ipw_core::verdict::Grade;
 use ipw_store::output::Existing;
 use ipw_store::reader::column;
 use ipw_store::schema::RunSchema;
+use ipw_store::summary::ProfilerConfig;
 use ipw_store::{CommitPolicy, NewRun, Overview, Run, RunWriter, Status, StoreError, Summary};
 use ipw_testkit::ManualClock;
 use serde_json::{Map, Value, json};
@@ -93,11 +94,11 @@ fn record(index: u64, outcome: Outcome) -> Record {
 
 fn summary(directory: &Path) -> Summary {
     Summary {
-        model: "m/1.5:b".to_owned(),
-        profiler_config: json!({}),
-        dataset: "d".to_owned(),
-        dataset_name: "d".to_owned(),
-        hardware_label: "UNKNOWN_HW".to_owned(),
+        model: Some("m/1.5:b".to_owned()),
+        profiler_config: Some(ProfilerConfig::default()),
+        dataset: Some("d".to_owned()),
+        dataset_name: Some("d".to_owned()),
+        hardware_label: Some("UNKNOWN_HW".to_owned()),
         ..Summary::begun(directory, ManualClock::default().anchor())
     }
 }
@@ -162,7 +163,7 @@ fn a_new_run_opens_and_has_no_rows() {
     create(&directory, Existing::Keep).unwrap();
     let run = Run::open(&directory).unwrap();
     assert_eq!((run.rows().unwrap(), run.model()), (0, "m/1.5:b"));
-    assert_eq!(run.summary()["status"], "running");
+    assert_eq!(run.summary().status, Some(Status::Running));
     for file in [
         "state.json",
         "dataset_info.json",

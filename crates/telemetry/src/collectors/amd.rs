@@ -26,7 +26,8 @@ use self::board::{Board, Meters, boards, first_die};
 use self::card::Cards;
 use self::collect::BoardCollector;
 use self::smi::{Closed, Smi};
-use crate::collector::{Absent, Collector, Gpus, Options};
+use crate::Absent;
+use crate::collector::{Collector, Gpus, Options};
 use crate::collectors::host::files::numbered;
 
 /// The collector's id.
@@ -109,7 +110,7 @@ impl Meters {
 
 fn absent(is_here: bool, reason: String, fix: Option<String>) -> Absent {
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here,
         reason,
         fix,

@@ -34,7 +34,7 @@ pub fn detect(_options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
 
 fn absent(is_here: bool, reason: impl Into<String>, fix: Option<&str>) -> Absent {
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here,
         reason: reason.into(),
         fix: fix.map(str::to_owned),

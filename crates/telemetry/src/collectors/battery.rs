@@ -173,7 +173,7 @@ fn idle(batteries: &[Battery]) -> Absent {
 
 fn absent(is_here: bool, reason: String, fix: Option<&str>) -> Absent {
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here,
         reason,
         fix: fix.map(str::to_owned),

@@ -196,7 +196,7 @@ fn unknown(cpu: &CpuInfo) -> Absent {
 
 fn absent(reason: impl Into<String>, fix: Option<String>) -> Absent {
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here: true,
         reason: reason.into(),
         fix,

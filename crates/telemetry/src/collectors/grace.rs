@@ -78,7 +78,7 @@ fn absent(options: &Options) -> Absent {
         "this is no NVIDIA Grace"
     };
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here,
         reason: reason.to_owned(),
         fix: is_here.then(|| "sudo modprobe acpi_power_meter force_cap_on=y".to_owned()),

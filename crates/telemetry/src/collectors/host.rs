@@ -52,7 +52,7 @@ pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
     let mut reader = Reader::default();
     if CpuTimes::read(&mut reader, &stat).is_none() {
         return Err(Absent {
-            collector: ID,
+            collector: ID.into(),
             is_here: false,
             reason: format!("`{}` cannot be read or is not Linux's", stat.display()),
             fix: None,

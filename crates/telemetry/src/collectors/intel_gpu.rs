@@ -85,7 +85,7 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
 
 fn absent(is_here: bool, reason: String) -> Absent {
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here,
         reason,
         fix: None,

@@ -67,7 +67,7 @@ fn absent(options: &Options, model: Option<&str>) -> Absent {
         },
     );
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here: jetson.is_some(),
         reason,
         fix: jetson.map(|_| "sudo modprobe ina3221".to_owned()),

@@ -67,7 +67,7 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
 #[cfg(not(target_os = "linux"))]
 pub fn detect(_options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     Err(Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here: false,
         reason: "NVIDIA's management library is read on Linux only".to_owned(),
         fix: None,
@@ -88,7 +88,7 @@ fn asleep(listed: &[Listed]) -> Absent {
         .map(|board| format!("`{}`", board.place))
         .collect();
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here: true,
         reason: format!("suspended, and asking would wake it: {}", places.join(", ")),
         fix: Some("start the service first: it wakes the board".to_owned()),

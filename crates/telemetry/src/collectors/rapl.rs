@@ -15,7 +15,8 @@ mod powercap;
 
 use std::path::Path;
 
-use crate::collector::{Absent, Collector, Options};
+use crate::Absent;
+use crate::collector::{Collector, Options};
 
 /// The collector's id.
 const ID: &str = "rapl";
@@ -77,7 +78,7 @@ fn absent(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Absent {
     };
     let fix = fix(sysfs, perf, powercap);
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here: !words.is_empty(),
         reason,
         risk: fix.is_some().then(|| RISK.to_owned()),

@@ -180,9 +180,9 @@ pub(crate) fn create(
 
 pub(crate) fn summary(directory: &Path, clock: &SystemClock) -> Summary {
     Summary {
-        model: MODEL.to_owned(),
-        dataset: "bench".to_owned(),
-        dataset_name: "bench".to_owned(),
+        model: Some(MODEL.to_owned()),
+        dataset: Some("bench".to_owned()),
+        dataset_name: Some("bench".to_owned()),
         ..Summary::begun(directory, clock.anchor())
     }
 }

@@ -157,7 +157,7 @@ mod tests {
         };
         for effort in [Effort::Full, Effort::Quick] {
             let scenarios = ipw::calibrate::scenarios(effort).unwrap();
-            let calibration = Calibration::new(
+            let calibration = ipw::calibrate::calibration::new(
                 Occasion {
                     hardware_label: String::new(),
                     ..occasion

@@ -113,12 +113,12 @@ fn what_differs_is_said_with_what_to_do() {
     b.status = Some("interrupted".to_owned());
     b.notes = vec![
         Remark {
-            id: "throttled".to_owned(),
+            id: quality::Doubt::Throttled,
             finding: "`gpu0`: the board was held back".to_owned(),
             advice: "cool it".to_owned(),
         },
         Remark {
-            id: "few_samples".to_owned(),
+            id: quality::Doubt::FewSamples,
             finding: "few".to_owned(),
             advice: "more".to_owned(),
         },

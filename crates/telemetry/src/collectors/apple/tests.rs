@@ -47,7 +47,7 @@ fn chip(look: Look, samples: Vec<Sample>) -> Chip {
 #[test]
 fn there_is_none_on_other_systems() {
     let absent = super::detect(&crate::Options::default()).err().unwrap();
-    assert_eq!((absent.collector, absent.is_here), ("apple", false));
+    assert_eq!((&*absent.collector, absent.is_here), ("apple", false));
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn foreign(library: &str, is_here: bool, symbol: &str) -> Absent {
 
 pub(super) fn absent(is_here: bool, reason: impl Into<String>, fix: Option<&str>) -> Absent {
     Absent {
-        collector: ID,
+        collector: ID.into(),
         is_here,
         reason: reason.into(),
         fix: fix.map(str::to_owned),

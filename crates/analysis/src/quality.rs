@@ -91,6 +91,8 @@ pub enum Doubt {
     FewSamples,
     /// Our own thread was not there in time to take stamps.
     OwnDelay,
+    /// The run was written by the original, which tells less.
+    Original,
 }
 
 impl std::fmt::Display for Note {

@@ -34,7 +34,16 @@ pub fn notes(
 /// The same, as far as the summary of the run tells of its sources and its load.
 pub fn of_run(run: &Run, overview: &Overview) -> Vec<Note> {
     let summary = run.summary();
-    notes(overview, summary.telemetry.as_ref(), summary.load.as_ref())
+    let mut all = notes(overview, summary.telemetry.as_ref(), summary.load.as_ref());
+    if run.is_original() {
+        all.push(Note {
+            id: Doubt::Original,
+            source: None,
+            finding: "the Python original wrote this run: it does not tell outcomes, instants, sources or how sure its joules are".to_owned(),
+            advice: "every row counts as complete; what follows from instants, IPW among it, is unknown".to_owned(),
+        });
+    }
+    all
 }
 
 fn part(basis: &BasisTotals) -> Part {
@@ -61,8 +70,9 @@ pub fn lines(notes: &[Note]) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ipw_analysis::latency::{Latencies, Row};
+    use ipw_analysis::latency::Latencies;
     use ipw_core::counter::Rollover;
+    use ipw_core::row::Row;
     use ipw_core::source::{Domain, Method, Quantity, Source};
     use ipw_core::telemetry::SourceReport;
     use ipw_store::overview::{EnergyTotals, TokenTotals, Verdicts};

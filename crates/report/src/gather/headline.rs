@@ -96,6 +96,10 @@ pub(crate) fn how(known: &Inputs<'_>) -> Option<How> {
     let sources = known.pass.sources.values();
     let measured = sources.filter(|source| source.rows > 0);
     let methods: Vec<_> = measured.flat_map(|source| &source.methods).collect();
+    if methods.is_empty() {
+        // A run of the original does not say how.
+        return None;
+    }
     let has = |method: &str| methods.iter().any(|one| *one == method);
     Some(match (has("counter"), has("integrated")) {
         (true, true) => How::CounterAndIntegrated,

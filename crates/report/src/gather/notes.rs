@@ -52,6 +52,8 @@ fn status(known: &Inputs<'_>) -> Option<Note> {
         Some(Status::Failed) => {
             Some(Note::new(Level::Problem, format!("This run failed{reason}")).advise(resume))
         }
+        // A run of the original is said to be one.
+        None if known.run.is_original() => None,
         None => Some(Note::new(
             Level::Caution,
             "This run has no summary: only its rows can be told",

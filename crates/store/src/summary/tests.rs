@@ -254,7 +254,7 @@ fn keys_of_a_new_file_are_those_that_are_pinned() {
     found.push('\n');
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/summary/tests/keys.txt");
     if std::env::var_os("IPW_UPDATE_SNAPSHOTS").is_some() {
-        std::fs::write(&file, &found).unwrap();
+        crate::file::replace(&file, found.as_bytes(), false).unwrap();
     }
     assert_eq!(found, std::fs::read_to_string(&file).unwrap());
 }

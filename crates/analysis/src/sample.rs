@@ -371,7 +371,7 @@ mod tests {
     }
 
     fn close(left: f64, right: f64) -> bool {
-        (left - right).abs() <= 1e-12 * right.abs().max(1e-300)
+        (left - right).abs() <= 1e-9 * right.abs().max(1e-300)
     }
 
     fn same(values: &[f64]) {

@@ -112,6 +112,7 @@ mod tests {
                 chunks: &[],
                 output_tokens: None,
                 is_answered: true,
+                ..Row::default()
             });
         }
         LoadSummary {

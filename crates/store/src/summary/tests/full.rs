@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ipw_analysis::efficiency::{Accuracy, Derived, Efficiency};
 use ipw_analysis::interval::Estimate;
-use ipw_analysis::latency::{Latencies, Origin, Row};
+use ipw_analysis::latency::{Latencies, Origin};
 use ipw_analysis::marginal::Marginal;
 use ipw_analysis::quality::Doubt;
 use ipw_analysis::saturation::{Slope, Trend, TrendVerdict};
@@ -22,6 +22,7 @@ use ipw_core::alignment::{Aligned, How};
 use ipw_core::attribution::{Balance, Idle, Weights};
 use ipw_core::counter::Rollover;
 use ipw_core::hardware::Device;
+use ipw_core::row::Row;
 use ipw_core::server_metric::Span;
 use ipw_core::source::{Domain, Gauge, Method, Quantity, Role, Source};
 use ipw_core::telemetry::{
@@ -359,7 +360,7 @@ fn overview() -> Overview {
                 sources: vec!["gpu1/nvml/0".to_owned()],
                 rows: 11,
                 joules: 1000.5,
-                sigma_joules: 5.5,
+                sigma_joules: Some(5.5),
                 above_idle_joules: Some(600.5),
             }],
         },
@@ -391,6 +392,7 @@ fn load() -> LoadSummary {
             chunks: &[start + 0.25, start + 0.5, start + 1.25],
             output_tokens: Some(3),
             is_answered: true,
+            ..Row::default()
         });
     }
     let latency = latencies.finish();

@@ -35,6 +35,7 @@ mod state;
 pub mod stream;
 pub mod summary;
 pub mod tables;
+pub mod tidy;
 pub mod verdicts;
 pub mod writer;
 
@@ -45,6 +46,7 @@ pub use readings::ReadingWriter;
 pub use rows::Consumer;
 pub use server_metrics::ServerMetricWriter;
 pub use summary::{Status, Summary};
+pub use tidy::Tidy;
 pub use writer::{CommitPolicy, RunWriter};
 
 use std::path::{Path, PathBuf};

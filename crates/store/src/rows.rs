@@ -16,6 +16,9 @@ use crate::{Run, StoreError, file};
 
 pub(crate) use columns::{Columns, Shares, Texts};
 
+/// Batches as they are read.
+type Read<'a> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'a>;
+
 /// What takes the rows of a run. All consumers of a run are fed in the same pass.
 pub trait Consumer {
     /// The fields that it needs.
@@ -177,16 +180,21 @@ impl Run {
     }
 
     /// The columns of these fields, batch by batch.
-    fn projected(
-        &self,
-        fields: Fields,
-    ) -> Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + '_> {
-        type Read<'a> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'a>;
+    fn projected(&self, fields: Fields) -> Read<'_> {
+        self.read(columns::paths(self.model(), fields, self.has_view()))
+    }
+
+    /// The columns at these paths, batch by batch; those of the model's metrics begin with `~`.
+    pub(crate) fn batches_of(&self, paths: &'static [&'static str]) -> Read<'_> {
+        let paths = paths.iter().map(|path| columns::steps(self.model(), path));
+        self.read(paths.collect())
+    }
+
+    fn read<'a>(&'a self, paths: Vec<Vec<&'a str>>) -> Read<'a> {
         if self.adoption().is_some() {
             // Whole, as rows of another program get our types.
-            return Box::new(self.batches()) as Read<'_>;
+            return Box::new(self.batches());
         }
-        let paths = columns::paths(self.model(), fields, self.has_view());
         Box::new(self.files().iter().flat_map(move |path| {
             let batches: Read<'_> = match Batches::open(path, &paths) {
                 Ok(batches) => Box::new(batches.map(move |batch| {

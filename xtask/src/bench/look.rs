@@ -99,8 +99,7 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
         let parent = tempfile::tempdir()?;
         let directory = parent.path().join("run");
         let clock = SystemClock::start();
-        made::make(&directory, rows, clock, vary)?;
-        attribute(&directory, &Asking::default(), |_, _, _| {})?;
+        make(&directory, rows)?;
         let mut all: Vec<Vec<Took>> = COMMANDS.iter().map(|_| Vec::new()).collect();
         let mut plain = Vec::new();
         for round in 0..rounds {
@@ -163,6 +162,13 @@ fn plainly_read(run: &Path, clock: SystemClock) -> anyhow::Result<f64> {
         }
     }
     Ok(clock.now().since(begun).as_secs_f64())
+}
+
+/// Makes the run that is looked at, with energy.
+pub(crate) fn make(directory: &Path, rows: u64) -> anyhow::Result<()> {
+    made::make(directory, rows, SystemClock::start(), vary)?;
+    attribute(directory, &Asking::default(), |_, _, _| {})?;
+    Ok(())
 }
 
 /// Texts, lengths and verdicts that differ: rows that are all alike would flatter.

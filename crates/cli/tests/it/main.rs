@@ -59,6 +59,7 @@ mod settings;
 mod stop;
 mod summaries;
 mod surroundings;
+mod tidy;
 mod tls;
 mod tokenizer;
 mod verdict_sets;

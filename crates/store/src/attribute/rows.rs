@@ -67,7 +67,7 @@ impl Outline {
     /// Goes through the rows once.
     pub(super) fn of(run: &Run) -> Result<Self, StoreError> {
         let mut stretches: Vec<Stretch> = Vec::new();
-        for batch in run.batches() {
+        for batch in run.batches_of(COLUMNS) {
             let batch = batch?;
             let columns = Columns::of(run, &batch)?;
             let mut start = 0;
@@ -91,6 +91,11 @@ impl Outline {
             later = Some((stretch.part, first));
         }
         Ok(Self { stretches })
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.stretches.iter().map(|stretch| stretch.rows).sum()
     }
 
     /// The first beginning of a part.
@@ -121,7 +126,7 @@ impl<'a> Rows<'a> {
     pub(super) fn new(run: &'a Run, outline: &'a Outline) -> Self {
         Self {
             run,
-            batches: Box::new(run.batches()),
+            batches: run.batches_of(COLUMNS),
             outline: &outline.stretches,
             current: None,
             read: 0,
@@ -219,6 +224,22 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 }
+
+/// Paths of the columns that count; those of the model's metrics begin with `~`.
+const COLUMNS: &[&str] = &[
+    "part",
+    "timing.start_seconds",
+    "timing.sent_seconds",
+    "timing.first_token_seconds",
+    "timing.end_seconds",
+    "timing.chunk_seconds",
+    "~token_metrics.input",
+    "~token_metrics.output",
+    "~latency_metrics.throughput_tokens_per_sec",
+    "~compute_metrics.flops_per_request",
+    "service_timing.prompt_seconds",
+    "energy.reason",
+];
 
 /// The columns that count, of one batch.
 struct Columns<'a> {

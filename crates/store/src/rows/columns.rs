@@ -134,17 +134,20 @@ pub(super) fn paths(model: &str, fields: Fields, is_viewed: bool) -> Vec<Vec<&st
     } else if fields.has(Fields::PROBLEM) {
         wanted.push(PROBLEM);
     }
-    let steps = |path: &&'static str| -> Vec<&str> {
-        match path.strip_prefix('~') {
-            // The model's name may hold dots.
-            Some(path) => ["model_metrics", model]
-                .into_iter()
-                .chain(path.split('.'))
-                .collect(),
-            None => path.split('.').collect(),
-        }
-    };
-    wanted.into_iter().flatten().map(steps).collect()
+    let wanted = wanted.into_iter().flatten();
+    wanted.map(|path| steps(model, path)).collect()
+}
+
+/// The steps of a dotted path; one of the model's metrics begins with `~`.
+pub(super) fn steps<'a>(model: &'a str, path: &'a str) -> Vec<&'a str> {
+    match path.strip_prefix('~') {
+        // The model's name may hold dots.
+        Some(path) => ["model_metrics", model]
+            .into_iter()
+            .chain(path.split('.'))
+            .collect(),
+        None => path.split('.').collect(),
+    }
 }
 
 /// A column of numbers that may be missing.

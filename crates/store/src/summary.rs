@@ -2,7 +2,7 @@
 //!
 //! A [`Summary`] is the whole file as types, for writing and for reading. Every key is optional when
 //! it is read: files of older versions and of the original have what they have, and a key whose
-//! content is not understood is `None` and told of ([`Unread`]). [`stored`] keeps the file as it was
+//! content is not understood is `None` and told of ([`Unread`]). `stored` keeps the file as it was
 //! read, so that a rewrite changes only what has changed.
 
 mod calibration;

@@ -4,6 +4,7 @@
 //! and a spread, and nothing is asserted: a busy machine makes wide spreads, not failures.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -34,9 +35,12 @@ pub(crate) struct BenchArgs {
     /// Small sizes and few rounds: to see that it works, not to quote
     #[arg(long)]
     quick: bool,
-    /// Rows of the one run that `store-once` or `attribute-once` writes
+    /// Rows of the one run that `store-once`, `attribute-once` or `look-make` writes
     #[arg(long, hide = true, default_value_t = 0)]
     rows: u64,
+    /// Where `look-make` leaves its run
+    #[arg(long, hide = true, value_name = "DIR", default_value = "run")]
+    keep: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -72,6 +76,9 @@ enum What {
     /// One engine in a process of its own
     #[value(hide = true)]
     EngineOnce,
+    /// The run that `look` looks at, to be kept
+    #[value(hide = true)]
+    LookMake,
 }
 
 /// How much to measure.
@@ -100,6 +107,10 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
     if args.what == What::AttributeOnce {
         print(&attribute::once(args.rows)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.what == What::LookMake {
+        look::make(&args.keep, args.rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.what == What::EngineOnce {

@@ -93,8 +93,7 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
         let parent = tempfile::tempdir()?;
         let directory = parent.path().join("run");
         let clock = SystemClock::start();
-        made::make(&directory, rows, clock, vary)?;
-        attribute(&directory, &Asking::default(), |_, _, _| {})?;
+        make(&directory, rows)?;
         let mut all: Vec<Vec<Took>> = COMMANDS.iter().map(|_| Vec::new()).collect();
         for round in 0..rounds {
             say_round(&format!("look {rows}"), round, rounds);
@@ -131,6 +130,13 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
         }
     }
     Ok(table.to_string())
+}
+
+/// Makes the run that is looked at, with energy.
+pub(crate) fn make(directory: &Path, rows: u64) -> anyhow::Result<()> {
+    made::make(directory, rows, SystemClock::start(), vary)?;
+    attribute(directory, &Asking::default(), |_, _, _| {})?;
+    Ok(())
 }
 
 /// Texts, lengths and verdicts that differ: rows that are all alike would flatter.

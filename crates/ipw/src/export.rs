@@ -7,9 +7,10 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use ipw_core::rollup::Choice as Basis;
 use ipw_core::setting::Setting;
 use ipw_store::export::{self, ExportError, Labelled, Runs};
-pub use ipw_store::export::{Choice, Format, Texts};
+pub use ipw_store::export::{Choice, Format, Shape, Texts};
 use ipw_store::file::Aside;
 use ipw_store::{Run, StoreError};
 
@@ -23,11 +24,13 @@ const TOGETHER: &str = "runs";
 pub struct Export {
     /// The format.
     pub format: Format,
-    /// Which columns.
+    /// Which table, and which of its columns.
     pub choice: Choice,
+    /// Which sources the headline counts; `None` for what each run counts.
+    pub basis: Option<Basis>,
     /// Whether all runs go into one table, which tells their rows apart.
     pub together: bool,
-    /// Whether raw readings are exported beside the rows.
+    /// Whether raw readings are exported beside the rows; never beside the flat table.
     pub readings: bool,
     /// Whether files that are in the way are replaced.
     pub overwrite: bool,
@@ -55,9 +58,9 @@ impl Export {
         directory: &Path,
         mut written: impl FnMut(&Exported),
     ) -> Result<(), Error> {
-        let runs = open(runs)?;
+        let runs = self.open(runs)?;
         let tables = self.tables(&runs)?;
-        let files = planned(&tables, self.format, directory, self.readings);
+        let files = self.planned(&tables, directory);
         refuse_clashes(&files, self.overwrite)?;
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create `{}`", directory.display()))
@@ -70,7 +73,7 @@ impl Export {
 
     /// Writes the rows of one table to `out`. A reader that closed the pipe has seen enough.
     pub fn print(&self, runs: &[PathBuf], out: impl Write + Send + 'static) -> Result<(), Error> {
-        let runs = open(runs)?;
+        let runs = self.open(runs)?;
         let tables = self.tables(&runs)?;
         let [table] = tables.as_slice() else {
             return Err(Error::invalid(
@@ -85,6 +88,54 @@ impl Export {
             Err(error) => Err(explained(error)),
             Ok(_) => Ok(()),
         }
+    }
+
+    fn open(&self, runs: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
+        let runs = open(runs)?.into_iter();
+        let on = |Labelled { label, run }: Labelled| {
+            let run = match self.basis {
+                Some(basis) => crate::run::on(run, basis)?,
+                None => run,
+            };
+            Ok(Labelled { label, run })
+        };
+        runs.map(on).collect()
+    }
+
+    /// The files that are to be written.
+    fn planned<'a>(&self, tables: &[Runs<'a>], directory: &Path) -> Vec<Planned<'a>> {
+        let mut files = Vec::new();
+        let is_tidy = self.choice.shape == Shape::Tidy;
+        for runs in tables {
+            let (name, has_readings) = match runs {
+                Runs::Apart(one) => {
+                    let place = one.run.directory();
+                    let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
+                    (stem(&place), export::has_readings(&one.run))
+                }
+                Runs::Together(all) => {
+                    let has_readings = all.iter().any(|run| export::has_readings(&run.run));
+                    (OsString::from(TOGETHER), has_readings)
+                }
+            };
+            let mut plan = |ending: &str, content| {
+                let mut name = name.clone();
+                name.push(ending);
+                files.push(Planned {
+                    path: directory.join(name),
+                    runs: *runs,
+                    content,
+                });
+            };
+            let extension = self.format.extension();
+            // Both tables of a run may lie in one directory.
+            let kind = if is_tidy { ".tidy" } else { "" };
+            plan(&format!("{kind}.{extension}"), Content::Rows);
+            if self.readings && has_readings && !is_tidy {
+                plan(&format!(".readings.{extension}"), Content::Readings);
+            }
+        }
+        files
     }
 
     fn tables<'a>(&self, runs: &'a [Labelled]) -> Result<Vec<Runs<'a>>, Error> {
@@ -160,43 +211,6 @@ enum Content {
     Readings,
 }
 
-fn planned<'a>(
-    tables: &[Runs<'a>],
-    format: Format,
-    directory: &Path,
-    with_readings: bool,
-) -> Vec<Planned<'a>> {
-    let mut files = Vec::new();
-    for runs in tables {
-        let (name, has_readings) = match runs {
-            Runs::Apart(one) => {
-                let place = one.run.directory();
-                let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
-                (stem(&place), export::has_readings(&one.run))
-            }
-            Runs::Together(all) => {
-                let has_readings = all.iter().any(|run| export::has_readings(&run.run));
-                (OsString::from(TOGETHER), has_readings)
-            }
-        };
-        let mut plan = |ending: &str, content| {
-            let mut name = name.clone();
-            name.push(ending);
-            files.push(Planned {
-                path: directory.join(name),
-                runs: *runs,
-                content,
-            });
-        };
-        let extension = format.extension();
-        plan(&format!(".{extension}"), Content::Rows);
-        if with_readings && has_readings {
-            plan(&format!(".readings.{extension}"), Content::Readings);
-        }
-    }
-    files
-}
-
 /// Nothing is written if something is in the way.
 fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
@@ -250,7 +264,7 @@ fn explained(error: ExportError) -> Error {
     match &error {
         ExportError::NoColumn { .. } => Error::new(Kind::Invalid, error).with_help(
             "dotted names without the model's, groups, `*` and `?` are understood; \
-             docs/format.md lists the columns",
+             docs/format.md lists the columns, docs/sql.md those of the flat table",
         ),
         ExportError::NothingLeft => Error::new(Kind::Invalid, error).with_help(format!(
             "leave out `{}`, or name other columns",

@@ -187,7 +187,7 @@ fn copy(old: &[PathBuf], shards: &mut Shards<'_>, change: Change<'_>) -> Result<
 
 /// Bytes of the values themselves: the columns of a batch that was read share one buffer, which
 /// their own accounts would each count whole.
-fn size(batch: &RecordBatch) -> usize {
+pub(crate) fn size(batch: &RecordBatch) -> usize {
     let sizes = batch
         .columns()
         .iter()
@@ -202,8 +202,12 @@ fn flush(
     pending: &mut Vec<RecordBatch>,
 ) -> Result<Shard, StoreError> {
     let schema = pending[0].schema();
-    let batch = concat_batches(&schema, pending.iter())
-        .map_err(StoreError::arrow("join rows of", shards.directory))?;
+    let batch = match pending.as_slice() {
+        // What is whole already needs no copy.
+        [whole] => whole.clone(),
+        parts => concat_batches(&schema, parts)
+            .map_err(StoreError::arrow("join rows of", shards.directory))?,
+    };
     pending.clear();
     let mut shard = match shard {
         Some(shard) if shard.bytes < BYTES_PER_FILE => shard,

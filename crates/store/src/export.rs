@@ -5,12 +5,17 @@
 //! written is what was committed when its files were opened: a run may go on meanwhile.
 
 mod choice;
+mod columns;
 mod csv;
+mod flat;
 mod json;
 mod layout;
+mod number;
 mod packed;
 mod readings;
 mod sheet;
+mod template;
+mod turns;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,14 +26,14 @@ use arrow::error::ArrowError;
 use ipw_core::setting::Setting;
 use serde_json::Value;
 
-pub use choice::{Choice, Texts};
+pub use choice::{Choice, Shape, Texts};
 pub use readings::has_readings;
 
 pub(crate) use json::json_texts;
 
 use crate::{Run, StoreError};
 use layout::Layout;
-use sheet::Sheet;
+use turns::Feed;
 
 /// How tables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +135,10 @@ fn quoted(names: &[String]) -> String {
 
 /// Says whether there is something to export, before anything is written.
 pub fn check(runs: Runs<'_>, choice: &Choice) -> Result<(), ExportError> {
-    Layout::of(runs, choice, Format::Parquet).map(drop)
+    match choice.shape {
+        Shape::Nested => Layout::of(runs, choice, Format::Parquet).map(drop),
+        Shape::Tidy => flat::check(runs, &choice.columns),
+    }
 }
 
 /// Writes the rows of `runs`; how many there were. `path` is what errors call the output.
@@ -141,19 +149,44 @@ pub fn rows(
     out: impl Write + Send + 'static,
     path: &Path,
 ) -> Result<u64, ExportError> {
-    let layout = Layout::of(runs, choice, format)?;
-    let about = About::of(runs);
-    let mut table = Table::begin(format, layout.schema(), &about, Box::new(out), path)?;
-    for run in runs.all() {
-        for stream in run.run.streams()? {
-            for batch in stream {
-                let batch =
-                    batch.map_err(StoreError::arrow("read rows of", run.run.directory()))?;
-                table.write(layout.fit(run, &batch))?;
-            }
-        }
+    let write = |schema: &SchemaRef, feed: Feed<'_>| {
+        let about = About::of(runs);
+        let written = sheet::write(format, schema, &about, feed, Box::new(out));
+        written.map_err(|fault| fault.at(path))
+    };
+    if choice.shape == Shape::Tidy {
+        let layout = &flat::Layout::of(runs, &choice.columns)?;
+        let feed = runs.all().iter().enumerate().flat_map(|(place, run)| {
+            let mut first = 0;
+            batches(run).map(move |batch| {
+                let batch = batch?;
+                let made = layout.fit((place, run), first, &batch)?;
+                first += batch.num_rows() as u64;
+                Ok(made)
+            })
+        });
+        return write(layout.schema(), Box::new(feed));
     }
-    table.finish()
+    let layout = Layout::of(runs, choice, format)?;
+    let feed = runs
+        .all()
+        .iter()
+        .flat_map(|run| batches(run).map(|batch| Ok(layout.fit(run, &batch?)?)));
+    write(layout.schema(), Box::new(feed))
+}
+
+/// The rows that a run has committed by now, on the basis that it is looked at on.
+fn batches(
+    run: &Labelled,
+) -> Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + Send + '_> {
+    let seen = |batch: Result<RecordBatch, ArrowError>| {
+        let batch = batch.map_err(StoreError::arrow("read rows of", run.run.directory()))?;
+        run.run.seen(batch)
+    };
+    match run.run.streams() {
+        Ok(streams) => Box::new(streams.into_iter().flatten().map(seen)),
+        Err(error) => Box::new(std::iter::once(Err(error))),
+    }
 }
 
 /// Writes the raw readings of `runs`, with what their sources are; how many there were.
@@ -163,20 +196,30 @@ pub fn readings(
     out: impl Write + Send + 'static,
     path: &Path,
 ) -> Result<u64, ExportError> {
-    let layout = readings::Layout::of(runs);
-    let about = About::of(runs);
-    let mut table = Table::begin(format, layout.schema(), &about, Box::new(out), path)?;
-    for run in runs.all() {
+    let layout = &readings::Layout::of(runs);
+    let batches = runs.all().iter().flat_map(|run| {
         let directory = run.run.directory();
-        let Some((streams, sources)) = readings::open(directory)? else {
-            continue;
-        };
-        for batch in streams.into_iter().flatten() {
-            let batch = batch.map_err(StoreError::arrow("read readings of", directory))?;
-            table.write(layout.fit(run, &sources, &batch))?;
+        match readings::open(directory) {
+            Ok(Some((streams, sources))) => {
+                let fit = move |batch: Result<RecordBatch, ArrowError>| {
+                    let batch = batch.map_err(StoreError::arrow("read readings of", directory))?;
+                    Ok(layout.fit(run, &sources, &batch)?)
+                };
+                Box::new(streams.into_iter().flatten().map(fit)) as Feed<'_>
+            }
+            Ok(None) => Box::new(std::iter::empty()),
+            Err(error) => Box::new(std::iter::once(Err(error.into()))),
         }
-    }
-    table.finish()
+    });
+    let feed = Box::new(batches);
+    sheet::write(
+        format,
+        layout.schema(),
+        &About::of(runs),
+        feed,
+        Box::new(out),
+    )
+    .map_err(|fault| fault.at(path))
 }
 
 /// What a file says of itself, where its format has a place for it.
@@ -198,43 +241,5 @@ impl About {
             ("ipw.format_version", crate::FORMAT_VERSION.to_string()),
             (key, summary.to_string()),
         ])
-    }
-}
-
-/// One file that is being written.
-struct Table<'a> {
-    sheet: Sheet,
-    rows: u64,
-    path: &'a Path,
-}
-
-impl<'a> Table<'a> {
-    fn begin(
-        format: Format,
-        schema: &SchemaRef,
-        about: &About,
-        out: Box<dyn Write + Send>,
-        path: &'a Path,
-    ) -> Result<Self, ExportError> {
-        let sheet = Sheet::begin(format, schema, about, out).map_err(|fault| fault.at(path))?;
-        Ok(Self {
-            sheet,
-            rows: 0,
-            path,
-        })
-    }
-
-    fn write(&mut self, batch: Result<RecordBatch, ArrowError>) -> Result<(), ExportError> {
-        let written = batch.map_err(sheet::Fault::Encode).and_then(|batch| {
-            self.sheet.write(&batch)?;
-            Ok(batch.num_rows() as u64)
-        });
-        self.rows += written.map_err(|fault| fault.at(self.path))?;
-        Ok(())
-    }
-
-    fn finish(self) -> Result<u64, ExportError> {
-        self.sheet.finish().map_err(|fault| fault.at(self.path))?;
-        Ok(self.rows)
     }
 }

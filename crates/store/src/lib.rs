@@ -34,6 +34,7 @@ mod state;
 pub mod stream;
 pub mod summary;
 pub mod tables;
+pub mod tidy;
 pub mod verdicts;
 pub mod writer;
 
@@ -44,6 +45,7 @@ pub use reader::Run;
 pub use readings::ReadingWriter;
 pub use server_metrics::ServerMetricWriter;
 pub use summary::{Status, Summary};
+pub use tidy::Tidy;
 pub use writer::{CommitPolicy, RunWriter};
 
 use std::path::{Path, PathBuf};

@@ -109,16 +109,20 @@ impl Run {
             let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
                 match Stream::open(path) {
                     Ok(stream) => Box::new(stream.map(move |batch| {
-                        let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
-                        match &self.view {
-                            Some((_, view)) => view.apply(&batch),
-                            None => Ok(batch),
-                        }
+                        self.seen(batch.map_err(StoreError::arrow("read rows of", path))?)
                     })),
                     Err(error) => Box::new(std::iter::once(Err(error))),
                 };
             batches
         })
+    }
+
+    /// A batch on the basis that the run is looked at on.
+    pub(crate) fn seen(&self, batch: RecordBatch) -> Result<RecordBatch, StoreError> {
+        match &self.view {
+            Some((_, view)) => view.apply(&batch),
+            None => Ok(batch),
+        }
     }
 
     /// All data files that the run has now, open: what happens to their names or behind their ends

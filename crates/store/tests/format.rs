@@ -42,6 +42,23 @@ fn the_documented_columns_are_the_schemas() {
     }
 }
 
+/// The flat table, in `docs/sql.md`.
+#[test]
+fn the_documented_columns_of_the_flat_table_are_its_own() {
+    let mut table =
+        String::from("| column | type | unit | meaning | null means |\n|---|---|---|---|---|\n");
+    for column in &ipw_store::tidy::COLUMNS {
+        let kind = ipw_store::column::type_name(&column.data_type());
+        let (name, unit) = (column.name, column.unit.unwrap_or(""));
+        let _ = writeln!(
+            table,
+            "| `{name}` | {kind} | {unit} | {} | {} |",
+            column.meaning, column.null
+        );
+    }
+    check_generated("sql.md", "tidy", &table);
+}
+
 #[test]
 fn every_column_says_what_it_means_and_what_null_means() {
     for entry in schema()

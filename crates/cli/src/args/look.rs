@@ -125,9 +125,15 @@ pub(crate) struct ExportArgs {
     /// Where the files go; `-` prints the rows (csv, jsonl) [default: .]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Only these columns or groups of them, like timing,*joules; repeat for more
+    /// A flat table of some 30 short columns with the metrics' names, without empty ones
+    #[arg(long)]
+    pub(crate) tidy: bool,
+    /// Only these columns or groups of them, like timing,*joules; repeat for more. With `--tidy`
+    /// in the order given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
+    #[command(flatten)]
+    pub(crate) basis: BasisArgs,
     /// Leave out prompts, answers, and what may quote them
     #[arg(long)]
     pub(crate) no_text: bool,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ipw::export::{Choice, Export, Exported, Format, Texts};
+use ipw::export::{Choice, Export, Exported, Format, Shape, Texts};
 use ipw_core::text::printable;
 
 use crate::args::{ExportArgs, ExportFormat};
@@ -17,6 +17,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, CliError> {
             Some(ExportFormat::Jsonl) => Format::Jsonl,
         },
         choice: Choice {
+            shape: if args.tidy {
+                Shape::Tidy
+            } else {
+                Shape::Nested
+            },
             columns: args.columns.clone(),
             texts: if args.no_text {
                 Texts::LeftOut
@@ -24,6 +29,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, CliError> {
                 Texts::Kept
             },
         },
+        basis: args.basis.choice(),
         together: args.together,
         readings: !args.no_readings,
         overwrite: args.overwrite,

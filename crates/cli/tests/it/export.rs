@@ -34,7 +34,7 @@ fn tables() -> Result<Venv, Missing> {
     Venv::ensure("tables", &["datasets", "duckdb", "polars"])
 }
 
-fn export(runs: &[PathBuf], more: &[&str]) -> Said {
+pub(crate) fn export(runs: &[PathBuf], more: &[&str]) -> Said {
     said(ipw().arg("export").args(runs).args(more))
 }
 
@@ -67,7 +67,7 @@ fn hostile(place: &Place) -> PathBuf {
     place.run_of("d")
 }
 
-fn name(run: &Path) -> &str {
+pub(crate) fn name(run: &Path) -> &str {
     run.file_name().unwrap().to_str().unwrap()
 }
 
@@ -80,12 +80,12 @@ fn python(venv: &Venv, script: &str, args: &[&Path]) -> String {
 }
 
 /// The rows of a Parquet file, by the reader that datasets come in through.
-fn packed(path: &Path) -> Vec<Value> {
+pub(crate) fn packed(path: &Path) -> Vec<Value> {
     let rows = ipw_store::tables::parquet(path).unwrap();
     rows.flat_map(Result::unwrap).map(Value::Object).collect()
 }
 
-fn lines(text: &str) -> Vec<Value> {
+pub(crate) fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.collect()
 }
@@ -126,7 +126,7 @@ fn hostile_texts_and_exact_numbers_come_back_from_every_format() {
 }
 
 /// Two graded runs with energy, of two models under two loads.
-fn graded() -> (Place, Vec<PathBuf>) {
+pub(crate) fn graded() -> (Place, Vec<PathBuf>) {
     let place = Place::new(|received| {
         let is_large = received.body["model"] == "large";
         let answer = if is_large { "four" } else { "4" };
@@ -181,6 +181,14 @@ fn every_query_of_the_page_runs_and_finds_something() {
         "{}",
         exported.out
     );
+    let tidy = export(
+        &runs,
+        &["--together", "--tidy", "-o", out.to_str().unwrap()],
+    );
+    assert_eq!(tidy.code, Some(0), "{}", tidy.err);
+    let written = "runs.tidy.parquet: 24 rows";
+    assert!(tidy.out.contains(written), "{}", tidy.out);
+    assert_eq!(tidy.out.lines().count(), 1, "{}", tidy.out);
     let Some(venv) = or_skip(tables()) else {
         return;
     };

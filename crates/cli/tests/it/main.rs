@@ -57,6 +57,7 @@ mod serve;
 mod settings;
 mod stop;
 mod surroundings;
+mod tidy;
 mod tls;
 mod tokenizer;
 mod verdict_sets;

@@ -349,6 +349,26 @@ impl Machine400 {
     }
 }
 
+/// The flat table of a run on a basis has the joules of its metrics there.
+fn the_flat_table_is_on(basis: &[&str], label: &str, run: &Path) {
+    let shown = json_of(&[&["show", "--json"], basis].concat(), run);
+    let flat = ["--tidy", "--format", "jsonl", "-o", "-"];
+    let flat = said(ipw().arg("export").arg(run).args(flat).args(basis));
+    assert_eq!(flat.code, Some(0), "{}", flat.err);
+    let mut joules = Vec::new();
+    for line in flat.out.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(row["basis"], label);
+        joules.push(row["joules"].as_f64().unwrap());
+    }
+    let joules = mean(&joules).unwrap();
+    let wanted = shown["metrics"]["joules_per_query"].as_f64().unwrap();
+    assert!(
+        (joules / wanted - 1.0).abs() < 1e-9,
+        "{basis:?}: {joules} J"
+    );
+}
+
 #[test]
 fn the_basis_is_a_choice_when_a_run_is_made_and_when_it_is_looked_at() {
     let Some(machine) = Machine400::start() else {
@@ -373,6 +393,7 @@ fn the_basis_is_a_choice_when_a_run_is_made_and_when_it_is_looked_at() {
         let (found, watts) = ipw_on(basis);
         assert_eq!(found, label);
         assert!((watts / wanted - 1.0).abs() < 0.05, "{basis:?}: {watts} W");
+        the_flat_table_is_on(basis, label, &both);
     }
     // A basis that the run does not have.
     let refused = said(ipw().arg("show").arg(&both).args(["--basis", "soc"]));

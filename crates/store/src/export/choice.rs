@@ -28,7 +28,7 @@ const TEXTS: [&str; 7] = [
 /// Of this, whatever is text.
 const METADATA: &str = "dataset_metadata.";
 
-const SUGGESTIONS: usize = 3;
+pub(super) const SUGGESTIONS: usize = 3;
 
 /// What becomes of prompts and replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +39,24 @@ pub enum Texts {
     LeftOut,
 }
 
+/// Which table rows go out as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// The columns that runs have, nested.
+    #[default]
+    Nested,
+    /// A flat table of some 30 short columns ([`crate::tidy`]), without those that are null in all
+    /// rows.
+    Tidy,
+}
+
 /// Which columns go out.
 #[derive(Debug, Clone)]
 pub struct Choice {
+    /// The table that they are columns of.
+    pub shape: Shape,
     /// Names of columns or of groups of them, `*` and `?` for whatever stands there; empty for all.
+    /// The flat table keeps their order.
     pub columns: Vec<String>,
     /// What becomes of prompts and replies.
     pub texts: Texts,
@@ -215,7 +229,7 @@ fn with_groups(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `*` stands for any characters, `?` for one.
-fn glob(pattern: &str, name: &str) -> bool {
+pub(super) fn glob(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut place) = (0, 0);

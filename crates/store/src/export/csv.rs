@@ -4,105 +4,134 @@
 //! that begins like one gets an apostrophe in front; what has apostrophes before such a beginning
 //! gets one more, so that taking one away gives the text back.
 
+use std::ops::Range;
+
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StructArray};
-use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::json::writer::{EncoderOptions, NullableEncoder, make_encoder};
 
 use super::choice::names;
-use super::json::{field_of, options};
-use super::sheet::{Fault, Gathered, Out};
+use super::sheet::Fault;
+use super::template::{Leaf, Template, nulls_in};
+use super::turns::Text;
 
-pub(super) struct CsvSheet {
-    gathered: Gathered,
+/// The line with the names of the columns.
+pub(super) fn head(schema: &SchemaRef) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (place, name) in names(schema.fields()).iter().enumerate() {
+        if place > 0 {
+            text.push(b',');
+        }
+        quote(name, &mut text);
+    }
+    text.push(b'\n');
+    text
 }
 
-impl CsvSheet {
-    pub(super) fn begin(schema: &SchemaRef, out: Out) -> Self {
-        let mut gathered = Gathered::new(out);
-        let names = names(schema.fields());
-        let text = gathered.text();
-        for (place, name) in names.iter().enumerate() {
-            if place > 0 {
-                text.push(b',');
+/// Writes rows, a line for each.
+pub(super) fn lines(
+    batch: &RecordBatch,
+    rows: Range<usize>,
+    out: &mut Text<'_, '_>,
+) -> Result<(), Fault> {
+    let mut leaves = Vec::new();
+    for column in batch.columns() {
+        flatten(column, &mut leaves);
+    }
+    let mut pieces = pieces(&leaves, &rows)?;
+    let mut scratch = Vec::new();
+    for row in rows {
+        let text = out.text();
+        let before = text.len();
+        for piece in &mut pieces {
+            match piece {
+                Piece::Fixed(fixed) => text.extend_from_slice(fixed),
+                Piece::Cells(cells) => cells.write(row, &mut scratch, text),
             }
-            quote(name, text);
+        }
+        if text.len() == before {
+            // An empty line would be no row.
+            text.extend_from_slice(b"\"\"");
         }
         text.push(b'\n');
-        Self { gathered }
+        out.ease()?;
     }
-
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Fault> {
-        let mut leaves = Vec::new();
-        for column in batch.columns() {
-            flatten(column, &mut leaves);
-        }
-        let fields: Vec<_> = leaves.iter().map(|leaf| field_of(leaf)).collect();
-        let options = options();
-        let mut cells = leaves
-            .iter()
-            .zip(&fields)
-            .map(|(leaf, field)| Cells::of(leaf, field, &options))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut scratch = Vec::new();
-        for row in 0..batch.num_rows() {
-            let text = self.gathered.text();
-            let before = text.len();
-            for (place, cells) in cells.iter_mut().enumerate() {
-                if place > 0 {
-                    text.push(b',');
-                }
-                cells.write(row, &mut scratch, text);
-            }
-            if text.len() == before {
-                // An empty line would be no row.
-                text.extend_from_slice(b"\"\"");
-            }
-            text.push(b'\n');
-            self.gathered.ease()?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> Result<(), Fault> {
-        Ok(self.gathered.finish()?)
-    }
+    Ok(())
 }
 
-fn flatten(column: &ArrayRef, leaves: &mut Vec<ArrayRef>) {
+fn flatten<'a>(column: &'a ArrayRef, leaves: &mut Vec<&'a ArrayRef>) {
     match column.as_any().downcast_ref::<StructArray>() {
         Some(group) => group
             .columns()
             .iter()
             .for_each(|column| flatten(column, leaves)),
-        None => leaves.push(ArrayRef::clone(column)),
+        None => leaves.push(column),
     }
+}
+
+/// A part of a line.
+enum Piece<'a> {
+    /// The same in every row: commas, and cells that do not differ.
+    Fixed(Vec<u8>),
+    Cells(Cells<'a>),
+}
+
+fn pieces<'a>(leaves: &[&'a ArrayRef], rows: &Range<usize>) -> Result<Vec<Piece<'a>>, ArrowError> {
+    let mut pieces = Vec::new();
+    let mut fixed = Vec::new();
+    let mut scratch = Vec::new();
+    for (place, leaf) in leaves.iter().enumerate() {
+        if place > 0 {
+            fixed.push(b',');
+        }
+        let nulls = nulls_in(*leaf, rows);
+        if nulls == rows.len() {
+            continue;
+        }
+        let mut cells = Cells::of(leaf, rows)?;
+        if nulls == 0 && cells.is_constant(rows) {
+            cells.write(rows.start, &mut scratch, &mut fixed);
+            continue;
+        }
+        if !fixed.is_empty() {
+            pieces.push(Piece::Fixed(std::mem::take(&mut fixed)));
+        }
+        pieces.push(Piece::Cells(cells));
+    }
+    if !fixed.is_empty() {
+        pieces.push(Piece::Fixed(fixed));
+    }
+    Ok(pieces)
 }
 
 /// The cells of one column.
 enum Cells<'a> {
     Text(&'a StringArray),
     /// Numbers and truth values.
-    Plain(NullableEncoder<'a>),
-    Json(NullableEncoder<'a>),
+    Plain(Leaf<'a>),
+    Json(&'a ArrayRef, Template<'a>),
 }
 
 impl<'a> Cells<'a> {
-    fn of(
-        leaf: &'a ArrayRef,
-        field: &'a FieldRef,
-        options: &'a EncoderOptions,
-    ) -> Result<Self, ArrowError> {
+    fn of(leaf: &'a ArrayRef, rows: &Range<usize>) -> Result<Self, ArrowError> {
         if let Some(texts) = leaf.as_any().downcast_ref() {
             return Ok(Self::Text(texts));
         }
-        let encoder = make_encoder(field, leaf, options)?;
         let is_plain = leaf.data_type().is_numeric() || leaf.data_type() == &DataType::Boolean;
         Ok(if is_plain {
-            Self::Plain(encoder)
+            Self::Plain(Leaf::of(leaf)?)
         } else {
-            Self::Json(encoder)
+            Self::Json(leaf, Template::of(leaf, rows)?)
         })
+    }
+
+    /// Whether these cells, none of them null, are all the same.
+    fn is_constant(&self, rows: &Range<usize>) -> bool {
+        match self {
+            Self::Text(texts) => Leaf::Text(texts).is_constant(rows),
+            Self::Plain(leaf) => leaf.is_constant(rows),
+            Self::Json(..) => false,
+        }
     }
 
     fn write(&mut self, row: usize, scratch: &mut Vec<u8>, text: &mut Vec<u8>) {
@@ -112,21 +141,13 @@ impl<'a> Cells<'a> {
                     quote(&guarded(texts.value(row)), text);
                 }
             }
-            Self::Plain(encoder) => {
-                if !encoder.is_null(row) {
-                    let before = text.len();
-                    encoder.encode(row, text);
-                    // What is no number to JSON is none here.
-                    if text[before..] == *b"null" {
-                        text.truncate(before);
-                    }
-                }
-            }
-            Self::Json(encoder) => {
-                if !encoder.is_null(row) {
+            // What is no number to JSON is none here.
+            Self::Plain(leaf) => drop(leaf.write(row, text)),
+            Self::Json(leaf, template) => {
+                if leaf.is_valid(row) {
                     scratch.clear();
-                    encoder.encode(row, scratch);
-                    quote(&String::from_utf8_lossy(scratch), text);
+                    template.write(row, scratch);
+                    quote_bytes(scratch, text);
                 }
             }
         }
@@ -154,20 +175,25 @@ fn is_number(text: &str) -> bool {
 }
 
 fn quote(cell: &str, text: &mut Vec<u8>) {
-    let is_plain = !cell.is_empty()
-        && !cell.starts_with(' ')
-        && !cell.ends_with(' ')
-        && !cell.contains([',', '"', '\n', '\r']);
-    if is_plain {
-        text.extend_from_slice(cell.as_bytes());
+    quote_bytes(cell.as_bytes(), text);
+}
+
+/// The same of a text's bytes.
+fn quote_bytes(cell: &[u8], text: &mut Vec<u8>) {
+    // All bytes are looked at, without a way out: so the compiler looks at many at a time.
+    let is_special = |byte: u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    let is_any = cell.iter().fold(false, |any, byte| any | is_special(*byte));
+    let is_spaced = cell.first() == Some(&b' ') || cell.last() == Some(&b' ');
+    if !is_any && !is_spaced && !cell.is_empty() {
+        text.extend_from_slice(cell);
         return;
     }
     text.push(b'"');
-    for (place, piece) in cell.split('"').enumerate() {
-        if place > 0 {
-            text.extend_from_slice(b"\"\"");
-        }
-        text.extend_from_slice(piece.as_bytes());
+    let mut pieces = cell.split(|byte| *byte == b'"');
+    text.extend_from_slice(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        text.extend_from_slice(b"\"\"");
+        text.extend_from_slice(piece);
     }
     text.push(b'"');
 }

@@ -1,50 +1,31 @@
 //! JSON lines: one object a row, nested, null for null. Numbers are the shortest that read back as
 //! the same.
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StructArray};
-use arrow::datatypes::{DataType, Field, FieldRef};
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::json::writer::{EncoderOptions, NullableEncoder, make_encoder};
+use arrow::json::writer::NullableEncoder;
 
-use super::sheet::{Fault, Gathered, Out};
+use super::sheet::Fault;
+use super::template::{Template, encoder};
+use super::turns::Text;
 
-pub(super) struct JsonSheet {
-    gathered: Gathered,
-}
-
-impl JsonSheet {
-    pub(super) const fn begin(out: Out) -> Self {
-        Self {
-            gathered: Gathered::new(out),
-        }
+/// Writes rows, one object a line.
+pub(super) fn lines(
+    batch: &RecordBatch,
+    rows: Range<usize>,
+    out: &mut Text<'_, '_>,
+) -> Result<(), Fault> {
+    let mut template = Template::of_rows(batch, &rows)?;
+    for row in rows {
+        let text = out.text();
+        template.write(row, text);
+        text.push(b'\n');
+        out.ease()?;
     }
-
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Fault> {
-        let rows = StructArray::from(batch.clone());
-        let field = field_of(&rows);
-        let options = options();
-        let mut encoder = make_encoder(&field, &rows, &options)?;
-        for row in 0..batch.num_rows() {
-            let text = self.gathered.text();
-            encoder.encode(row, text);
-            text.push(b'\n');
-            self.gathered.ease()?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> Result<(), Fault> {
-        Ok(self.gathered.finish()?)
-    }
-}
-
-/// Nulls are said.
-pub(super) fn options() -> EncoderOptions {
-    EncoderOptions::default().with_explicit_nulls(true)
-}
-
-pub(super) fn field_of(array: &dyn Array) -> FieldRef {
-    Field::new("", array.data_type().clone(), true).into()
+    Ok(())
 }
 
 /// The values as texts: texts as they are, all else as JSON.
@@ -52,9 +33,7 @@ pub(super) fn texts(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == &DataType::Utf8 {
         return Ok(ArrayRef::clone(array));
     }
-    let field = field_of(array);
-    let options = options();
-    let mut encoder = make_encoder(&field, array, &options)?;
+    let mut encoder = encoder(array)?;
     let text = |row| text(&mut encoder, row);
     let texts: StringArray = (0..array.len()).map(text).collect();
     Ok(std::sync::Arc::new(texts))

@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
 
 use ipw_core::attribution::{Idle, Step, Weights};
 use ipw_core::energy::QueryEnergy;
@@ -17,7 +19,7 @@ use serde_json::Value;
 
 use crate::compact::rewrite;
 use crate::lock::Lock;
-use crate::overview::EnergyTotals;
+use crate::overview::{EnergySums, EnergyTotals};
 use crate::schema::{Renewed, Row};
 use crate::splice::splice;
 use crate::{Overview, Run, StoreError, summary};
@@ -115,22 +117,10 @@ fn attribute_locked(
     asking: &Asking,
     change: impl FnOnce(&mut Value, &Attributed, &Run),
 ) -> Result<Attributed, StoreError> {
-    let mut sources = Sources::of(run, run.choice())?;
-    let before = Overview::of(run)?.energy;
-    let outline = Outline::of(run)?;
+    let (mut sources, outline, before) = look(run)?;
     sources.settle_idle(run, &asking.idle);
     look_between_queries(run, &mut sources, &outline)?;
-    let columns = Renewed::energy(run.model());
-    let mut again = Again::new(run, &sources, &outline, asking.weights);
-    let mut changed = 0;
-    rewrite(run.directory(), &mut |batch| {
-        let rows: Result<Vec<Option<Row>>, StoreError> =
-            (0..batch.num_rows()).map(|_| again.next()).collect();
-        let new = splice(&columns, &batch, rows?)?;
-        changed += changed::changed(&batch, &new)?;
-        Ok(new)
-    })?;
-    let worked = again.finish()?;
+    let (changed, worked) = renew(run, &sources, &outline, asking.weights)?;
     let run = Run::open(run.directory())?;
     let done = Attributed {
         changed,
@@ -143,6 +133,91 @@ fn attribute_locked(
     change(&mut about, &done, &run);
     summary::replace(run.directory(), &about)?;
     Ok(done)
+}
+
+/// What there is, and the energy as it was: a thread for the readings, one for the rows.
+fn look(run: &Run) -> Result<(Sources, Outline, EnergyTotals), StoreError> {
+    let (sources, rows) = thread::scope(|scope| {
+        let sources = scope.spawn(|| Sources::of(run, run.choice()));
+        let mut energy = EnergySums::of(run);
+        let outline = Outline::with(run, |batch| energy.add(run, batch));
+        let rows = outline.map(|outline| (outline, energy.finish(run)));
+        (joined(sources.join()), rows)
+    });
+    // A run without readings is told that, whatever is wrong with its rows.
+    let sources = sources?;
+    let (outline, before) = rows?;
+    Ok((sources, outline, before))
+}
+
+/// Computes the energy columns and writes them: one thread goes through readings and rows, the
+/// other puts what comes out into the rows. How many rows changed, and what was done.
+fn renew(
+    run: &Run,
+    sources: &Sources,
+    outline: &Outline,
+    weights: Weights,
+) -> Result<(u64, Vec<Worked>), StoreError> {
+    let columns = Renewed::energy(run.model());
+    let mut changed = 0;
+    let (played, rewritten) = thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(CHUNKS_AHEAD);
+        let player = scope.spawn(move || {
+            Again::new(run, sources, outline, weights).send_all(outline.rows(), &sender)
+        });
+        let mut computed = Computed {
+            receiver,
+            rows: Vec::new().into_iter(),
+        };
+        let rewritten = rewrite(run.directory(), &mut |batch| {
+            let new = splice(&columns, &batch, computed.take(batch.num_rows())?)?;
+            changed += changed::changed(&batch, &new)?;
+            Ok(new)
+        });
+        // Without a receiver the other thread ends.
+        drop(computed);
+        (joined(player.join()), rewritten)
+    });
+    // If computing failed, rewriting failed for want of rows.
+    let worked = played?;
+    rewritten?;
+    Ok((changed, worked.ok_or(StoreError::Changed)?))
+}
+
+/// So many rows go from one thread to the other at a time.
+const CHUNK: usize = 256;
+/// So many chunks may wait.
+const CHUNKS_AHEAD: usize = 8;
+
+type Chunk = Vec<Option<Row>>;
+
+/// Rows with their energy, as they are computed.
+struct Computed {
+    receiver: Receiver<Chunk>,
+    rows: std::vec::IntoIter<Option<Row>>,
+}
+
+impl Computed {
+    /// The next rows.
+    fn take(&mut self, count: usize) -> Result<Vec<Option<Row>>, StoreError> {
+        let mut taken = Vec::with_capacity(count);
+        while taken.len() < count {
+            taken.extend(self.rows.by_ref().take(count - taken.len()));
+            if taken.len() < count {
+                self.rows = self
+                    .receiver
+                    .recv()
+                    .map_err(|_| StoreError::Changed)?
+                    .into_iter();
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// What a thread came to; its panic goes on here.
+fn joined<T>(done: thread::Result<T>) -> T {
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Calls `each` for every part that has rows and readings, in the order of the rows.
@@ -279,6 +354,24 @@ impl<'a> Again<'a> {
                 At::Silent(0) | At::Between => self.next_part()?,
             }
         }
+    }
+
+    /// Sends so many rows, and plays what is left behind them; `None` if the receiver is gone.
+    fn send_all(
+        mut self,
+        rows: usize,
+        sender: &SyncSender<Chunk>,
+    ) -> Result<Option<Vec<Worked>>, StoreError> {
+        let mut left = rows;
+        while left > 0 {
+            let count = left.min(CHUNK);
+            let chunk: Result<Chunk, StoreError> = (0..count).map(|_| self.next()).collect();
+            if sender.send(chunk?).is_err() {
+                return Ok(None);
+            }
+            left -= count;
+        }
+        self.finish().map(Some)
     }
 
     /// Plays what is left behind the last row.

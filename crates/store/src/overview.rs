@@ -15,7 +15,7 @@ use crate::reader::{Run, column};
 mod energy;
 
 pub use crate::standing::OTHER_BASIS;
-use energy::EnergySums;
+pub(crate) use energy::EnergySums;
 pub use energy::{BasisTotals, EnergyTotals};
 
 /// Counts and distributions over the rows of a run.

@@ -66,9 +66,18 @@ pub(super) struct Outline {
 impl Outline {
     /// Goes through the rows once.
     pub(super) fn of(run: &Run) -> Result<Self, StoreError> {
+        Self::with(run, |_| Ok(()))
+    }
+
+    /// The same; `each` sees the batches, too.
+    pub(super) fn with(
+        run: &Run,
+        mut each: impl FnMut(&RecordBatch) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for batch in run.batches() {
             let batch = batch?;
+            each(&batch)?;
             let columns = Columns::of(run, &batch)?;
             let mut start = 0;
             while let Some(part) = columns.part(start) {
@@ -91,6 +100,11 @@ impl Outline {
             later = Some((stretch.part, first));
         }
         Ok(Self { stretches })
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.stretches.iter().map(|stretch| stretch.rows).sum()
     }
 
     /// The first beginning of a part.

@@ -69,7 +69,7 @@ impl EnergyTotals {
 const WELL_COVERED: f64 = 0.95;
 
 /// Sums on the way to [`EnergyTotals`].
-pub(super) struct EnergySums {
+pub(crate) struct EnergySums {
     bases: Bases,
     groups: Vec<Group>,
     reasons: BTreeMap<String, u64>,
@@ -88,7 +88,7 @@ struct Group {
 }
 
 impl EnergySums {
-    pub(super) fn of(run: &Run) -> Self {
+    pub(crate) fn of(run: &Run) -> Self {
         Self {
             bases: Bases::of(run),
             groups: Vec::new(),
@@ -96,7 +96,7 @@ impl EnergySums {
         }
     }
 
-    pub(super) fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
+    pub(crate) fn add(&mut self, run: &Run, batch: &RecordBatch) -> Result<(), StoreError> {
         let joules = column::<Float64Array>(batch, "headline.joules")?;
         let sigma = column::<Float64Array>(batch, "headline.sigma_joules")?;
         // A run of an earlier version has no such column.
@@ -146,7 +146,7 @@ impl EnergySums {
         clippy::cast_precision_loss,
         reason = "a run has fewer than 2^52 tokens"
     )]
-    pub(super) fn finish(self, run: &Run) -> EnergyTotals {
+    pub(crate) fn finish(self, run: &Run) -> EnergyTotals {
         let Self {
             bases,
             groups,

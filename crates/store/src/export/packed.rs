@@ -29,7 +29,7 @@ use crate::compact::size;
 
 /// A row group is in memory until it is full.
 const ROWS_PER_GROUP: usize = 100_000;
-const BYTES_PER_GROUP: usize = 64 << 20;
+const BYTES_PER_GROUP: usize = 24 << 20;
 /// So much is gone through at a time.
 const ROWS_PER_ROUND: usize = 8_000;
 const BYTES_PER_ROUND: usize = 4 << 20;

@@ -251,8 +251,8 @@ impl Sample {
         asked.fold(false, |any, wants| any | wants)
     }
 
-    /// The distribution; `None` without a number, and where there were so many that they should
-    /// have come twice and came once.
+    /// The distribution. `None` without a number, and for a large sample whose numbers did not come
+    /// a second time.
     pub fn finish(self) -> Option<Distribution> {
         match self.state {
             State::Kept(mut values) => {

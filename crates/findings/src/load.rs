@@ -13,8 +13,8 @@ use ipw_core::plan::Load as Planned;
 use ipw_core::record::{self, Record, SloCheck};
 use ipw_core::row::{Fields, Row};
 use ipw_core::time::Timestamp;
+use ipw_store::Consumer;
 use ipw_store::summary::{Gained, LoadSummary, SloKept};
-use ipw_store::{Consumer, Run, StoreError};
 
 use crate::survey::Survey;
 
@@ -80,14 +80,6 @@ fn kept(slo: &Slo, record: &Record) -> record::SloMark {
             missed: vec!["failed"],
         },
     }
-}
-
-/// What a run says of its load.
-pub fn findings(run: &Run, plan: &Planned) -> Result<Findings, StoreError> {
-    let survey = Survey::of(run, Some(plan))?;
-    let mut loading = Loading::of(&survey, plan);
-    run.feed(&mut [&mut loading])?;
-    Ok(loading.finish())
 }
 
 /// Rows on their way to [`Findings`].
@@ -222,7 +214,7 @@ pub struct Thinned {
 }
 
 impl Thinned {
-    /// For a run with so many chunks.
+    /// For a run with this number of chunks.
     pub fn of(chunks: u64) -> Self {
         Self {
             of_every: chunks.div_ceil(MOST_GAPS).max(1),

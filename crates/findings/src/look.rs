@@ -90,7 +90,7 @@ impl Wanted {
         original: false,
         intervals: false,
     };
-    /// The same of a page, which draws no more than so many rows.
+    /// The same of a page, which draws a sample of the rows.
     pub const PAGE: Self = Self {
         sampled: true,
         ..Self::FIGURES

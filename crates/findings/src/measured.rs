@@ -43,14 +43,6 @@ impl Consumer for Measuring<'_> {
     }
 }
 
-/// The metrics of a run, computed from its rows.
-pub fn computed(run: &Run) -> Result<Values, StoreError> {
-    let survey = Survey::of_run(run)?;
-    let mut measuring = Measuring::within(&survey.frame);
-    run.feed(&mut [&mut measuring])?;
-    Ok(measuring.finish())
-}
-
 /// The rows of a run, counted, and its metrics: those in its summary where they are of its rows,
 /// else computed in the same pass.
 pub fn counted(run: &Run) -> Result<(Overview, Values), StoreError> {
@@ -65,16 +57,7 @@ pub fn counted(run: &Run) -> Result<(Overview, Values), StoreError> {
     Ok((counting.finish(), measuring.finish()))
 }
 
-/// The metrics of a run: those in its summary if they are of its rows, of its basis and of this
-/// version's definitions, else computed from the rows.
-pub fn values(run: &Run, overview: &Overview) -> Result<Values, StoreError> {
-    match summarised(run).filter(|_| is_of(run, overview.rows)) {
-        Some(values) => Ok(values),
-        None => computed(run),
-    }
-}
-
-/// Whether the summary is of so many rows.
+/// Whether the summary was written for this number of rows.
 pub fn is_of(run: &Run, rows: u64) -> bool {
     run.summary().total_queries == Some(rows)
 }

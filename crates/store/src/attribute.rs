@@ -198,9 +198,9 @@ fn renew(
     Ok((changed, worked.ok_or(StoreError::Changed)?))
 }
 
-/// So many rows go from one thread to the other at a time.
+/// Rows that go from one thread to the other at a time.
 const CHUNK: usize = 256;
-/// So many chunks may wait.
+/// Chunks of rows that may wait.
 const CHUNKS_AHEAD: usize = 8;
 
 type Chunk = Vec<Option<Row>>;
@@ -370,7 +370,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Sends so many rows, and plays what is left behind them; `None` if the receiver is gone.
+    /// Sends this number of rows, and plays the readings behind them; `None` if the receiver is gone.
     fn send_all(
         mut self,
         rows: usize,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ipw_analysis::metric::{Metric, Values};
 use ipw_core::text::printable;
-use ipw_store::{Overview, Run, Status, StoreError};
+use ipw_store::{Run, Status, StoreError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -47,9 +47,9 @@ impl Entry {
             Some(values) => values,
             None if summary.status == Some(Status::Running) => Values::default(),
             None => {
-                let overview = Overview::of(&run)?;
+                let (overview, values) = measured::counted(&run)?;
                 (queries, joules) = (Some(overview.rows), overview.energy.joules);
-                measured::values(&run, &overview)?
+                values
             }
         };
         Ok(Self {

@@ -4,6 +4,7 @@
 //! The shares of all queries add up to the time in which the service was busy. Energy divided by
 //! that time is the power of the service, however the queries overlap.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::interval::real;
@@ -23,6 +24,8 @@ struct Divided {
     shared: Vec<f64>,
     /// Whether the stretch behind an edge has a query in flight.
     is_busy: Vec<bool>,
+    /// Where the last instant was found: rows come nearly in the order of time.
+    near: Cell<usize>,
 }
 
 impl Occupancy {
@@ -63,10 +66,16 @@ impl Occupancy {
 
 impl Divided {
     fn of(flights: &Flights, part: u32) -> Self {
-        let mut divided = Self::default();
+        let events = flights.events(part);
+        let mut divided = Self {
+            edges: Vec::with_capacity(events.count()),
+            shared: Vec::with_capacity(events.count()),
+            is_busy: Vec::with_capacity(events.count()),
+            near: Cell::new(0),
+        };
         let mut sum = 0.0;
         let mut until = None;
-        for level in flights.levels(part) {
+        for level in events.levels() {
             // Levels follow each other without a hole; the first edge is the first start.
             divided.edges.push(level.from);
             divided.shared.push(sum);
@@ -85,7 +94,7 @@ impl Divided {
     }
 
     fn at(&self, instant: f64) -> f64 {
-        let after = self.edges.partition_point(|edge| *edge <= instant);
+        let after = self.edges_until(instant);
         let (Some(before), Some(last)) = (after.checked_sub(1), self.shared.last()) else {
             return 0.0;
         };
@@ -95,6 +104,27 @@ impl Divided {
         let (from, shared) = (self.edges[before], self.shared[before]);
         let slope = (self.shared[after] - shared) / (next - from);
         shared + slope * (instant - from)
+    }
+
+    /// How many edges lie at or before an instant, searched from the last such place on in steps
+    /// that double.
+    fn edges_until(&self, instant: f64) -> usize {
+        let is_before = |place: usize| self.edges[place] <= instant;
+        let (mut from, mut until) = (self.near.get(), self.near.get());
+        let mut step = 1;
+        while until < self.edges.len() && is_before(until) {
+            from = until + 1;
+            until = self.edges.len().min(until + step);
+            step *= 2;
+        }
+        while from > 0 && !is_before(from - 1) {
+            until = from - 1;
+            from = from.saturating_sub(step);
+            step *= 2;
+        }
+        let found = from + self.edges[from..until].partition_point(|edge| *edge <= instant);
+        self.near.set(found);
+        found
     }
 
     fn busy_between(&self, from: f64, until: f64) -> f64 {
@@ -157,6 +187,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn edges_are_found_from_anywhere_as_one_by_one(
+            spans in prop::collection::vec((0.0_f64..100.0, 0.0_f64..20.0), 0..200),
+            instants in prop::collection::vec(-10.0_f64..130.0, 0..50),
+        ) {
+            let spans: Vec<(f64, f64)> =
+                spans.into_iter().map(|(start, length)| (start, start + length)).collect();
+            let divided = Divided::of(&flights(&spans), 0);
+            for instant in divided.edges.iter().copied().chain(instants) {
+                let counted = divided.edges.iter().filter(|edge| **edge <= instant).count();
+                prop_assert_eq!(divided.edges_until(instant), counted);
+            }
+        }
+
         /// Under constant power with equal weights a query's energy is power × its share, so the
         /// power of the service comes out the same however queries overlap.
         #[test]

@@ -154,9 +154,9 @@ impl Flights {
     }
 
     /// Starts and ends of the queries of one part.
-    pub fn spans(&self, part: u32) -> Vec<(f64, f64)> {
+    pub fn spans(&self, part: u32) -> impl Iterator<Item = (f64, f64)> {
         let flights = self.parts.get(&part).into_iter().flatten();
-        flights.map(|flight| (flight.start, flight.end)).collect()
+        flights.map(|flight| (flight.start, flight.end))
     }
 
     /// The parts that have a query.
@@ -177,9 +177,9 @@ impl Flights {
             .collect()
     }
 
-    /// How many queries of a part are in flight from each event to the next.
-    pub(crate) fn levels(&self, part: u32) -> Vec<Level> {
-        levels(&self.spans(part))
+    /// The events of a part.
+    pub(crate) fn events(&self, part: u32) -> Events {
+        Events::of(self.parts.get(&part).map_or(&[], Vec::as_slice))
     }
 
     /// The window of each part that has a query.
@@ -192,55 +192,104 @@ impl Flights {
 }
 
 fn window(flights: &[Flight], load: Load) -> Result<Window, NotSteady> {
-    let spans: Vec<(f64, f64)> = flights
-        .iter()
-        .map(|flight| (flight.start, flight.end))
-        .collect();
-    let levels = levels(&spans);
+    let events = Events::of(flights);
     let mut window = match load {
         Load::Closed {
             concurrency,
             tolerance,
-        } => longest_full(&levels, concurrency, tolerance)?,
+        } => longest_full(&events, concurrency, tolerance)?,
         Load::Open { ramp } => between_arrivals(flights, ramp)?,
     };
-    window.mean_in_flight = mean_in_flight(&levels, window.from, window.until);
+    window.mean_in_flight = mean_in_flight(&events, window.from, window.until);
     Ok(window)
 }
 
-/// How many queries are in flight from each event to the next.
-fn levels(spans: &[(f64, f64)]) -> Vec<Level> {
-    // Without a length a query is never in flight, and its end must not come before its start.
-    let spans = spans.iter().filter(|(start, end)| end > start);
-    let mut events: Vec<(f64, bool)> = spans
-        .flat_map(|(start, end)| [(*start, true), (*end, false)])
-        .collect();
-    // At one instant starts come first: what is in flight is never negative.
-    events.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)));
-    let mut in_flight = 0_u64;
-    let mut levels = Vec::with_capacity(events.len());
-    for pair in events.windows(2) {
-        let [(from, is_start), (until, _)] = [pair[0], pair[1]];
-        in_flight = if is_start {
-            in_flight + 1
-        } else {
-            in_flight - 1
-        };
-        if until > from {
-            levels.push(Level {
-                from,
-                until,
-                in_flight,
-            });
-        }
-    }
-    levels
+/// Starts and ends of queries, each in order.
+pub(crate) struct Events {
+    starts: Vec<f64>,
+    ends: Vec<f64>,
 }
 
-fn longest_full(levels: &[Level], concurrency: u64, tolerance: f64) -> Result<Window, NotSteady> {
-    let mut stretches: Vec<Window> = Vec::new();
-    for level in levels.iter().filter(|level| level.in_flight >= concurrency) {
-        match stretches.last_mut() {
+impl Events {
+    fn of(flights: &[Flight]) -> Self {
+        // Without a length a query is never in flight, and its end must not come before its start.
+        let flights = flights.iter().filter(|flight| flight.end > flight.start);
+        let in_order = |instant: fn(&Flight) -> f64| {
+            let mut instants = Vec::with_capacity(flights.clone().count());
+            instants.extend(flights.clone().map(instant));
+            instants.sort_unstable_by(f64::total_cmp);
+            instants
+        };
+        Self {
+            starts: in_order(|flight| flight.start),
+            ends: in_order(|flight| flight.end),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.starts.len() + self.ends.len()
+    }
+
+    /// How many queries are in flight from each event to the next.
+    pub(crate) fn levels(&self) -> Levels<'_> {
+        Levels {
+            starts: &self.starts,
+            ends: &self.ends,
+            in_flight: 0,
+        }
+    }
+}
+
+/// The levels between events, from the first one on.
+pub(crate) struct Levels<'a> {
+    starts: &'a [f64],
+    ends: &'a [f64],
+    in_flight: u64,
+}
+
+impl Iterator for Levels<'_> {
+    type Item = Level;
+
+    fn next(&mut self) -> Option<Level> {
+        loop {
+            // At one instant starts come first: what is in flight is never negative.
+            let from = match (self.starts, self.ends) {
+                ([start, later @ ..], [end, ..]) if start <= end => {
+                    self.starts = later;
+                    self.in_flight += 1;
+                    *start
+                }
+                (_, [end, later @ ..]) => {
+                    self.ends = later;
+                    self.in_flight -= 1;
+                    *end
+                }
+                (_, []) => return None,
+            };
+            let next = self.starts.first().into_iter().chain(self.ends.first());
+            let until = next.copied().reduce(f64::min)?;
+            if until > from {
+                return Some(Level {
+                    from,
+                    until,
+                    in_flight: self.in_flight,
+                });
+            }
+        }
+    }
+}
+
+fn longest_full(events: &Events, concurrency: u64, tolerance: f64) -> Result<Window, NotSteady> {
+    let mut longest: Option<Window> = None;
+    let mut last: Option<Window> = None;
+    let (mut stretches, mut most) = (0_u64, None);
+    for level in events.levels() {
+        most = most.max(Some(level.in_flight));
+        if level.in_flight < concurrency {
+            continue;
+        }
+        match &mut last {
             Some(last) if level.from - last.until <= tolerance.max(0.0) => {
                 let dip = level.from - last.until;
                 if dip > 0.0 {
@@ -249,17 +298,16 @@ fn longest_full(levels: &[Level], concurrency: u64, tolerance: f64) -> Result<Wi
                 }
                 last.until = level.until;
             }
-            _ => stretches.push(Window::new(level.from, level.until)),
+            _ => {
+                let before = last.replace(Window::new(level.from, level.until));
+                longest = longer(longest, before);
+                stretches += 1;
+            }
         }
     }
-    let others = stretches.len().saturating_sub(1) as u64;
-    let length = |window: &Window| window.until - window.from;
-    let longest = stretches
-        .into_iter()
-        .max_by(|left, right| length(left).total_cmp(&length(right)));
-    match (longest, levels.iter().map(|level| level.in_flight).max()) {
+    match (longer(longest, last), most) {
         (Some(window), _) => Ok(Window {
-            other_stretches: others,
+            other_stretches: stretches - 1,
             ..window
         }),
         (None, Some(most)) => Err(NotSteady::NeverFull {
@@ -268,6 +316,13 @@ fn longest_full(levels: &[Level], concurrency: u64, tolerance: f64) -> Result<Wi
         }),
         (None, None) => Err(NotSteady::NoQueries),
     }
+}
+
+/// The longer of two stretches; the later of equal ones.
+fn longer(one: Option<Window>, later: Option<Window>) -> Option<Window> {
+    let length = |window: &Window| window.until - window.from;
+    let both = one.into_iter().chain(later);
+    both.max_by(|left, right| length(left).total_cmp(&length(right)))
 }
 
 fn between_arrivals(flights: &[Flight], ramp: f64) -> Result<Window, NotSteady> {
@@ -286,8 +341,8 @@ fn between_arrivals(flights: &[Flight], ramp: f64) -> Result<Window, NotSteady> 
 }
 
 /// Queries in flight, averaged over the time from `from` to `until`.
-fn mean_in_flight(levels: &[Level], from: f64, until: f64) -> f64 {
-    let within = levels.iter().map(|level| {
+fn mean_in_flight(events: &Events, from: f64, until: f64) -> f64 {
+    let within = events.levels().map(|level| {
         let seconds = level.until.min(until) - level.from.max(from);
         seconds.max(0.0) * real(level.in_flight)
     });

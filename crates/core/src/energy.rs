@@ -1,13 +1,13 @@
 //! Energy and power of a query: how a source is to be read, what it says, and what the sources add
 //! up to (docs/method.md §6). How energy is shared is in [`crate::attribution`].
 
-use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::counter::{LARGEST_POWER, Plausible, Rollover};
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
-use crate::source::{Domain, Method, Quantity, Role, Source};
+use crate::source::{Domain, Quantity, Role, Source};
 use crate::units::{Joules, Watts};
 
 mod phases;
@@ -281,14 +281,10 @@ pub fn gauge_spread(
 /// The energy of one query as one source saw it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
-    /// The source's name.
-    pub name: String,
+    /// The source.
+    pub source: Arc<Source>,
     /// Whose energy it is.
     pub domain: Domain,
-    /// How its numbers come about.
-    pub method: Method,
-    /// The collector that read it.
-    pub collector: Cow<'static, str>,
     /// What it goes into.
     pub used: Use,
     /// What it says of the query's window.
@@ -297,12 +293,10 @@ pub struct Share {
 
 impl Share {
     /// What an energy source says; `None` of a gauge.
-    pub fn of(source: &Source, used: Use, energy: WindowEnergy) -> Option<Self> {
+    pub fn of(source: &Arc<Source>, used: Use, energy: WindowEnergy) -> Option<Self> {
         Some(Self {
-            name: source.name.clone(),
             domain: source.domain()?,
-            method: source.method,
-            collector: source.collector.clone(),
+            source: Arc::clone(source),
             used,
             energy,
         })
@@ -364,7 +358,7 @@ impl QueryEnergy {
     pub fn basis(&self) -> Option<Basis> {
         Basis::of(
             self.in_headline()
-                .map(|share| (share.domain, share.method, &*share.collector)),
+                .map(|share| (share.domain, share.source.method, &*share.source.collector)),
         )
     }
 

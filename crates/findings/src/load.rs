@@ -126,7 +126,7 @@ impl<'a> Loading<'a> {
         let queue = plan.arrivals.is_open().then(|| {
             let (part, window) = windows.first_key_value()?;
             Some(queue_trend(
-                &self.survey.flights.spans(*part),
+                &self.survey.flights.spans(*part).collect::<Vec<_>>(),
                 window.from,
                 window.until,
             ))

@@ -5,6 +5,8 @@ pub mod analyses;
 mod efficiency;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 
 use ipw_analysis::energy::{Breakdown, Energies};
 use ipw_analysis::latency::{Latencies, LatencySummary};
@@ -17,6 +19,7 @@ use ipw_store::{Consumer, Overview, Run, StoreError};
 use crate::load::Thinned;
 use crate::measured::{self, Measuring};
 use crate::survey::Survey;
+use crate::timeline::power::{self, Power};
 use accuracy::Original;
 use efficiency::Sureness;
 
@@ -37,6 +40,8 @@ pub struct Look<'a> {
     latency: Option<Latency>,
     original: Option<Original>,
     sureness: Option<Sureness>,
+    /// The power of its sources, where it is wanted.
+    pub(crate) power: Option<Vec<Power>>,
 }
 
 /// Latencies, and of how many queries the gaps are.
@@ -57,7 +62,7 @@ pub struct Answers {
 /// What is looked at.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four things, each wanted or not"
+    reason = "five things, each wanted or not"
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted {
@@ -69,6 +74,8 @@ pub struct Wanted {
     pub original: bool,
     /// What the intervals of metrics are made from.
     pub intervals: bool,
+    /// Power over time: a second thread goes through the readings meanwhile.
+    pub power: bool,
 }
 
 impl Wanted {
@@ -80,6 +87,7 @@ impl Wanted {
             latency: self.latency || other.latency,
             original: self.original || other.original,
             intervals: self.intervals || other.intervals,
+            power: self.power || other.power,
         }
     }
 
@@ -89,6 +97,7 @@ impl Wanted {
         latency: false,
         original: false,
         intervals: false,
+        power: false,
     };
     /// The same of a page, which draws a sample of the rows.
     pub const PAGE: Self = Self {
@@ -113,7 +122,8 @@ impl<'a> Look<'a> {
         let stored = measured::summarised(run).filter(|_| measured::is_of(run, rows));
         let needs_survey = stored.is_none() || wanted.intervals;
         let survey = needs_survey.then(|| Survey::of_run(run)).transpose()?;
-        let frame = survey.as_ref().map(|survey| &survey.frame);
+        let frame = survey.map(|survey| survey.frame);
+        let frame = frame.as_ref();
         let mut counting = overview.is_none().then(|| Counting::of(run));
         let mut looking = Looking::of(run, if wanted.sampled { DRAWN } else { u64::MAX }, rows);
         let mut measuring = frame.filter(|_| stored.is_none()).map(Measuring::within);
@@ -132,7 +142,15 @@ impl<'a> Look<'a> {
         for one in more {
             consumers.push(&mut **one);
         }
-        run.feed(&mut consumers)?;
+        let (power, fed) = thread::scope(|scope| {
+            let power = wanted.power.then(|| scope.spawn(|| power::of(run)));
+            let fed = run.feed(&mut consumers);
+            let power = power.map(ScopedJoinHandle::join);
+            // A panic there is a panic here.
+            let power = power.map(|read| read.unwrap_or_else(|panic| resume_unwind(panic)));
+            (power, fed)
+        });
+        fed?;
         let values = stored.or_else(|| measuring.map(Measuring::finish));
         Ok(Self {
             run,
@@ -146,6 +164,7 @@ impl<'a> Look<'a> {
             latency: latency.map(Timing::finish),
             original,
             sureness: sureness.map(efficiency::Sampling::finish),
+            power,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Power and queries over time.
 
-mod power;
+pub(crate) mod power;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::look::{Line, Look};
+use power::Power;
 
 /// Power and queries over time; seconds count from the beginning of the first part, and parts
 /// stand one behind the other.
@@ -55,10 +56,17 @@ pub struct Segment {
 impl Timeline {
     /// The power of a run's sources, parts one behind the other, and what to add to the instants
     /// of each part. `extents` is from when until when the queries of each part lasted.
-    pub fn of(run: &Run, mut extents: BTreeMap<u32, (f64, f64)>) -> (Self, BTreeMap<u32, f64>) {
-        // Readings that are missing or damaged cost the drawing, not the page.
-        let sources = power::of(run).unwrap_or_default();
-        for source in &sources {
+    pub fn of(run: &Run, extents: BTreeMap<u32, (f64, f64)>) -> (Self, BTreeMap<u32, f64>) {
+        Self::drawn(run, &power::of(run), extents)
+    }
+
+    /// The same of sources whose readings have been gone through.
+    pub(crate) fn drawn(
+        run: &Run,
+        sources: &[Power],
+        mut extents: BTreeMap<u32, (f64, f64)>,
+    ) -> (Self, BTreeMap<u32, f64>) {
+        for source in sources {
             let Some((from, until)) = source.extent() else {
                 continue;
             };
@@ -105,7 +113,10 @@ impl Look<'_> {
                 *extent = (extent.0.min(start), extent.1.max(end));
             }
         }
-        let (timeline, offsets) = Timeline::of(self.run, extents);
+        let (timeline, offsets) = match &self.power {
+            Some(power) => Timeline::drawn(self.run, power, extents),
+            None => Timeline::of(self.run, extents),
+        };
         let flight = |line: &Line| {
             let (start, end) = line.span()?;
             let offset = offsets.get(&line.part)?;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipw_analysis::metric::{self, Tally, Values};
+use ipw_core::counter::Rollover;
 use ipw_core::energy::{QueryEnergy, Reason, Share, WindowEnergy};
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::query::Query;
@@ -21,7 +22,7 @@ use ipw_core::reply::{
 use ipw_core::rollup::Use;
 use ipw_core::shape::Shape;
 use ipw_core::sink::Sink;
-use ipw_core::source::{Domain, Method};
+use ipw_core::source::{Domain, Method, Quantity, Source};
 use ipw_core::telemetry::{Absent, Telemetry};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Joules;
@@ -237,13 +238,28 @@ fn graded(mut record: Record, verdict: Verdict) -> Record {
     record
 }
 
+fn package(method: Method) -> Source {
+    Source {
+        name: "rapl/package-0".to_owned(),
+        collector: "rapl".into(),
+        host: None,
+        device: None,
+        quantity: Quantity::Energy {
+            domain: Domain::CpuPackage,
+            rollover: Rollover::Resets,
+        },
+        method,
+        period: None,
+        privilege: "none".into(),
+        relative_sigma: None,
+    }
+}
+
 fn with_energy(mut record: Record, method: Method, joules: f64) -> Record {
     record.energy = QueryEnergy {
         shares: vec![Share {
-            name: "rapl/package-0".to_owned(),
+            source: Arc::new(package(method)),
             domain: Domain::CpuPackage,
-            method,
-            collector: "rapl".into(),
             used: Use::Headline,
             energy: WindowEnergy {
                 energy: Some(Joules::from_joules(joules)),

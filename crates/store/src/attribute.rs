@@ -13,6 +13,7 @@ use std::thread;
 
 use ipw_core::attribution::{Idle, Step, Weights};
 use ipw_core::energy::QueryEnergy;
+use ipw_core::reading::Window;
 use ipw_core::time::Timestamp;
 use ipw_core::units::Watts;
 use serde::{Deserialize, Serialize};
@@ -203,12 +204,21 @@ const CHUNK: usize = 256;
 /// Chunks of rows that may wait.
 const CHUNKS_AHEAD: usize = 8;
 
-type Chunk = Vec<Option<Row>>;
+type Chunk = Vec<Option<Renewal>>;
+
+/// The energy of a row, and what else its columns need. A whole row is ten times as large.
+struct Renewal {
+    energy: QueryEnergy,
+    window: Option<Window>,
+    tokens: (Option<u64>, Option<u64>),
+    rate: Option<f64>,
+    flops: Option<f64>,
+}
 
 /// Rows with their energy, as they are computed.
 struct Computed {
     receiver: Receiver<Chunk>,
-    rows: std::vec::IntoIter<Option<Row>>,
+    rows: std::vec::IntoIter<Option<Renewal>>,
 }
 
 impl Computed {
@@ -216,7 +226,8 @@ impl Computed {
     fn take(&mut self, count: usize) -> Result<Vec<Option<Row>>, StoreError> {
         let mut taken = Vec::with_capacity(count);
         while taken.len() < count {
-            taken.extend(self.rows.by_ref().take(count - taken.len()));
+            let rows = self.rows.by_ref().take(count - taken.len());
+            taken.extend(rows.map(|renewal| renewal.map(Row::from)));
             if taken.len() < count {
                 self.rows = self
                     .receiver
@@ -350,7 +361,7 @@ impl<'a> Again<'a> {
     }
 
     /// The next row with its energy; `None` for one that stays as it was.
-    fn next(&mut self) -> Result<Option<Row>, StoreError> {
+    fn next(&mut self) -> Result<Option<Renewal>, StoreError> {
         loop {
             match &mut self.at {
                 At::Silent(left @ 1..) => {
@@ -359,7 +370,7 @@ impl<'a> Again<'a> {
                 }
                 At::Playing(playing) => {
                     if let Some((asked, energy)) = playing.book.next() {
-                        return Ok(energy.map(|energy| row(&asked, energy)));
+                        return Ok(energy.map(|energy| Renewal::of(&asked, energy)));
                     }
                     if !playing.advance(&mut self.rows)? {
                         self.leave_part()?;
@@ -448,13 +459,30 @@ impl Playing<'_> {
     }
 }
 
-/// The row as far as its energy columns need it.
-fn row(asked: &FlightRow, energy: QueryEnergy) -> Row {
-    let (start, end) = asked
-        .window
-        .map_or((Timestamp::ZERO, Timestamp::ZERO), |window| {
-            (window.start(), window.end())
-        });
-    let tokens = (asked.input, asked.output);
-    Row::of_energy(energy, (start, end), tokens, asked.rate, asked.flops)
+impl Renewal {
+    fn of(asked: &FlightRow, energy: QueryEnergy) -> Self {
+        Self {
+            energy,
+            window: asked.window,
+            tokens: (asked.input, asked.output),
+            rate: asked.rate,
+            flops: asked.flops,
+        }
+    }
+}
+
+impl From<Renewal> for Row {
+    fn from(renewal: Renewal) -> Self {
+        let nowhere = (Timestamp::ZERO, Timestamp::ZERO);
+        let span = renewal
+            .window
+            .map_or(nowhere, |window| (window.start(), window.end()));
+        Self::of_energy(
+            renewal.energy,
+            span,
+            renewal.tokens,
+            renewal.rate,
+            renewal.flops,
+        )
+    }
 }

@@ -54,9 +54,19 @@ pub(crate) fn framing(file: &File) -> Result<Framing, ArrowError> {
 /// The messages of a stream, one after the other.
 pub(crate) struct Messages<'a> {
     file: &'a File,
-    position: u64,
-    is_sealed: bool,
+    place: Place,
     head: Vec<u8>,
+}
+
+/// Where a walk over messages stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// Where the next message begins.
+    position: u64,
+    /// Whether the messages so far have checksums.
+    is_sealed: bool,
+    /// How long the file is at least.
+    length: u64,
 }
 
 /// One message: where it lies, and its head.
@@ -79,45 +89,44 @@ impl Frame<'_> {
 
 impl<'a> Messages<'a> {
     pub(crate) fn of(file: &'a File) -> Self {
-        Self::from(file, 0, false)
+        Self::from(file, Place::default())
     }
 
-    /// Goes on at `position`, in a stream whose schema has a checksum or not.
-    pub(crate) fn from(file: &'a File, position: u64, is_sealed: bool) -> Self {
+    /// Goes on where another walk stood.
+    pub(crate) fn from(file: &'a File, place: Place) -> Self {
         Self {
             file,
-            position,
-            is_sealed,
+            place,
             head: Vec::new(),
         }
     }
 
-    /// Where it stands, and whether the stream has checksums.
-    pub(crate) const fn place(&self) -> (u64, bool) {
-        (self.position, self.is_sealed)
+    /// Where it stands.
+    pub(crate) const fn place(&self) -> Place {
+        self.place
     }
 
     /// The next message that fits into the file; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, ArrowError> {
-        let position = self.position;
+        let position = self.place.position;
         let Some(start) = self.read_head()? else {
             return Ok(None);
         };
         let message = root_as_message(&self.head).map_err(|error| damaged(position, &error))?;
         let body = u64::try_from(message.bodyLength())
             .ok()
-            .filter(|body| fits(self.file, start, *body))
+            .filter(|body| self.place.fits(self.file, start, *body))
             .ok_or_else(|| damaged(position, &"the body reaches beyond the end of the file"))?;
         if !buffers_fit(&message, body) {
             return Err(damaged(position, &"a column reaches beyond its message"));
         }
         let sealed = Sealed::of(&self.head, position, start, body);
         // A growing stream begins with a sealed schema: then every commit is sealed.
-        if sealed.is_none() && self.is_sealed {
+        if sealed.is_none() && self.place.is_sealed {
             return Err(damaged(position, &"the rows there did not reach the disk"));
         }
-        self.is_sealed = sealed.is_some();
-        self.position = start + body;
+        self.place.is_sealed = sealed.is_some();
+        self.place.position = start + body;
         Ok(Some(Frame {
             message,
             head: &self.head,
@@ -130,7 +139,7 @@ impl<'a> Messages<'a> {
 
     /// Reads the head of the message at hand; where its body starts, `None` at the end.
     fn read_head(&mut self) -> Result<Option<u64>, ArrowError> {
-        let position = self.position;
+        let position = self.place.position;
         let mut lead = [0; LEAD];
         let read = read_up_to(self.file, &mut lead, position)?;
         let lead = &lead[..read];
@@ -157,7 +166,7 @@ impl<'a> Messages<'a> {
         if size == 0 {
             return Ok(None);
         }
-        if !fits(self.file, start, size) {
+        if !self.place.fits(self.file, start, size) {
             return Err(damaged(
                 position,
                 &"a head reaches beyond the end of the file",
@@ -205,10 +214,18 @@ fn buffers_fit(message: &Message<'_>, body: u64) -> bool {
     })
 }
 
-/// Whether the file reaches so far. It is asked anew each time: a run that is being written grows.
-fn fits(file: &File, start: u64, size: u64) -> bool {
-    let end = start.checked_add(size);
-    end.is_some_and(|end| file.metadata().is_ok_and(|about| end <= about.len()))
+impl Place {
+    /// Whether the file reaches so far. Beyond its known length it is asked anew: a run that is
+    /// being written grows.
+    fn fits(&mut self, file: &File, start: u64, size: u64) -> bool {
+        let Some(end) = start.checked_add(size) else {
+            return false;
+        };
+        if end > self.length {
+            self.length = file.metadata().map_or(0, |about| about.len());
+        }
+        end <= self.length
+    }
 }
 
 pub(crate) fn damaged(position: u64, what: &dyn std::fmt::Display) -> ArrowError {

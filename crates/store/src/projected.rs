@@ -17,7 +17,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::{MessageHeader, MetadataVersion};
 
-use crate::framing::{Frame, Messages, damaged};
+use crate::framing::{Frame, Messages, Place, damaged};
 use crate::ipc::{Stream, guarded};
 use crate::{StoreError, file};
 
@@ -66,8 +66,7 @@ pub(crate) struct Projected {
     /// Of the wanted columns.
     schema: SchemaRef,
     steps: Vec<Step>,
-    /// Where the next message begins, and whether messages have checksums.
-    place: (u64, bool),
+    place: Place,
     is_over: bool,
 }
 
@@ -93,7 +92,7 @@ impl Projected {
     fn over(
         file: &File,
         wanted: &[Vec<&str>],
-    ) -> Result<Option<(SchemaRef, Vec<Step>, (u64, bool))>, ArrowError> {
+    ) -> Result<Option<(SchemaRef, Vec<Step>, Place)>, ArrowError> {
         let mut messages = Messages::of(file);
         let Some(frame) = messages.next()? else {
             return Ok(None);
@@ -118,8 +117,7 @@ impl Projected {
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let (position, is_sealed) = self.place;
-        let mut messages = Messages::from(&self.file, position, is_sealed);
+        let mut messages = Messages::from(&self.file, self.place);
         let Some(frame) = messages.next()? else {
             return Ok(None);
         };

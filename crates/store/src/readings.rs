@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::column::{Column, Entry};
 use crate::features::schema_with_features;
-use crate::ipc::Stream;
+use crate::projected::Batches;
 use crate::reader::column;
 use crate::state::State;
 use crate::stream::StreamFile;
@@ -196,8 +196,9 @@ pub(crate) fn batches(
     path: &Path,
 ) -> Result<impl Iterator<Item = Result<Vec<Reading>, StoreError>> + use<>, StoreError> {
     let path = path.to_owned();
-    let stream = Stream::open(&path)?;
-    Ok(stream.map(move |batch| of(&batch.map_err(StoreError::arrow("read", &path))?)))
+    let columns = ["source", "nanos", "previous_nanos", "value"].map(|name| vec![name]);
+    let batches = Batches::open(&path, &columns)?;
+    Ok(batches.map(move |batch| of(&batch.map_err(StoreError::arrow("read", &path))?)))
 }
 
 fn of(batch: &RecordBatch) -> Result<Vec<Reading>, StoreError> {

@@ -7,6 +7,9 @@
 
 mod columns;
 
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
 use arrow::array::RecordBatch;
 use ipw_core::row::{Energy, Fields, OTHER_BASIS, Phases, Row, Share};
 
@@ -40,7 +43,7 @@ pub trait Consumer {
 }
 
 impl Run {
-    /// Calls `each` with every row, in the order of the run; never more than one batch is in memory.
+    /// Calls `each` with every row, in the order of the run; never more than two batches are in memory.
     ///
     /// ```no_run
     /// use ipw_core::row::Fields;
@@ -163,20 +166,43 @@ impl Run {
         mut each: impl FnMut(&Row<'_>) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let mut number = 0;
-        for batch in self.projected(fields) {
-            let batch = batch?;
+        self.read_ahead(fields, |batch| {
             let columns = Columns::of(self, &batch, fields, number);
             let mut shares: Vec<Share<'_>> = Vec::new();
             for place in 0..batch.num_rows() {
                 shares.clear();
                 columns.shares(place, &mut shares);
                 if !each(&columns.row(place, &shares))? {
-                    return Ok(());
+                    return Ok(false);
                 }
             }
             number += batch.num_rows() as u64;
-        }
-        Ok(())
+            Ok(true)
+        })
+    }
+
+    /// Calls `each` with the columns of these fields, batch by batch, until it says that it has
+    /// seen enough. A second thread reads the next batch meanwhile, so two are in memory.
+    fn read_ahead(
+        &self,
+        fields: Fields,
+        mut each: impl FnMut(&RecordBatch) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(0);
+            scope.spawn(move || {
+                // Without a receiver there is nothing left to do.
+                let _ = self
+                    .projected(fields)
+                    .try_for_each(|batch| sender.send(batch));
+            });
+            for batch in receiver {
+                if !each(&batch?)? {
+                    break;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The columns of these fields, batch by batch.

@@ -50,7 +50,7 @@ impl Uses {
         let billed: Vec<usize> = (0..kept.len())
             .filter(|place| kept[*place].role == Role::Service)
             .collect();
-        let sources: Vec<&Source> = billed.iter().map(|place| &kept[*place].about).collect();
+        let sources: Vec<&Source> = billed.iter().map(|place| &*kept[*place].about).collect();
         let mut all = vec![Use::Shown; kept.len()];
         let used = uses(&sources, |place| stuck[billed[place]]);
         let used = basis.apply(&sources, used);
@@ -67,7 +67,7 @@ impl Uses {
 
 /// How the readings of a source are kept.
 struct TrackedSource {
-    about: Source,
+    about: Arc<Source>,
     meter: Meter,
     role: Role,
 }
@@ -142,7 +142,7 @@ impl Session {
                     longest_wait = longest_wait.max(wait(about, interval, late));
                 }
                 kept.push(TrackedSource {
-                    about: about.clone(),
+                    about: Arc::new(about.clone()),
                     meter,
                     role,
                 });
@@ -183,7 +183,7 @@ impl Session {
 
     /// All sources, in the order of their indices.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.kept.iter().map(|kept| &kept.about)
+        self.kept.iter().map(|kept| &*kept.about)
     }
 
     /// All sources, and how their readings are to be taken.
@@ -473,7 +473,7 @@ impl Session {
         let accounts = state.series.iter().map(Series::account);
         self.kept
             .iter()
-            .map(|kept| kept.about.clone())
+            .map(|kept| Source::clone(&kept.about))
             .zip(accounts)
             .collect()
     }
@@ -486,7 +486,7 @@ impl Session {
     /// The choices of a basis that the service's sources fill.
     pub fn bases(&self) -> Vec<Choice> {
         let kept = self.kept.iter().filter(|kept| kept.role == Role::Service);
-        let sources: Vec<&Source> = kept.map(|kept| &kept.about).collect();
+        let sources: Vec<&Source> = kept.map(|kept| &*kept.about).collect();
         Choice::offered(&sources, &uses(&sources, |_| false))
     }
 

@@ -365,7 +365,11 @@ fn the_means_of_a_chip_lie_where_they_were_drawn() {
             error * 100.0
         );
         assert_eq!(energy.basis().unwrap().label(), "soc");
-        let names: Vec<&str> = energy.shares.iter().map(|share| &*share.name).collect();
+        let names: Vec<&str> = energy
+            .shares
+            .iter()
+            .map(|share| &*share.source.name)
+            .collect();
         assert_eq!(
             names,
             ["apple/cpu", "apple/gpu"],

@@ -59,11 +59,7 @@ impl Frame {
         let occupancy = Occupancy::of(flights);
         let idle_each = served.iter().map(|(part, window)| {
             let is_inside = |(start, end): &(f64, f64)| *start < window.until && *end > window.from;
-            let inside = flights
-                .spans(*part)
-                .iter()
-                .filter(|span| is_inside(span))
-                .count();
+            let inside = flights.spans(*part).filter(is_inside).count();
             let idle = occupancy.idle_inside(*part, window);
             (*part, idle / real(inside.max(1) as u64))
         });

@@ -235,7 +235,7 @@ proptest! {
             .into_iter()
             .map(|(start, length)| (f64::from(start), f64::from(start + length)))
             .collect();
-        for level in levels(&spans) {
+        for level in flights(&spans).events(0).levels() {
             let middle = f64::midpoint(level.from, level.until);
             let counted = spans.iter().filter(|(start, end)| *start <= middle && middle < *end);
             prop_assert_eq!(level.in_flight, counted.count() as u64);
@@ -281,7 +281,7 @@ proptest! {
     ) {
         let spans: Vec<(f64, f64)> = spans.into_iter().map(|(start, length)| (start, start + length)).collect();
         let blocks = block_means(&spans, 10.0, 90.0, count);
-        let whole = mean_in_flight(&levels(&spans), 10.0, 90.0);
+        let whole = mean_in_flight(&flights(&spans).events(0), 10.0, 90.0);
         let mean = blocks.iter().sum::<f64>() / f64::from(count);
         prop_assert!((mean - whole).abs() < 1e-9, "{} {}", mean, whole);
     }

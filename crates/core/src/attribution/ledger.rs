@@ -102,11 +102,16 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
     pub fn begin(&mut self, query: Q, window: Window, inside: [Option<Window>; 2]) {
         self.flights.add(window);
         let idle = self.idle.map(|idle| self.totals.doubt(idle));
+        let [first, second] = inside;
         self.active.push(Active {
             number: self.yielded + self.held.len(),
             query,
             tally: Tally::new(window, idle),
-            inside: inside.map(|window| Some(Tally::inside(window?, idle))),
+            // One by one: `map` would move them several times.
+            inside: [
+                first.map(|window| Tally::inside(window, idle)),
+                second.map(|window| Tally::inside(window, idle)),
+            ],
         });
         self.held.push_back(None);
     }
@@ -180,9 +185,11 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         if energy.energy.is_none() {
             self.withheld += total;
         }
-        let inside = active
-            .inside
-            .map(|tally| tally.map(|tally| tally.finish(self.meter)));
+        let [first, second] = active.inside;
+        let inside = [
+            first.map(|tally| tally.finish(self.meter)),
+            second.map(|tally| tally.finish(self.meter)),
+        ];
         self.held[active.number - self.yielded] = Some(Settled {
             query: active.query,
             energy,

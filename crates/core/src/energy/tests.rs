@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::rollup::uses;
-use crate::source::{Quantity, Source, SourceIndex};
+use crate::source::{Method, Quantity, Source, SourceIndex};
 use crate::time::Timestamp;
 
 const MS: u64 = 1_000_000;
@@ -246,11 +246,23 @@ fn share(domain: Domain, method: Method, joules: Option<f64>) -> Share {
         },
         None => WindowEnergy::unknown(Reason::NoReading),
     };
-    Share {
+    let source = Source {
         name: format!("{domain:?}"),
-        domain,
-        method,
         collector: "test".into(),
+        host: None,
+        device: None,
+        quantity: Quantity::Energy {
+            domain,
+            rollover: Rollover::Resets,
+        },
+        method,
+        period: None,
+        privilege: "none".into(),
+        relative_sigma: None,
+    };
+    Share {
+        source: Arc::new(source),
+        domain,
         used: Use::Shown,
         energy,
     }
@@ -258,31 +270,14 @@ fn share(domain: Domain, method: Method, joules: Option<f64>) -> Share {
 
 /// Shares used as the tree says.
 fn query_energy(mut shares: Vec<Share>) -> QueryEnergy {
-    let sources: Vec<_> = shares.iter().map(source).collect();
-    let used = uses(&sources.iter().collect::<Vec<_>>(), |_| false);
+    let sources: Vec<&Source> = shares.iter().map(|share| &*share.source).collect();
+    let used = uses(&sources, |_| false);
     for (share, used) in shares.iter_mut().zip(used) {
         share.used = used;
     }
     QueryEnergy {
         shares,
         ..QueryEnergy::default()
-    }
-}
-
-fn source(share: &Share) -> Source {
-    Source {
-        name: share.name.clone(),
-        collector: share.collector.clone(),
-        host: None,
-        device: None,
-        quantity: Quantity::Energy {
-            domain: share.domain,
-            rollover: Rollover::Resets,
-        },
-        method: share.method,
-        period: None,
-        privilege: "none".into(),
-        relative_sigma: None,
     }
 }
 

@@ -135,6 +135,7 @@ impl Analysis {
             latency: self.id == "latency",
             original: self.id == "accuracy",
             intervals: matches!(self.id, "accuracy" | "efficiency"),
+            power: self.id == "timeline",
         }
     }
 

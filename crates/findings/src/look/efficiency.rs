@@ -4,7 +4,7 @@
 //! are enough: the delta method needs every row twice and keeps none. Many rows with repeated
 //! queries are kept, since the rows of one query belong together.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use ipw_analysis::bootstrap::{Delta, Sure, intervals};
 use ipw_analysis::line::fingerprint;
@@ -23,7 +23,7 @@ pub(super) struct Sampling<'a> {
 
 enum State {
     /// Whether queries repeat is not known yet.
-    Looking(HashSet<u64>, Delta),
+    Looking(Vec<u64>, Delta),
     /// Every row is another query.
     Streamed(Delta),
     /// All rows, by query.
@@ -41,7 +41,10 @@ impl<'a> Sampling<'a> {
         let state = if rows <= MOST_KEPT {
             State::Kept(Vec::new())
         } else {
-            State::Looking(HashSet::new(), Delta::default())
+            State::Looking(
+                Vec::with_capacity(usize::try_from(rows).unwrap_or(0)),
+                Delta::default(),
+            )
         };
         Self { frame, state }
     }
@@ -63,7 +66,7 @@ impl Consumer for Sampling<'_> {
         let own = Row::of(self.frame, row);
         match &mut self.state {
             State::Looking(seen, delta) => {
-                seen.insert(fingerprint(row.id));
+                seen.push(fingerprint(row.id));
                 delta.push(&own);
             }
             State::Streamed(delta) => delta.push(&own),
@@ -75,6 +78,8 @@ impl Consumer for Sampling<'_> {
         let State::Looking(seen, delta) = &mut self.state else {
             return false;
         };
+        seen.sort_unstable();
+        seen.dedup();
         self.state = if seen.len() as u64 == delta.queries() {
             delta.look_again();
             State::Streamed(std::mem::take(delta))

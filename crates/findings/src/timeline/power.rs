@@ -56,8 +56,13 @@ impl Bucket {
     }
 }
 
-/// The power of every source that has any.
-pub(crate) fn of(run: &Run) -> Result<Vec<Power>, StoreError> {
+/// The power of every source that has any. Readings that are missing or damaged cost the drawing,
+/// not the page.
+pub(crate) fn of(run: &Run) -> Vec<Power> {
+    read(run).unwrap_or_default()
+}
+
+fn read(run: &Run) -> Result<Vec<Power>, StoreError> {
     let sources = readings::sources(run.directory())?;
     let count = sources.iter().filter(|one| one.about.domain().is_some());
     let most = (MOST_IN_ALL / count.count().max(1)).clamp(2, MOST);
@@ -83,7 +88,7 @@ pub(crate) fn of(run: &Run) -> Result<Vec<Power>, StoreError> {
 
 /// As one list of series, parts one behind the other.
 pub(crate) fn series(
-    powers: Vec<Power>,
+    powers: &[Power],
     offsets: &BTreeMap<u32, f64>,
     summary: &Summary,
 ) -> Vec<Series> {
@@ -102,7 +107,7 @@ pub(crate) fn series(
                 .domain()
                 .is_some_and(ipw_core::source::Domain::is_nested),
             idle: idle(summary, &power.source.name),
-            name: power.source.name,
+            name: power.source.name.clone(),
             segments: vec![segment],
         });
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ipw_core::attribution::Idle;
 use ipw_core::counter::STUCK;
@@ -20,7 +21,7 @@ use crate::{Run, StoreError, Summary};
 /// An energy source of one part.
 #[derive(Debug)]
 pub(super) struct Counted {
-    pub(super) about: Source,
+    pub(super) about: Arc<Source>,
     pub(super) meter: Meter,
     pub(super) used: Use,
     /// Its number in `sources.json`.
@@ -207,7 +208,7 @@ fn counted(recorded: &[Recorded], seen: &[ReadingSpan], part: u32, basis: Choice
     energies
         .filter(|((_, source), _)| source.about.domain().is_some())
         .map(|((index, source), used)| Counted {
-            about: source.about.clone(),
+            about: Arc::new(source.about.clone()),
             meter: source.meter,
             used,
             index: SourceIndex(u16::try_from(*index).unwrap_or(u16::MAX)),

@@ -1,22 +1,22 @@
-//! The columns of a Parquet file, one by one: those inside groups, too, each in a group of its own,
-//! so that threads can share them.
+//! The columns of a Parquet file, one by one: those inside groups and lists, too, each in a group or
+//! list of its own, so that threads can share them.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray as _, ListArray, RecordBatch, StructArray};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
 
 use super::sheet::Fault;
 
-/// A column that is no group. A list is one column, whatever is in it.
+/// A column of values, with the groups and lists around it.
 pub(super) struct PackedColumn {
     /// The column of the batch that it is, or is in.
     top: usize,
-    /// Its place in each group from there on.
+    /// Its place in each group from there on; 0 in a list.
     path: Vec<usize>,
-    /// The field of the batch's column, with nothing else in its groups.
+    /// The field of the batch's column, with nothing else in its groups and lists.
     field: FieldRef,
 }
 
@@ -33,21 +33,24 @@ pub(super) fn columns(fields: &Fields) -> Vec<PackedColumn> {
 
 /// The columns in a field, each with the way to it.
 fn narrowed(field: &FieldRef) -> Vec<(Vec<usize>, FieldRef)> {
-    let DataType::Struct(inner) = field.data_type() else {
-        return vec![(Vec::new(), FieldRef::clone(field))];
+    type Around = fn(FieldRef) -> DataType;
+    let (inner, around): (&[FieldRef], Around) = match field.data_type() {
+        DataType::Struct(inner) => (inner, |child| DataType::Struct(Fields::from(vec![child]))),
+        DataType::List(item) => (std::slice::from_ref(item), DataType::List),
+        _ => return vec![(Vec::new(), FieldRef::clone(field))],
     };
     let below = inner.iter().enumerate().flat_map(|(place, child)| {
         narrowed(child).into_iter().map(move |(below, child)| {
             let path = [&[place][..], &below].concat();
-            let group = DataType::Struct(Fields::from(vec![child]));
-            (path, Arc::new(field.as_ref().clone().with_data_type(group)))
+            let field = field.as_ref().clone().with_data_type(around(child));
+            (path, Arc::new(field))
         })
     });
     below.collect()
 }
 
 impl PackedColumn {
-    /// How many columns it is to Parquet: a list of groups is several.
+    /// How many columns it is to Parquet: a list of another kind than ours may be several.
     pub(super) fn leaves(&self) -> usize {
         leaves(self.field.data_type())
     }
@@ -79,15 +82,23 @@ impl PackedColumn {
     }
 }
 
-/// The array with nothing in its groups but what lies at `path`.
+/// The array with nothing in its groups and lists but what lies at `path`.
 fn narrow(array: &ArrayRef, field: &FieldRef, path: &[usize]) -> Result<ArrayRef, ArrowError> {
-    let group = array.as_any().downcast_ref::<StructArray>();
-    match (path.split_first(), group, field.data_type()) {
-        (Some((place, below)), Some(group), DataType::Struct(fields)) => {
-            let child = narrow(group.column(*place), &fields[0], below)?;
-            let nulls = group.nulls().cloned();
+    let Some((place, below)) = path.split_first() else {
+        return Ok(ArrayRef::clone(array));
+    };
+    let nulls = array.nulls().cloned();
+    match field.data_type() {
+        DataType::Struct(fields) => {
+            let child = narrow(array.as_struct().column(*place), &fields[0], below)?;
             let group = StructArray::try_new(fields.clone(), vec![child], nulls)?;
             Ok(Arc::new(group))
+        }
+        DataType::List(item) => {
+            let list = array.as_list::<i32>();
+            let values = narrow(list.values(), item, below)?;
+            let list = ListArray::try_new(item.clone(), list.offsets().clone(), values, nulls)?;
+            Ok(Arc::new(list))
         }
         _ => Ok(ArrayRef::clone(array)),
     }

@@ -32,7 +32,7 @@ const ROWS_PER_GROUP: usize = 100_000;
 const BYTES_PER_GROUP: usize = 24 << 20;
 /// So much is gone through at a time.
 const ROWS_PER_ROUND: usize = 8_000;
-const BYTES_PER_ROUND: usize = 4 << 20;
+const BYTES_PER_ROUND: usize = 12 << 20;
 
 /// Writes a table; how many rows there were.
 pub(super) fn write(

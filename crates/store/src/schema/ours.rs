@@ -209,11 +209,13 @@ fn energy() -> Column<Row> {
         Column::float(name, move |share: &Share| get(share).map(Joules::joules))
     };
     let share = vec![
-        Column::text("name", |share: &Share| Some(&share.name)),
+        Column::text("name", |share: &Share| Some(&share.source.name)),
         joules("total_joules", |share| share.energy.energy),
         joules("above_idle_joules", |share| share.energy.above_idle),
         joules("sigma_joules", |share| share.energy.sigma),
-        Column::made_text("method", |share: &Share| Some(share.method.label().into())),
+        Column::made_text("method", |share: &Share| {
+            Some(share.source.method.label().into())
+        }),
         Column::float("coverage", |share: &Share| Some(share.energy.coverage)),
         Column::made_text("reason", |share: &Share| {
             share.energy.reason.map(|reason| reason.label().into())

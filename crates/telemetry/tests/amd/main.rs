@@ -95,7 +95,7 @@ fn a_counter_that_stands_still_leaves_its_place_to_the_power() {
         .shares
         .iter()
         .filter(|share| share.energy.energy.is_some())
-        .map(|share| &*share.name)
+        .map(|share| &*share.source.name)
         .collect();
     assert_eq!(used, ["amd/0/power"]);
     let error = joules(&energy) / trace().between(3.0, 13.0) - 1.0;

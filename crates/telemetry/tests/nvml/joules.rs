@@ -46,10 +46,16 @@ fn long_windows_have_their_joules_whatever_happens_in_them() {
         let error = error(&energy, trace.between(start, end));
         assert!(error.abs() < allowed, "{length} s: {:+.2} %", error * 100.0);
         let share = &energy.shares[0];
-        assert_eq!((share.method, share.used), (Method::Counter, Use::Headline));
+        assert_eq!(
+            (share.source.method, share.used),
+            (Method::Counter, Use::Headline)
+        );
         assert!((share.energy.coverage - 1.0).abs() < 1e-9);
         let power = &energy.shares[1];
-        assert_eq!((&*power.name, power.used), ("nvml/0/power", Use::Shown));
+        assert_eq!(
+            (&*power.source.name, power.used),
+            ("nvml/0/power", Use::Shown)
+        );
         assert_eq!(energy.basis().unwrap().label(), "gpu");
     }
 }
@@ -71,7 +77,7 @@ fn eight_boards_stay_eight() {
         let share = energy
             .shares
             .iter()
-            .find(|share| share.name == name)
+            .find(|share| share.source.name == name)
             .unwrap();
         let own = share.energy.energy.unwrap().joules() / (watts(number) * 10.0);
         assert!((own - 1.0).abs() < 0.01, "{name}: {own}");
@@ -98,7 +104,7 @@ fn a_board_without_a_counter_has_its_power_integrated() {
     let energy = bench.query(1.234, 21.234);
     let off = error(&energy, trace.between(1.234, 21.234));
     assert!(off.abs() < 0.02, "{:+.2} %", off * 100.0);
-    assert_eq!(energy.shares[0].method, Method::Integrated);
+    assert_eq!(energy.shares[0].source.method, Method::Integrated);
     let instant = Duration::ZERO;
     assert_eq!(averaging(&bench.sources()[0]), Some(instant));
 
@@ -162,7 +168,7 @@ fn a_board_that_is_lost_comes_back_with_a_new_handle() {
     let other = hit
         .shares
         .iter()
-        .find(|share| share.name == "nvml/1")
+        .find(|share| share.source.name == "nvml/1")
         .unwrap();
     let other = other.energy.energy.unwrap().joules();
     assert!(

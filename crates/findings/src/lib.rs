@@ -1,4 +1,4 @@
-//! From the rows of runs to what they say: metrics, load, doubts, comparisons, leaderboards.
+//! From the rows of runs to what they say: metrics, load, warnings, comparisons, leaderboards.
 //!
 //! Everything here reads runs and computes; nothing prints, draws or writes into a run. The
 //! mathematics are in `ipw-analysis`, which opens no file; pages are made by `ipw-report`.

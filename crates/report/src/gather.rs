@@ -8,16 +8,17 @@ mod calibration;
 mod headline;
 mod lines;
 mod manifest;
-mod notes;
 mod pass;
 mod tables;
+mod warnings;
 
 use ipw_analysis::metric::Values;
 use ipw_core::setting::Setting;
+use ipw_core::warning::Warning;
 use ipw_findings::timeline::Timeline;
 use ipw_store::{Overview, Run, Status, StoreError, Summary};
 
-use crate::page::{About, Figure, Note, Page};
+use crate::page::{About, Figure, Page};
 use crate::redact;
 use crate::words::{duration, moment};
 pub(crate) use pass::Pass;
@@ -29,8 +30,8 @@ pub struct Options {
     pub values: Values,
     /// Leave out texts, names and places.
     pub redact: bool,
-    /// Doubts about the data that somebody else found.
-    pub notes: Vec<Note>,
+    /// Warnings about the data beside those that the page adds.
+    pub warnings: Vec<Warning>,
     /// Drawings.
     pub figures: Vec<Figure>,
 }
@@ -78,16 +79,16 @@ impl Page {
             pass: &pass,
             values: &options.values,
         };
-        let mut all_notes = notes::of(&known);
-        all_notes.extend(options.notes.iter().cloned());
-        all_notes.sort_by_key(|note| note.level);
+        let mut warnings = warnings::of(&known);
+        warnings.extend(options.warnings.iter().cloned());
+        warnings.sort_by_key(|warning| warning.severity);
         let page = Self {
             about: about(&known),
             lede: headline::lede(&known),
             headline: headline::of(&known),
             basis: run.choice(),
             metrics: options.values,
-            notes: all_notes,
+            warnings,
             tables: tables::of(&known),
             figures: options.figures.clone(),
             timeline,

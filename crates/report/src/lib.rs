@@ -27,8 +27,8 @@ pub use html::{basis, html, is_redacted};
 pub use ipw_findings::timeline::{Segment, Series, Timeline};
 pub use markdown::markdown;
 pub use page::{
-    About, Calibration, Cell, Column, Figure, Headline, How, Level, LineShare, Note, Page, Queries,
-    QueryLine, Section, Table, Text,
+    About, Calibration, Cell, Column, Figure, Headline, How, LineShare, Page, Queries, QueryLine,
+    Section, Table, Text,
 };
 
 /// The page as JSON, for programs.

@@ -39,7 +39,7 @@ pub fn markdown(page: &Page) -> String {
     );
     let _ = writeln!(text, "{}\n", facts.join(" · "));
     headline(&mut text, page);
-    notes(&mut text, page);
+    warnings(&mut text, page);
     for one in &page.tables {
         table(&mut text, one, 2);
     }
@@ -77,20 +77,20 @@ fn headline(text: &mut String, page: &Page) {
     text.push('\n');
 }
 
-fn notes(text: &mut String, page: &Page) {
-    if page.notes.is_empty() {
+fn warnings(text: &mut String, page: &Page) {
+    if page.warnings.is_empty() {
         return;
     }
     text.push_str("## What to know\n\n");
-    for note in &page.notes {
-        let advice = note.advice.as_deref().map_or(String::new(), |advice| {
+    for warning in &page.warnings {
+        let advice = warning.advice.as_deref().map_or(String::new(), |advice| {
             format!(" What to do: {}.", prose(advice))
         });
         let _ = writeln!(
             text,
             "- **{}**: {}.{advice}",
-            note.level.label(),
-            prose(note.finding.trim_end_matches('.'))
+            warning.severity.label(),
+            prose(warning.text.trim_end_matches('.'))
         );
     }
     text.push('\n');

@@ -1,17 +1,16 @@
-//! The report of a run: doubts, failures and figures put together.
+//! The report of a run: warnings, failures and figures put together.
 
 use std::path::PathBuf;
 
-use ipw_core::text::{excerpt, printable};
+use ipw_core::warning::{Kind, RunKind, Warning};
 use ipw_findings::look::{Look, Wanted};
-use ipw_findings::quality::Doubt;
 use ipw_findings::{failures, quality};
 use ipw_plot::{Mode, Style};
 use ipw_store::{Overview, Run, StoreError};
 
 use crate::figures::{self, Drawing};
 use crate::gather::Pass;
-use crate::{Figure, Level, Note, Options, Page};
+use crate::{Figure, Options, Page};
 
 /// The page's name in a run's directory.
 pub const FILE: &str = "report.html";
@@ -26,9 +25,9 @@ pub fn write(run: &Run, overview: &Overview, redact: bool) -> Result<PathBuf, St
 
 /// What the report of a run says; with `redact` without prompts, replies and names.
 pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError> {
-    let mut notes = failed(overview, redact);
-    let doubts = quality::of_run(run, overview);
-    notes.extend(doubts.iter().filter_map(doubt));
+    let mut warnings = failures::warnings(overview, redact);
+    let of_run = quality::of_run(run, overview).into_iter();
+    warnings.extend(of_run.filter(|warning| !is_said(warning)));
     let mut pass = Pass::of(overview, redact);
     let look = Look::at(run, Some(overview.clone()), Wanted::PAGE, &mut [&mut pass])?;
     // The page draws time itself.
@@ -36,20 +35,16 @@ pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreE
     let options = Options {
         values: look.values,
         redact,
-        notes,
+        warnings,
         figures: figures.iter().map(drawn).collect(),
     };
     Ok(Page::from_pass(run, overview, pass, &options))
 }
 
-/// A doubt as a note; `None` where the page says it in its own words.
-fn doubt(doubt: &quality::Note) -> Option<Note> {
-    let level = match doubt.id {
-        Doubt::Estimated | Doubt::RowsWithoutEnergy => return None,
-        Doubt::FewSamples => Level::Hint,
-        _ => Level::Caution,
-    };
-    Some(Note::new(level, doubt.finding.clone()).advise(doubt.advice.clone()))
+/// Whether a page says a warning in words of its own.
+fn is_said(warning: &Warning) -> bool {
+    use RunKind::{Estimated, RowsWithoutEnergy};
+    matches!(warning.kind, Kind::Run(Estimated | RowsWithoutEnergy))
 }
 
 /// A figure for the page.
@@ -62,32 +57,6 @@ fn drawn(drawing: &Drawing) -> Figure {
         caption: String::new(),
         id,
     }
-}
-
-/// Queries without an answer, by kind, with the first example and what to do.
-fn failed(overview: &Overview, redact: bool) -> Vec<Note> {
-    let note = |failure: &ipw_store::overview::FailureKind| {
-        let example = failure.error.as_deref().filter(|_| !redact);
-        // Backticks would make an error's words look like ours.
-        let example = example.map_or(String::new(), |error| {
-            format!(
-                ", the first: {}",
-                excerpt(&printable(error), 200).replace('`', "'")
-            )
-        });
-        let rows = overview.rows;
-        let finding = format!(
-            "{} of {rows} queries have no answer (`{}`{example})",
-            failure.rows,
-            printable(&failure.outcome)
-        );
-        let note = Note::new(Level::Problem, finding);
-        match failures::advice(&failure.outcome) {
-            Some(advice) => note.advise(advice),
-            None => note,
-        }
-    };
-    overview.failures.iter().map(note).collect()
 }
 
 #[cfg(test)]

@@ -6,70 +6,66 @@ use ipw_store::Status;
 use super::Inputs;
 use super::headline::no_energy;
 use super::lines::MOST;
-use crate::page::{Level, Note};
 use crate::words::counted;
 use ipw_core::quantity::grouped;
 use ipw_core::setting::Setting;
+use ipw_core::warning::{PageKind, RunKind, Warning};
 
 /// Rows below which intervals are wide.
 const FEW: u64 = 30;
 /// Share of rows that were cut from which on it is worth a word.
 const CUT: f64 = 0.1;
 
-pub(crate) fn of(known: &Inputs<'_>) -> Vec<Note> {
-    let mut notes = Vec::new();
-    notes.extend(status(known));
-    notes.extend(unread(known));
-    notes.extend(energy(known));
-    notes.extend(few(known));
-    notes.extend(cut(known));
-    notes.extend(ungraded(known));
-    notes.extend(queue(known));
-    notes.extend(calibration(known));
-    notes.extend(sampled(known));
-    notes
+pub(crate) fn of(known: &Inputs<'_>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    warnings.extend(status(known));
+    warnings.extend(unread(known));
+    warnings.extend(energy(known));
+    warnings.extend(few(known));
+    warnings.extend(cut(known));
+    warnings.extend(ungraded(known));
+    warnings.extend(queue(known));
+    warnings.extend(calibration(known));
+    warnings.extend(sampled(known));
+    warnings
 }
 
-fn status(known: &Inputs<'_>) -> Option<Note> {
+fn status(known: &Inputs<'_>) -> Option<Warning> {
     let reason = known.summary().reason.as_ref();
     let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
     let resume = format!(
         "`ipw profile {}` goes on with it",
         Setting::Resume.to("RUN")
     );
-    match known.summary().status {
-        Some(Status::Complete) => None,
-        Some(Status::Running) => Some(
-            Note::new(
-                Level::Caution,
-                "This run is not finished: it still goes on, or its process was killed. These are the rows so far",
-            )
-            .advise(resume),
+    let (kind, text) = match known.summary().status {
+        Some(Status::Running) => (
+            PageKind::Running,
+            "This run is not finished: it still goes on, or its process was killed. These are the rows so far".to_owned(),
         ),
-        Some(Status::Interrupted) => Some(
-            Note::new(Level::Caution, format!("This run was interrupted{reason}")).advise(resume),
+        Some(Status::Interrupted) => (
+            PageKind::Interrupted,
+            format!("This run was interrupted{reason}"),
         ),
-        Some(Status::Failed) => {
-            Some(Note::new(Level::Problem, format!("This run failed{reason}")).advise(resume))
-        }
+        Some(Status::Failed) => (PageKind::Failed, format!("This run failed{reason}")),
         // A run of the original is said to be one.
-        None if known.run.is_original() => None,
-        None => Some(Note::new(
-            Level::Caution,
-            "This run has no summary: only its rows can be told",
-        )),
-    }
+        None if !known.run.is_original() => {
+            let text = "This run has no summary: only its rows can be told";
+            return Some(Warning::new(PageKind::NoSummary, text));
+        }
+        Some(Status::Complete) | None => return None,
+    };
+    Some(Warning::new(kind, text).advise(resume))
 }
 
 /// Keys of the summary that are not understood.
-fn unread(known: &Inputs<'_>) -> impl Iterator<Item = Note> {
+fn unread(known: &Inputs<'_>) -> impl Iterator<Item = Warning> {
     known.run.unread().iter().map(|unread| {
-        Note::new(Level::Caution, unread.to_string())
+        Warning::new(PageKind::Unread, unread.to_string())
             .advise("that part is left out; another version wrote it, or it is damaged")
     })
 }
 
-fn energy(known: &Inputs<'_>) -> Option<Note> {
+fn energy(known: &Inputs<'_>) -> Option<Warning> {
     let energy = &known.overview.energy;
     if known.overview.rows == 0 {
         return None;
@@ -77,8 +73,8 @@ fn energy(known: &Inputs<'_>) -> Option<Note> {
     if energy.joules.is_none() {
         let advice = "`ipw doctor` says what measures energy on this machine and how to enable it";
         return Some(
-            Note::new(
-                Level::Caution,
+            Warning::new(
+                PageKind::EnergyUnknown,
                 format!("Energy is unknown: {}", no_energy(known)),
             )
             .advise(advice),
@@ -89,8 +85,8 @@ fn energy(known: &Inputs<'_>) -> Option<Note> {
         let basis = telemetry.and_then(|telemetry| telemetry.estimate.as_ref());
         let basis = basis.map_or(String::new(), |basis| format!(" {basis}."));
         return Some(
-            Note::new(
-                Level::Caution,
+            Warning::new(
+                RunKind::Estimated,
                 format!(
                     "Energy is estimated from CPU use, not measured; so are IPW and IPJ.{basis}"
                 ),
@@ -100,8 +96,8 @@ fn energy(known: &Inputs<'_>) -> Option<Note> {
     }
     let without: u64 = energy.reasons.values().sum();
     (without > 0).then(|| {
-        Note::new(
-            Level::Caution,
+        Warning::new(
+            RunKind::RowsWithoutEnergy,
             format!(
                 "{} without energy: {}",
                 counted(without, "query is", "queries are"),
@@ -112,11 +108,11 @@ fn energy(known: &Inputs<'_>) -> Option<Note> {
     })
 }
 
-fn few(known: &Inputs<'_>) -> Option<Note> {
+fn few(known: &Inputs<'_>) -> Option<Warning> {
     let rows = known.overview.rows;
     (1..FEW).contains(&rows).then(|| {
-        Note::new(
-            Level::Hint,
+        Warning::new(
+            PageKind::FewQueries,
             format!(
                 "With {} every interval is wide",
                 counted(rows, "query", "queries")
@@ -131,11 +127,11 @@ fn few(known: &Inputs<'_>) -> Option<Note> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
-fn cut(known: &Inputs<'_>) -> Option<Note> {
+fn cut(known: &Inputs<'_>) -> Option<Warning> {
     let cut = known.overview.outcomes.get("truncated").copied()?;
     (cut as f64 > CUT * known.overview.rows as f64).then(|| {
-        Note::new(
-            Level::Hint,
+        Warning::new(
+            PageKind::CutReplies,
             format!(
                 "{} of {} replies were cut at a length limit: longer ones would take more time and energy, and may be right more often",
                 grouped(cut),
@@ -149,23 +145,23 @@ fn cut(known: &Inputs<'_>) -> Option<Note> {
     })
 }
 
-fn ungraded(known: &Inputs<'_>) -> Option<Note> {
+fn ungraded(known: &Inputs<'_>) -> Option<Warning> {
     let verdicts = known.overview.verdicts;
     let is_ungraded = verdicts.correct + verdicts.wrong == 0;
     (is_ungraded && known.overview.rows > 0).then(|| {
-        Note::new(
-            Level::Hint,
+        Warning::new(
+            PageKind::Ungraded,
             "No answer was graded, so there is no accuracy, IPW or IPJ",
         )
         .advise("give the dataset's rows an `answer` and a `scorer` (exact, numeric or choice)")
     })
 }
 
-fn queue(known: &Inputs<'_>) -> Option<Note> {
+fn queue(known: &Inputs<'_>) -> Option<Warning> {
     let verdict = known.summary().load.as_ref()?.queue?.verdict;
     (verdict == TrendVerdict::Growing).then(|| {
-        Note::new(
-            Level::Problem,
+        Warning::new(
+            PageKind::GrowingQueue,
             "The queue grew: the service does not keep up with this rate, so latencies depend on how long the run was",
         )
         .advise(format!(
@@ -176,12 +172,12 @@ fn queue(known: &Inputs<'_>) -> Option<Note> {
     })
 }
 
-fn calibration(known: &Inputs<'_>) -> Option<Note> {
+fn calibration(known: &Inputs<'_>) -> Option<Warning> {
     let checks = known.summary().calibration.as_ref()?.checks.iter();
     let failed = checks.filter(|check| !check.passed).count() as u64;
     (failed > 0).then(|| {
-        Note::new(
-            Level::Hint,
+        Warning::new(
+            PageKind::Calibration,
             format!(
                 "This machine missed {} when it was calibrated",
                 counted(failed, "bound", "bounds")
@@ -191,11 +187,11 @@ fn calibration(known: &Inputs<'_>) -> Option<Note> {
     })
 }
 
-fn sampled(known: &Inputs<'_>) -> Option<Note> {
+fn sampled(known: &Inputs<'_>) -> Option<Warning> {
     let rows = known.overview.rows;
     (rows > MOST).then(|| {
-        Note::new(
-            Level::Hint,
+        Warning::new(
+            PageKind::Sampled,
             format!(
                 "Figures count all {} queries; the list and the timeline show an even sample, with failures, the slowest and the costliest",
                 grouped(rows)

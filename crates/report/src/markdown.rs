@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use ipw_core::setting::Setting;
 use ipw_core::text::printable;
 
-use crate::page::{Cell, Page, Table};
 use ipw_core::quantity::grouped;
+use ipw_findings::page::{Cell, How, Page, Table};
 
 /// The result, notes, tables, the manifest and the plan.
 pub fn markdown(page: &Page) -> String {
@@ -71,7 +71,7 @@ fn headline(text: &mut String, page: &Page) {
             plain(&one.label),
             plain(one.value.as_deref().unwrap_or("n/a")),
             prose(one.detail.as_deref().unwrap_or_default()),
-            one.how.map_or("", crate::page::How::label)
+            one.how.map_or("", How::label)
         );
     }
     text.push('\n');

@@ -1,16 +1,12 @@
-//! The report of a run: warnings, failures and figures put together.
+//! The report of a run with its figures.
 
 use std::path::PathBuf;
 
-use ipw_core::warning::{Kind, RunKind, Warning};
-use ipw_findings::look::{Look, Wanted};
-use ipw_findings::{failures, quality};
 use ipw_plot::{Mode, Style};
 use ipw_store::{Overview, Run, StoreError};
 
 use crate::figures::{self, Drawing};
-use crate::gather::Pass;
-use crate::{Figure, Options, Page};
+use crate::{Figure, Page};
 
 /// The page's name in a run's directory.
 pub const FILE: &str = "report.html";
@@ -25,26 +21,11 @@ pub fn write(run: &Run, overview: &Overview, redact: bool) -> Result<PathBuf, St
 
 /// What the report of a run says; with `redact` without prompts, replies and names.
 pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError> {
-    let mut warnings = failures::warnings(overview, redact);
-    let of_run = quality::of_run(run, overview).into_iter();
-    warnings.extend(of_run.filter(|warning| !is_said(warning)));
-    let mut pass = Pass::of(overview, redact);
-    let look = Look::at(run, Some(overview.clone()), Wanted::PAGE, &mut [&mut pass])?;
+    let (mut page, look) = Page::of_run(run, overview, redact)?;
     // The page draws time itself.
     let figures = figures::of(&look, |id| id != "timeline");
-    let options = Options {
-        values: look.values,
-        redact,
-        warnings,
-        figures: figures.iter().map(drawn).collect(),
-    };
-    Ok(Page::from_pass(run, overview, pass, &options))
-}
-
-/// Whether a page says a warning in words of its own.
-fn is_said(warning: &Warning) -> bool {
-    use RunKind::{Estimated, RowsWithoutEnergy};
-    matches!(warning.kind, Kind::Run(Estimated | RowsWithoutEnergy))
+    page.figures = figures.iter().map(drawn).collect();
+    Ok(page)
 }
 
 /// A figure for the page.

@@ -146,7 +146,7 @@ fn page(path: &Path, options: &Options) -> Page {
         values: values(&run),
         ..options.clone()
     };
-    Page::of(&run, &overview, &options).unwrap()
+    Page::of(&run, &overview, options).unwrap()
 }
 
 /// The metrics of queries that were sent one after the other.

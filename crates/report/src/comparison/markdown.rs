@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use ipw_findings::comparison::{Against, Facts, SideBySide, outcome};
-use ipw_findings::written::{self, UNKNOWN, markdown};
+use ipw_findings::written::{self, UNKNOWN};
+
+use crate::markup::markdown;
 
 /// The comparison in Markdown.
 pub fn text(findings: &SideBySide) -> String {

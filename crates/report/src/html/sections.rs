@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::drawing;
 use crate::markup::{prose, text};
-use crate::page::{Cell, Figure, Headline, How, Page, QueryLine, Table};
 use ipw_core::quantity::{Unit, grouped};
 use ipw_core::warning::{Severity, Warning};
+use ipw_findings::page::{Cell, Figure, Headline, How, Page, QueryLine, Table};
 
 /// Queries that stand in the markup, for readers without a script.
 const WITHOUT_SCRIPT: usize = 100;

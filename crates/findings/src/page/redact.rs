@@ -1,4 +1,4 @@
-//! Leaving out what is nobody else's business: texts, names of machines and people, places.
+//! Leaves out texts, names of machines and people, and places.
 //!
 //! Texts of queries never get into a redacted page. Facts are kept by a list of what is harmless,
 //! not dropped by a list of what is not. Whatever sentence is left is scrubbed of names that the
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::page::Page;
+use super::Page;
 
 /// What stands for something that was left out.
 const GONE: &str = "redacted";
@@ -53,7 +53,7 @@ const KEPT_OF_PLAN: [&str; 9] = [
 ];
 
 /// The same page without them.
-pub(crate) fn page(mut page: Page, run: &Run) -> Page {
+pub(super) fn page(mut page: Page, run: &Run) -> Page {
     let model = page.about.model.clone();
     let shown = name_of(&model).to_owned();
     let mut secrets = secrets(run, page.plan.as_deref());

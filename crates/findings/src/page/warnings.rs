@@ -6,7 +6,7 @@ use ipw_store::Status;
 use super::Inputs;
 use super::headline::no_energy;
 use super::lines::MOST;
-use crate::words::counted;
+use crate::written::counted;
 use ipw_core::quantity::grouped;
 use ipw_core::setting::Setting;
 use ipw_core::warning::{PageKind, RunKind, Warning};
@@ -16,7 +16,7 @@ const FEW: u64 = 30;
 /// Share of rows that were cut from which on it is worth a word.
 const CUT: f64 = 0.1;
 
-pub(crate) fn of(known: &Inputs<'_>) -> Vec<Warning> {
+pub(super) fn of(known: &Inputs<'_>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     warnings.extend(status(known));
     warnings.extend(unread(known));

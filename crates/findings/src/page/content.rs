@@ -1,9 +1,9 @@
-//! What a report says, before anybody decides how it looks. Plain data; `None` is not known.
+//! What a page is made of: plain data. `None` is not known.
 
+use crate::timeline::Timeline;
 use ipw_analysis::metric::Values;
 use ipw_core::rollup::Choice;
 use ipw_core::warning::{Severity, Warning};
-use ipw_findings::timeline::Timeline;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The report of one run.
@@ -24,7 +24,7 @@ pub struct Page {
     pub warnings: Vec<Warning>,
     /// The same in more detail.
     pub tables: Vec<Table>,
-    /// Drawings, ready made.
+    /// Drawings; empty until `ipw-report` adds them.
     pub figures: Vec<Figure>,
     /// Power and queries over time.
     pub timeline: Timeline,
@@ -228,7 +228,7 @@ pub struct QueryLine {
     pub outcome: String,
     /// Whether there is an answer.
     pub is_answered: bool,
-    /// Whether the answer is right; `None`: nobody graded it.
+    /// Whether the answer is right; `None`: not graded.
     pub is_correct: Option<bool>,
     /// When it began, in seconds on the timeline.
     pub start: Option<f64>,

@@ -106,7 +106,7 @@ pub enum RunKind {
 }
 
 /// Warnings about a comparison of two runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairKind {
     /// The same run twice.
@@ -154,7 +154,7 @@ pub enum PairKind {
 }
 
 /// Warnings that screens and the report add to those about a run's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
     /// The run goes on, or its process was killed.
@@ -310,127 +310,87 @@ impl From<PageKind> for Kind {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde::de::DeserializeOwned;
+    use serde_json::json;
 
     use super::*;
 
-    /// The ids of `summary.json`, in the order of the kinds.
-    const RUN: [&str; 25] = [
-        "estimated",
-        "coverage",
-        "short_windows",
-        "gaps",
-        "resets",
-        "implausible",
-        "never_moved",
-        "stood_still",
-        "rows_without_energy",
-        "mixed_bases",
-        "fault",
-        "idle_drift",
-        "temperature",
-        "throttled",
-        "power_limit",
-        "other_load",
-        "other_runs",
-        "counter_against_power",
-        "wide_clock",
-        "clock_set",
-        "token_claims",
-        "paused",
-        "few_samples",
-        "own_delay",
-        "original",
-    ];
+    /// The ids of each group, in the order of its kinds.
+    const RUN: &str = "estimated coverage short_windows gaps resets implausible never_moved \
+        stood_still rows_without_energy mixed_bases fault idle_drift temperature throttled \
+        power_limit other_load other_runs counter_against_power wide_clock clock_set token_claims \
+        paused few_samples own_delay original";
+    const PAIR: &str = "same_run other_questions other_dataset other_prompts other_queries \
+        estimated_against_measured estimates_of_other_hardware estimated other_basis other_method \
+        other_weights other_idle other_scorer other_load other_parameters other_token_counts \
+        several_differences other_version other_calibration unfinished quality";
+    const PAGE: &str = "running interrupted failed no_summary unread unanswered energy_unknown \
+        few_queries cut_replies ungraded growing_queue calibration sampled";
 
-    /// The ids of `ipw compare --json`, whether each refuses, and whether it is about energy.
-    const PAIR: [(PairKind, &str, bool, bool); 21] = [
-        (PairKind::SameRun, "same_run", false, false),
-        (PairKind::OtherQuestions, "other_questions", true, false),
-        (PairKind::OtherDataset, "other_dataset", false, false),
-        (PairKind::OtherPrompts, "other_prompts", false, false),
-        (PairKind::OtherQueries, "other_queries", false, false),
-        (
-            PairKind::EstimatedAgainstMeasured,
-            "estimated_against_measured",
-            true,
-            true,
-        ),
-        (
-            PairKind::EstimatesOfOtherHardware,
-            "estimates_of_other_hardware",
-            true,
-            true,
-        ),
-        (PairKind::Estimated, "estimated", false, true),
-        (PairKind::OtherBasis, "other_basis", false, true),
-        (PairKind::OtherMethod, "other_method", false, true),
-        (PairKind::OtherWeights, "other_weights", false, true),
-        (PairKind::OtherIdle, "other_idle", false, true),
-        (PairKind::OtherScorer, "other_scorer", false, false),
-        (PairKind::OtherLoad, "other_load", false, false),
-        (PairKind::OtherParameters, "other_parameters", false, false),
-        (
-            PairKind::OtherTokenCounts,
-            "other_token_counts",
-            false,
-            false,
-        ),
-        (
-            PairKind::SeveralDifferences,
-            "several_differences",
-            false,
-            false,
-        ),
-        (PairKind::OtherVersion, "other_version", false, false),
-        (
-            PairKind::OtherCalibration,
-            "other_calibration",
-            false,
-            false,
-        ),
-        (PairKind::Unfinished, "unfinished", false, false),
-        (PairKind::Quality, "quality", false, false),
-    ];
+    /// The kinds of these ids, which are all that the group has.
+    fn kinds<K: DeserializeOwned + Into<Kind>>(ids: &str) -> Vec<(&str, Kind)> {
+        let ids: Vec<&str> = ids.split_whitespace().collect();
+        let error = serde_json::from_value::<K>(json!("no kind")).err().unwrap();
+        let known = format!("expected one of `{}`", ids.join("`, `"));
+        assert!(error.to_string().ends_with(&known), "{error}");
+        let read = |id| serde_json::from_value::<K>(json!(id)).unwrap().into();
+        ids.into_iter().map(|id| (id, read(id))).collect()
+    }
 
-    #[test]
-    fn ids_about_a_run_come_back_and_are_documented() {
-        let document = include_str!("../../../docs/format.md");
-        let line = document
-            .lines()
-            .find(|line| line.starts_with("| `quality[]`"))
-            .unwrap();
-        for (place, id) in RUN.into_iter().enumerate() {
-            let kind: RunKind = serde_json::from_value(json!(id)).unwrap();
-            assert_eq!(kind as usize, place, "{id}");
-            assert_eq!(json!(Kind::Run(kind)), json!(id));
-            assert!(line.contains(&format!("`{id}`")), "{id} is in no document");
-        }
-        // The error lists every id: none is missing above.
-        let error = serde_json::from_value::<RunKind>(json!("nothing")).unwrap_err();
-        assert_eq!(error.to_string().matches('`').count(), 2 * (RUN.len() + 1));
+    fn all() -> Vec<(&'static str, Kind)> {
+        [
+            kinds::<RunKind>(RUN),
+            kinds::<PairKind>(PAIR),
+            kinds::<PageKind>(PAGE),
+        ]
+        .concat()
     }
 
     #[test]
-    fn ids_about_a_pair_are_fixed_and_say_what_is_refused() {
-        for (place, (kind, id, refuses, is_energy)) in PAIR.into_iter().enumerate() {
-            assert_eq!(kind as usize, place, "{id}");
-            let kind = Kind::from(kind);
-            assert_eq!(json!(kind), Value::from(id));
-            assert_eq!(kind.severity() == Severity::Refusal, refuses, "{id}");
-            assert_eq!(kind.is_about_energy(), is_energy, "{id}");
+    fn ids_of_each_group_come_back_and_those_of_a_run_are_documented() {
+        for (id, kind) in all() {
+            assert_eq!(json!(kind), json!(id));
+        }
+        let document = include_str!("../../../docs/format.md").lines();
+        let mut entry = document.filter(|line| line.starts_with("| `quality[]`"));
+        let entry = entry.next().unwrap();
+        for (id, _) in kinds::<RunKind>(RUN) {
+            assert!(entry.contains(&format!("`{id}`")), "{id}");
         }
     }
 
     #[test]
     fn the_same_id_in_two_groups_is_two_kinds() {
-        for (run, pair) in [
-            (RunKind::Estimated, PairKind::Estimated),
-            (RunKind::OtherLoad, PairKind::OtherLoad),
-        ] {
-            assert_eq!(json!(run), json!(pair));
-            assert_ne!(Kind::Run(run), Kind::Pair(pair));
+        for id in ["estimated", "other_load"] {
+            let same: Vec<_> = all().into_iter().filter(|(one, _)| *one == id).collect();
+            assert_eq!(same.len(), 2);
+            assert_ne!(same[0].1, same[1].1);
         }
+    }
+
+    #[test]
+    fn a_kind_says_how_grave_it_is_and_whether_it_is_about_energy() {
+        let such = |is_such: fn(Kind) -> bool| -> Vec<&str> {
+            let such = all().into_iter().filter(|(_, kind)| is_such(*kind));
+            such.map(|(id, _)| id).collect()
+        };
+        let refused = such(|kind| kind.severity() == Severity::Refusal);
+        assert_eq!(
+            refused.join(" "),
+            "other_questions estimated_against_measured estimates_of_other_hardware"
+        );
+        let problems = such(|kind| kind.severity() == Severity::Problem);
+        assert_eq!(problems.join(" "), "failed unanswered growing_queue");
+        let hints = such(|kind| kind.severity() == Severity::Hint);
+        assert_eq!(
+            hints.join(" "),
+            "few_samples few_queries cut_replies ungraded calibration sampled"
+        );
+        assert_eq!(
+            such(Kind::is_about_energy).join(" "),
+            "estimated_against_measured estimates_of_other_hardware estimated other_basis other_method other_weights other_idle"
+        );
+        assert!(Severity::Refusal < Severity::Problem && Severity::Caution < Severity::Hint);
     }
 
     #[test]
@@ -440,20 +400,5 @@ mod tests {
         let warning = warning.advise("look").of_source("nvml/0");
         assert_eq!(warning.to_string(), "`nvml/0` was silent: look");
         assert_eq!(warning.severity, Severity::Caution);
-    }
-
-    #[test]
-    fn the_gravest_comes_first() {
-        let mut all = [
-            Kind::Page(PageKind::Sampled),
-            Kind::Pair(PairKind::OtherQuestions),
-            Kind::Run(RunKind::Gaps),
-            Kind::Page(PageKind::Failed),
-            Kind::Run(RunKind::FewSamples),
-        ]
-        .map(Kind::severity);
-        all.sort();
-        let labels = all.map(Severity::label);
-        assert_eq!(labels, ["Refused", "Problem", "Caution", "Note", "Note"]);
     }
 }

@@ -310,7 +310,7 @@ impl Pair<'_> {
         warnings
     }
 
-    /// One thing that differs is what is compared; of two nobody knows which it was.
+    /// If both model and hardware differ, no difference can be put down to one of them.
     fn several(&self) -> Option<Warning> {
         let [a, b] = self.names;
         let model = self.differ(|facts| Some(facts.model.clone()));
@@ -329,7 +329,7 @@ impl Pair<'_> {
             let differs = mine.iter().filter(|one| !theirs.contains(one));
             let texts: Vec<String> = differs
                 .map(|(name, value)| match name.as_str() {
-                    // A text may be long, and is nobody's business here.
+                    // A text may be long or private.
                     "system" => "a system text".to_owned(),
                     _ => format!("`{name}={value}`"),
                 })

@@ -71,54 +71,34 @@ fn energy(known: &Inputs<'_>) -> Option<Warning> {
         return None;
     }
     if energy.joules.is_none() {
-        let advice = "`ipw doctor` says what measures energy on this machine and how to enable it";
-        return Some(
-            Warning::new(
-                PageKind::EnergyUnknown,
-                format!("Energy is unknown: {}", no_energy(known)),
-            )
-            .advise(advice),
-        );
+        let text = format!("Energy is unknown: {}", no_energy(known));
+        return Some(Warning::new(PageKind::EnergyUnknown, text).advise(
+            "`ipw doctor` says what measures energy on this machine and how to enable it",
+        ));
     }
     if known.is_estimated() {
         let telemetry = known.summary().telemetry.as_ref();
         let basis = telemetry.and_then(|telemetry| telemetry.estimate.as_ref());
         let basis = basis.map_or(String::new(), |basis| format!(" {basis}."));
-        return Some(
-            Warning::new(
-                RunKind::Estimated,
-                format!(
-                    "Energy is estimated from CPU use, not measured; so are IPW and IPJ.{basis}"
-                ),
-            )
-            .advise("compare such runs only with runs on this same machine; `ipw doctor` says what would measure"),
-        );
+        let text =
+            format!("Energy is estimated from CPU use, not measured; so are IPW and IPJ.{basis}");
+        let advice = "compare such runs only with runs on this same machine; `ipw doctor` says what would measure";
+        return Some(Warning::new(RunKind::Estimated, text).advise(advice));
     }
     let without: u64 = energy.reasons.values().sum();
     (without > 0).then(|| {
-        Warning::new(
-            RunKind::RowsWithoutEnergy,
-            format!(
-                "{} without energy: {}",
-                counted(without, "query is", "queries are"),
-                no_energy(known)
-            ),
-        )
-        .advise("their rows say why")
+        let queries = counted(without, "query is", "queries are");
+        let text = format!("{queries} without energy: {}", no_energy(known));
+        Warning::new(RunKind::RowsWithoutEnergy, text).advise("their rows say why")
     })
 }
 
 fn few(known: &Inputs<'_>) -> Option<Warning> {
     let rows = known.overview.rows;
     (1..FEW).contains(&rows).then(|| {
-        Warning::new(
-            PageKind::FewQueries,
-            format!(
-                "With {} every interval is wide",
-                counted(rows, "query", "queries")
-            ),
-        )
-        .advise(format!(
+        let queries = counted(rows, "query", "queries");
+        let text = format!("With {queries} every interval is wide");
+        Warning::new(PageKind::FewQueries, text).advise(format!(
             "more queries (`{}`, `{}`) make it narrower",
             Setting::MaxQueries,
             Setting::Repeat
@@ -130,41 +110,31 @@ fn few(known: &Inputs<'_>) -> Option<Warning> {
 fn cut(known: &Inputs<'_>) -> Option<Warning> {
     let cut = known.overview.outcomes.get("truncated").copied()?;
     (cut as f64 > CUT * known.overview.rows as f64).then(|| {
-        Warning::new(
-            PageKind::CutReplies,
-            format!(
-                "{} of {} replies were cut at a length limit: longer ones would take more time and energy, and may be right more often",
-                grouped(cut),
-                grouped(known.overview.rows)
-            ),
-        )
-        .advise(format!(
-            "`{}` moves the limit",
-            Setting::Param.to("max_tokens=N")
-        ))
+        let text = format!(
+            "{} of {} replies were cut at a length limit: longer ones would take more time and energy, and may be right more often",
+            grouped(cut),
+            grouped(known.overview.rows)
+        );
+        let limit = Setting::Param.to("max_tokens=N");
+        Warning::new(PageKind::CutReplies, text).advise(format!("`{limit}` moves the limit"))
     })
 }
 
 fn ungraded(known: &Inputs<'_>) -> Option<Warning> {
     let verdicts = known.overview.verdicts;
     let is_ungraded = verdicts.correct + verdicts.wrong == 0;
+    let text = "No answer was graded, so there is no accuracy, IPW or IPJ";
     (is_ungraded && known.overview.rows > 0).then(|| {
-        Warning::new(
-            PageKind::Ungraded,
-            "No answer was graded, so there is no accuracy, IPW or IPJ",
-        )
-        .advise("give the dataset's rows an `answer` and a `scorer` (exact, numeric or choice)")
+        Warning::new(PageKind::Ungraded, text)
+            .advise("give the dataset's rows an `answer` and a `scorer` (exact, numeric or choice)")
     })
 }
 
 fn queue(known: &Inputs<'_>) -> Option<Warning> {
     let verdict = known.summary().load.as_ref()?.queue?.verdict;
+    let text = "The queue grew: the service does not keep up with this rate, so latencies depend on how long the run was";
     (verdict == TrendVerdict::Growing).then(|| {
-        Warning::new(
-            PageKind::GrowingQueue,
-            "The queue grew: the service does not keep up with this rate, so latencies depend on how long the run was",
-        )
-        .advise(format!(
+        Warning::new(PageKind::GrowingQueue, text).advise(format!(
             "lower `{}`, or look for the knee with `{}`",
             Setting::Rate,
             Setting::FindSaturation
@@ -175,28 +145,19 @@ fn queue(known: &Inputs<'_>) -> Option<Warning> {
 fn calibration(known: &Inputs<'_>) -> Option<Warning> {
     let checks = known.summary().calibration.as_ref()?.checks.iter();
     let failed = checks.filter(|check| !check.passed).count() as u64;
-    (failed > 0).then(|| {
-        Warning::new(
-            PageKind::Calibration,
-            format!(
-                "This machine missed {} when it was calibrated",
-                counted(failed, "bound", "bounds")
-            ),
-        )
-        .advise("the section on this tool's own error says which; `ipw calibrate` on an idle machine tries again")
-    })
+    let bounds = counted(failed, "bound", "bounds");
+    let text = format!("This machine missed {bounds} when it was calibrated");
+    let advice = "the section on this tool's own error says which; `ipw calibrate` on an idle machine tries again";
+    (failed > 0).then(|| Warning::new(PageKind::Calibration, text).advise(advice))
 }
 
 fn sampled(known: &Inputs<'_>) -> Option<Warning> {
     let rows = known.overview.rows;
     (rows > MOST).then(|| {
-        Warning::new(
-            PageKind::Sampled,
-            format!(
-                "Figures count all {} queries; the list and the timeline show an even sample, with failures, the slowest and the costliest",
-                grouped(rows)
-            ),
-        )
-        .advise("all rows are in the run's directory")
+        let text = format!(
+            "Figures count all {} queries; the list and the timeline show an even sample, with failures, the slowest and the costliest",
+            grouped(rows)
+        );
+        Warning::new(PageKind::Sampled, text).advise("all rows are in the run's directory")
     })
 }

@@ -140,10 +140,8 @@ fn warnings(out: &mut String, one: &Against) {
     }
     out.push_str("<h3>Is it fair?</h3>\n");
     for warning in &one.warnings {
-        let class = match warning.severity {
-            Severity::Refusal => " refuse",
-            Severity::Problem | Severity::Caution | Severity::Hint => "",
-        };
+        let is_refusal = warning.severity == Severity::Refusal;
+        let class = if is_refusal { " refuse" } else { "" };
         let _ = writeln!(
             out,
             "<p class=\"note{class}\"><b>{}:</b>{}: <span class=\"soft\">{}.</span></p>",

@@ -44,4 +44,5 @@ pub mod text;
 pub mod time;
 pub mod units;
 pub mod verdict;
+pub mod warning;
 pub mod witness;

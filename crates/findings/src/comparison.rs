@@ -20,7 +20,7 @@ use ipw_store::{Consumer, Run, StoreError};
 use crate::survey::Survey;
 
 pub use facts::{Facts, How};
-pub use fairness::{Doubt, Level, Named, Part, unfair};
+pub use fairness::{Named, unfair};
 pub use side_by_side::{Against, Asked, Entrant, NotComparable, SideBySide, compare_runs, outcome};
 
 /// Hexadecimal digits of a prompt's fingerprint before the query's id.

@@ -4,7 +4,38 @@ use std::borrow::Cow;
 
 use ipw_core::setting::Setting;
 use ipw_core::text::{excerpt, printable};
+use ipw_core::warning::{PageKind, Warning};
 use ipw_store::Overview;
+use ipw_store::overview::FailureKind;
+
+/// A warning for each kind, in the words of a page; without examples where `redact` is set.
+pub fn warnings(overview: &Overview, redact: bool) -> Vec<Warning> {
+    each(overview, |failure| {
+        let example = failure.error.as_deref().filter(|_| !redact);
+        // Backticks would make an error's words look like ours.
+        let example = example.map_or(String::new(), |error| {
+            format!(
+                ", the first: {}",
+                excerpt(&printable(error), 200).replace('`', "'")
+            )
+        });
+        format!(
+            "{} of {} queries have no answer (`{}`{example})",
+            failure.rows,
+            overview.rows,
+            printable(&failure.outcome)
+        )
+    })
+}
+
+fn each(overview: &Overview, words: impl Fn(&FailureKind) -> String) -> Vec<Warning> {
+    let failures = overview.failures.iter();
+    let warning = |failure: &FailureKind| Warning {
+        advice: advice(&failure.outcome).map(Cow::into_owned),
+        ..Warning::new(PageKind::Unanswered, words(failure))
+    };
+    failures.map(warning).collect()
+}
 
 /// A line for each kind, one for its first example, one for what to do.
 pub fn lines(overview: &Overview) -> Vec<String> {
@@ -17,18 +48,19 @@ pub fn lines(overview: &Overview) -> Vec<String> {
         overview.unanswered(),
         overview.rows
     ));
-    for failure in &overview.failures {
+    let words = |failure: &FailureKind| {
         let text = failure.error.as_deref().unwrap_or("no text");
-        lines.push(format!(
-            "  {} × {}, first `{}`: {}",
+        format!(
+            "{} × {}, first `{}`: {}",
             failure.rows,
             printable(&failure.outcome),
             excerpt(&printable(&failure.query_id), 40),
             excerpt(&printable(text), 160)
-        ));
-        if let Some(advice) = advice(&failure.outcome) {
-            lines.push(format!("      {advice}"));
-        }
+        )
+    };
+    for warning in each(overview, words) {
+        lines.push(format!("  {}", warning.text));
+        lines.extend(warning.advice.map(|advice| format!("      {advice}")));
     }
     lines
 }

@@ -13,9 +13,9 @@ use ipw_analysis::bootstrap;
 use ipw_analysis::interval::wilson;
 use ipw_analysis::metric::{Better, Metric, Row, Values};
 use ipw_analysis::percentile::Percentile;
-use ipw_analysis::quality::Doubt;
 use ipw_core::rollup::Choice;
 use ipw_core::text::{printable, with_causes};
+use ipw_core::warning::{Kind, RunKind};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -26,8 +26,11 @@ pub use filter::Filter;
 
 /// What intervals are drawn from: the same runs, the same intervals.
 const SEED: u64 = 0;
-/// Doubts that are said elsewhere.
-const SAID: [Doubt; 2] = [Doubt::Estimated, Doubt::FewSamples];
+/// Warnings that are said elsewhere.
+const SAID: [Kind; 2] = [
+    Kind::Run(RunKind::Estimated),
+    Kind::Run(RunKind::FewSamples),
+];
 
 /// What a board is asked for.
 pub struct Asked<'a> {
@@ -211,10 +214,10 @@ fn percentile(rows: &[Row<'_>], fraction: f64, time: impl Fn(&Row<'_>) -> Option
 
 fn marks(facts: &Facts) -> Vec<String> {
     let mut marks: Vec<String> = facts
-        .notes
+        .warnings
         .iter()
-        .filter(|note| !SAID.contains(&note.id))
-        .map(|note| note.finding.clone())
+        .filter(|warning| !SAID.contains(&warning.kind))
+        .map(|warning| warning.text.clone())
         .collect();
     if facts.energy == How::PartlyEstimated {
         marks.push("some of its energy is estimated".to_owned());

@@ -1,7 +1,8 @@
-//! From the rows of runs to what they say: metrics, load, doubts, comparisons, leaderboards.
+//! From the rows of runs to what they say: metrics, load, warnings, comparisons, leaderboards,
+//! and the content of pages.
 //!
 //! Everything here reads runs and computes; nothing prints, draws or writes into a run. The
-//! mathematics are in `ipw-analysis`, which opens no file; pages are made by `ipw-report`.
+//! mathematics are in `ipw-analysis`, which opens no file; pages are rendered by `ipw-report`.
 
 #[cfg(test)]
 extern crate self as ipw_findings;
@@ -17,6 +18,7 @@ pub mod load;
 pub mod look;
 pub mod marginal;
 pub mod measured;
+pub mod page;
 pub mod quality;
 pub mod runs;
 pub mod summary;

@@ -1,21 +1,21 @@
-//! Doubts about a run's numbers ([`ipw_analysis::quality`]), from what its summary says.
+//! Warnings about a run's numbers ([`ipw_analysis::quality`]), from what its summary says.
 
 use ipw_analysis::quality::{self, Facts, Part};
-pub use ipw_analysis::quality::{Doubt, Note};
 use ipw_core::telemetry::Telemetry;
+use ipw_core::warning::{Kind, RunKind, Warning};
 use ipw_store::overview::BasisTotals;
 use ipw_store::summary::LoadSummary;
 use ipw_store::{Overview, Run};
 
 /// What a person should know before quoting the run. `telemetry` and `load` are those parts of its
 /// summary; `None` while the run goes on.
-pub fn notes(
+pub fn warnings(
     overview: &Overview,
     telemetry: Option<&Telemetry>,
     load: Option<&LoadSummary>,
-) -> Vec<Note> {
+) -> Vec<Warning> {
     let energy = &overview.energy;
-    quality::notes(&Facts {
+    quality::warnings(&Facts {
         rows_thinly_covered: energy.rows_thinly_covered,
         rows_too_short: energy.reasons.get("too_short").copied().unwrap_or(0),
         rows_with_energy: energy.rows,
@@ -32,16 +32,14 @@ pub fn notes(
 }
 
 /// The same, as far as the summary of the run tells of its sources and its load.
-pub fn of_run(run: &Run, overview: &Overview) -> Vec<Note> {
+pub fn of_run(run: &Run, overview: &Overview) -> Vec<Warning> {
     let summary = run.summary();
-    let mut all = notes(overview, summary.telemetry.as_ref(), summary.load.as_ref());
+    let mut all = warnings(overview, summary.telemetry.as_ref(), summary.load.as_ref());
     if run.is_original() {
-        all.push(Note {
-            id: Doubt::Original,
-            source: None,
-            finding: "the Python original wrote this run: it does not tell outcomes, instants, sources or how sure its joules are".to_owned(),
-            advice: "every row counts as complete; what follows from instants, IPW among it, is unknown".to_owned(),
-        });
+        let text = "the Python original wrote this run: it does not tell outcomes, instants, sources or how sure its joules are";
+        all.push(Warning::new(RunKind::Original, text).advise(
+            "every row counts as complete; what follows from instants, IPW among it, is unknown",
+        ));
     }
     all
 }
@@ -56,14 +54,16 @@ fn part(basis: &BasisTotals) -> Part {
 }
 
 /// Those that the screen does not say elsewhere.
-pub fn lines(notes: &[Note]) -> Vec<String> {
-    let is_new = |note: &&Note| {
+pub fn lines(warnings: &[Warning]) -> Vec<String> {
+    use RunKind::{Estimated, FewSamples, RowsWithoutEnergy};
+    let is_new = |warning: &&Warning| {
         !matches!(
-            note.id,
-            Doubt::Estimated | Doubt::FewSamples | Doubt::RowsWithoutEnergy
+            warning.kind,
+            Kind::Run(Estimated | FewSamples | RowsWithoutEnergy)
         )
     };
-    notes.iter().filter(is_new).map(Note::to_string).collect()
+    let new = warnings.iter().filter(is_new);
+    new.map(Warning::to_string).collect()
 }
 
 #[cfg(test)]
@@ -127,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn a_good_run_has_no_notes_and_a_bad_one_says_what_is_wrong() {
+    fn a_good_run_has_no_warnings_and_a_bad_one_says_what_is_wrong() {
         let good = overview(EnergyTotals::default());
-        assert_eq!(notes(&good, None, None), []);
+        assert_eq!(warnings(&good, None, None), []);
         let energy = EnergyTotals {
             rows_thinly_covered: 2,
             reasons: BTreeMap::from([("too_short".to_owned(), 1)]),
@@ -159,7 +159,7 @@ mod tests {
             faults: vec!["rapl: gone".to_owned()],
             ..Telemetry::default()
         };
-        let found = notes(&overview(energy), Some(&telemetry), Some(&load()));
+        let found = warnings(&overview(energy), Some(&telemetry), Some(&load()));
         assert_eq!(found.len(), 8, "{found:#?}");
         let said = lines(&found).join("\n");
         for words in [

@@ -23,7 +23,7 @@ pub fn renew(summary: &mut Summary, overview: &Overview, run: &Run) -> Values {
         derived: load.map(|load| load.derived),
     });
     let (telemetry, load) = (summary.telemetry.as_ref(), summary.load.as_ref());
-    summary.quality = Some(quality::notes(overview, telemetry, load));
+    summary.quality = Some(quality::warnings(overview, telemetry, load));
     summary.overview = Some(overview.clone());
     values
 }

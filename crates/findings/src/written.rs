@@ -1,10 +1,12 @@
-//! Numbers and texts as people read them: units, signs, lines that fit.
+//! Numbers and texts as people read them: units, signs, times, counts, lines that fit.
+
+use std::time::{Duration, SystemTime};
 
 use ipw_analysis::compare::{Comparison, Verdict};
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::metric::Unit;
 pub use ipw_core::quantity::UNKNOWN;
-use ipw_core::text::printable;
+use ipw_core::quantity::grouped;
 
 /// A change as a comparison decides it: the change, and the ends of its interval.
 pub struct Change {
@@ -91,21 +93,77 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     out
 }
 
-/// A text from outside in Markdown: nothing in it is markup.
-pub fn markdown(text: &str) -> String {
-    let mut out = String::new();
-    for character in printable(text).chars() {
-        if "\\`*_[]<>|~&#$".contains(character) {
-            out.push('\\');
-        }
-        out.push(character);
+/// `2 min 46 s`
+pub fn duration(seconds: f64) -> String {
+    let Ok(whole) = Duration::try_from_secs_f64(seconds.round()) else {
+        return "n/a".to_owned();
+    };
+    let whole = whole.as_secs();
+    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
+    match (hours, minutes) {
+        (0, 0..=1) => Unit::Seconds.show(seconds),
+        (0, _) => format!("{minutes} min {rest} s"),
+        _ => format!("{hours} h {minutes} min"),
     }
-    out
+}
+
+/// `2026-11-16 06:38 UTC`
+pub fn moment(unix_nanos: u64) -> Option<String> {
+    /// The last second that a date of four digits has.
+    const LAST: u64 = 253_402_300_799;
+    let since = Duration::from_nanos(unix_nanos);
+    let since = (since.as_secs() <= LAST).then_some(since)?;
+    let text = humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + since).to_string();
+    Some(format!("{} {} UTC", text.get(..10)?, text.get(11..16)?))
+}
+
+/// `1 row`, `2 rows`
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    if count == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{} {many}", grouped(count))
+    }
+}
+
+/// What a reason of missing energy means.
+pub fn reason(reason: &str) -> &str {
+    match reason {
+        "no_source" => "nothing here reports energy",
+        "remote_service" => "the service runs on another machine",
+        "gpu_unmeasured" => "a GPU may do the work, and nothing measures it",
+        "too_short" => "too short for the counter's period",
+        "no_reading" => "no reading overlaps the query",
+        "counter_reset" => "the counter started anew",
+        "partial" => "readings cover too little of it",
+        "implausible" => "the counter advanced by more than its device can use",
+        "other_basis" => "it is made from other sources than the headline",
+        "gap" => "readings are missing in the middle",
+        other => other,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_have_the_units_that_fit() {
+        assert_eq!(duration(165.67), "2 min 46 s");
+        assert_eq!(duration(4000.0), "1 h 6 min");
+        assert_eq!(duration(3.0), "3.00 s");
+    }
+
+    #[test]
+    fn moments_are_dates_and_nonsense_is_not() {
+        assert_eq!(
+            moment(1_794_811_103_531_891_447).as_deref(),
+            Some("2026-11-16 06:38 UTC")
+        );
+        assert_eq!(moment(0).as_deref(), Some("1970-01-01 00:00 UTC"));
+        assert_eq!(counted(1, "row", "rows"), "1 row");
+        assert_eq!(counted(1200, "row", "rows"), "1,200 rows");
+    }
 
     #[test]
     fn changes_have_a_sign_unless_they_are_none() {
@@ -135,11 +193,5 @@ mod tests {
             wrapped("incomprehensibilities", 5, ""),
             "incomprehensibilities"
         );
-    }
-
-    #[test]
-    fn nothing_from_outside_is_markdown() {
-        assert_eq!(markdown("a|b_*c*`d`<e>"), "a\\|b\\_\\*c\\*\\`d\\`\\<e\\>");
-        assert_eq!(markdown("a\n# b"), "a \\# b");
     }
 }

@@ -1,6 +1,6 @@
 //! The queries of a page as CSV. No cell begins with what a spreadsheet would compute.
 
-use crate::page::{Page, QueryLine, Text};
+use ipw_findings::page::{Page, QueryLine, Text};
 
 const HEAD: [&str; 19] = [
     "query_index",

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use ipw_core::rollup::Choice;
 
 use crate::markup::{policy_hash, text};
-use crate::page::Page;
+use ipw_findings::page::Page;
 
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");

@@ -1,8 +1,8 @@
 //! What runs say, as pages: the report of a run, comparisons, leaderboards and their figures.
 //!
-//! [`Page::of`] gathers what a run says into plain data; [`html`], [`markdown()`], [`json`] and
-//! [`csv()`] write that down. Writing opens no file and asks no clock. No statistic is invented
-//! here: counts come from the store, intervals from the analysis.
+//! `ipw-findings` yields what a run says as plain data, a [`Page`]; [`run::page`] adds the drawings.
+//! [`html`], [`markdown()`], [`json`] and [`csv()`] write it down: they open no file, ask no clock
+//! and compute no statistic.
 //!
 //! The page is one file that asks for nothing: style, script and data are in it, and its content
 //! policy names exactly those two by their hashes. Whatever came from outside is data, never markup.
@@ -11,25 +11,20 @@ pub mod comparison;
 mod csv;
 mod document;
 pub mod figures;
-mod gather;
 mod html;
 pub mod leaderboard;
 mod markdown;
 pub mod markup;
-mod page;
-mod redact;
 pub mod run;
-mod words;
 
 pub use csv::csv;
-pub use gather::Options;
 pub use html::{basis, html, is_redacted};
-pub use ipw_findings::timeline::{Segment, Series, Timeline};
-pub use markdown::markdown;
-pub use page::{
-    About, Calibration, Cell, Column, Figure, Headline, How, Level, LineShare, Note, Page, Queries,
+pub use ipw_findings::page::{
+    About, Calibration, Cell, Column, Figure, Headline, How, LineShare, Options, Page, Queries,
     QueryLine, Section, Table, Text,
 };
+pub use ipw_findings::timeline::{Segment, Series, Timeline};
+pub use markdown::markdown;
 
 /// The page as JSON, for programs.
 pub fn json(page: &Page) -> String {

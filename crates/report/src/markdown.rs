@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use ipw_core::setting::Setting;
 use ipw_core::text::printable;
 
-use crate::page::{Cell, Page, Table};
 use ipw_core::quantity::grouped;
+use ipw_findings::page::{Cell, How, Page, Table};
 
 /// The result, notes, tables, the manifest and the plan.
 pub fn markdown(page: &Page) -> String {
@@ -39,7 +39,7 @@ pub fn markdown(page: &Page) -> String {
     );
     let _ = writeln!(text, "{}\n", facts.join(" · "));
     headline(&mut text, page);
-    notes(&mut text, page);
+    warnings(&mut text, page);
     for one in &page.tables {
         table(&mut text, one, 2);
     }
@@ -71,26 +71,26 @@ fn headline(text: &mut String, page: &Page) {
             plain(&one.label),
             plain(one.value.as_deref().unwrap_or("n/a")),
             prose(one.detail.as_deref().unwrap_or_default()),
-            one.how.map_or("", crate::page::How::label)
+            one.how.map_or("", How::label)
         );
     }
     text.push('\n');
 }
 
-fn notes(text: &mut String, page: &Page) {
-    if page.notes.is_empty() {
+fn warnings(text: &mut String, page: &Page) {
+    if page.warnings.is_empty() {
         return;
     }
     text.push_str("## What to know\n\n");
-    for note in &page.notes {
-        let advice = note.advice.as_deref().map_or(String::new(), |advice| {
+    for warning in &page.warnings {
+        let advice = warning.advice.as_deref().map_or(String::new(), |advice| {
             format!(" What to do: {}.", prose(advice))
         });
         let _ = writeln!(
             text,
             "- **{}**: {}.{advice}",
-            note.level.label(),
-            prose(note.finding.trim_end_matches('.'))
+            warning.severity.label(),
+            prose(warning.text.trim_end_matches('.'))
         );
     }
     text.push('\n');

@@ -1,5 +1,7 @@
 //! Texts on their way into markup and into the data of a page, and the policy of one.
 
+use ipw_core::text::printable;
+
 /// Text as the content of an element or a quoted attribute.
 pub fn text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -39,6 +41,18 @@ pub fn prose(sentence: &str) -> String {
             });
         }
         out.push_str(piece);
+    }
+    out
+}
+
+/// A text from outside in Markdown: nothing in it is markup.
+pub(crate) fn markdown(text: &str) -> String {
+    let mut out = String::new();
+    for character in printable(text).chars() {
+        if "\\`*_[]<>|~&#$".contains(character) {
+            out.push('\\');
+        }
+        out.push(character);
     }
     out
 }
@@ -102,6 +116,11 @@ mod tests {
         assert_eq!(prose("plain"), "plain");
     }
 
+    #[test]
+    fn nothing_from_outside_is_markdown() {
+        assert_eq!(markdown("a|b_*c*`d`<e>"), "a\\|b\\_\\*c\\*\\`d\\`\\<e\\>");
+        assert_eq!(markdown("a\n# b"), "a \\# b");
+    }
     #[test]
     fn data_cannot_leave_its_element_and_comes_back_as_it_was() {
         let hostile = "</script><!--<script>&\u{2028}\u{2029}\0";

@@ -1,17 +1,12 @@
-//! The report of a run: doubts, failures and figures put together.
+//! The report of a run with its figures.
 
 use std::path::PathBuf;
 
-use ipw_core::text::{excerpt, printable};
-use ipw_findings::look::{Look, Wanted};
-use ipw_findings::quality::Doubt;
-use ipw_findings::{failures, quality};
 use ipw_plot::{Mode, Style};
 use ipw_store::{Overview, Run, StoreError};
 
 use crate::figures::{self, Drawing};
-use crate::gather::Pass;
-use crate::{Figure, Level, Note, Options, Page};
+use crate::{Figure, Page};
 
 /// The page's name in a run's directory.
 pub const FILE: &str = "report.html";
@@ -26,30 +21,11 @@ pub fn write(run: &Run, overview: &Overview, redact: bool) -> Result<PathBuf, St
 
 /// What the report of a run says; with `redact` without prompts, replies and names.
 pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError> {
-    let mut notes = failed(overview, redact);
-    let doubts = quality::of_run(run, overview);
-    notes.extend(doubts.iter().filter_map(doubt));
-    let mut pass = Pass::of(overview, redact);
-    let look = Look::at(run, Some(overview.clone()), Wanted::PAGE, &mut [&mut pass])?;
+    let (mut page, look) = Page::of_run(run, overview, redact)?;
     // The page draws time itself.
     let figures = figures::of(&look, |id| id != "timeline");
-    let options = Options {
-        values: look.values,
-        redact,
-        notes,
-        figures: figures.iter().map(drawn).collect(),
-    };
-    Ok(Page::from_pass(run, overview, pass, &options))
-}
-
-/// A doubt as a note; `None` where the page says it in its own words.
-fn doubt(doubt: &quality::Note) -> Option<Note> {
-    let level = match doubt.id {
-        Doubt::Estimated | Doubt::RowsWithoutEnergy => return None,
-        Doubt::FewSamples => Level::Hint,
-        _ => Level::Caution,
-    };
-    Some(Note::new(level, doubt.finding.clone()).advise(doubt.advice.clone()))
+    page.figures = figures.iter().map(drawn).collect();
+    Ok(page)
 }
 
 /// A figure for the page.
@@ -62,32 +38,6 @@ fn drawn(drawing: &Drawing) -> Figure {
         caption: String::new(),
         id,
     }
-}
-
-/// Queries without an answer, by kind, with the first example and what to do.
-fn failed(overview: &Overview, redact: bool) -> Vec<Note> {
-    let note = |failure: &ipw_store::overview::FailureKind| {
-        let example = failure.error.as_deref().filter(|_| !redact);
-        // Backticks would make an error's words look like ours.
-        let example = example.map_or(String::new(), |error| {
-            format!(
-                ", the first: {}",
-                excerpt(&printable(error), 200).replace('`', "'")
-            )
-        });
-        let rows = overview.rows;
-        let finding = format!(
-            "{} of {rows} queries have no answer (`{}`{example})",
-            failure.rows,
-            printable(&failure.outcome)
-        );
-        let note = Note::new(Level::Problem, finding);
-        match failures::advice(&failure.outcome) {
-            Some(advice) => note.advise(advice),
-            None => note,
-        }
-    };
-    overview.failures.iter().map(note).collect()
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ use ipw_core::telemetry::{Absent, Telemetry};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Joules;
 use ipw_core::verdict::{Grade, Verdict};
-use ipw_report::{Level, Options, Page, csv, html, json, markdown};
+use ipw_core::warning::{RunKind, Severity, Warning};
+use ipw_report::{Options, Page, csv, html, json, markdown};
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
 use ipw_store::summary::{ClientInfo, ProfilerConfig};
@@ -146,7 +147,7 @@ fn page(path: &Path, options: &Options) -> Page {
         values: values(&run),
         ..options.clone()
     };
-    Page::of(&run, &overview, &options).unwrap()
+    Page::of(&run, &overview, options).unwrap()
 }
 
 /// The metrics of queries that were sent one after the other.
@@ -297,8 +298,9 @@ fn writes(page: &Page) -> String {
         "no number that is none"
     );
     assert!(markdown(page).starts_with("# "));
-    let back: Page = serde_json::from_str(&json(page)).unwrap();
-    assert_eq!(back.queries.lines.len(), page.queries.lines.len());
+    let back: Value = serde_json::from_str(&json(page)).unwrap();
+    let lines = back["queries"]["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), page.queries.lines.len());
     assert_eq!(csv(page).lines().next().unwrap().split(',').count(), 19);
     text
 }
@@ -345,7 +347,7 @@ fn a_whole_run_says_its_figures_with_intervals_and_how() {
     assert_eq!(latency[6].detail.as_deref(), Some("needs ≥ 368"));
     assert_eq!(page.queries.lines.len(), 100);
     assert!(page.timeline.seconds > 19.0);
-    assert!(page.notes.is_empty(), "{:?}", page.notes);
+    assert!(page.warnings.is_empty(), "{:?}", page.warnings);
     let text = writes(&page);
     assert!(text.contains("Nothing in the data gives reason for doubt"));
     assert!(!text.contains("estimated, not measured"));
@@ -363,9 +365,9 @@ fn an_estimate_is_called_one_wherever_it_stands() {
     }
     assert!(page.lede.contains("estimated"), "{}", page.lede);
     assert!(
-        page.notes
+        page.warnings
             .iter()
-            .any(|note| note.finding.starts_with("Energy is estimated"))
+            .any(|note| note.text.starts_with("Energy is estimated"))
     );
     assert!(
         page.tables[0]
@@ -402,9 +404,9 @@ fn a_killed_run_has_a_page_of_its_rows_so_far() {
     assert_eq!(page.about.status, "running");
     assert!(page.about.rows > 0);
     assert!(
-        page.notes
+        page.warnings
             .iter()
-            .any(|note| note.finding.contains("not finished"))
+            .any(|note| note.text.contains("not finished"))
     );
     assert!(writes(&page).contains("not finished"));
 }
@@ -435,8 +437,18 @@ fn a_run_of_failures_has_no_latency_and_no_zero() {
         "{}",
         page.lede
     );
-    assert_eq!(page.notes[0].level, Level::Problem);
-    assert!(page.notes[0].finding.contains("too many failed"));
+    assert_eq!(page.warnings[0].severity, Severity::Problem);
+    assert!(page.warnings[0].text.contains("too many failed"));
+    let written: Value = serde_json::from_str(&json(&page)).unwrap();
+    assert_eq!(
+        written["notes"][0].to_string(),
+        r#"{"level":"problem","finding":"This run failed: too many failed","advice":"`ipw profile resume=RUN` goes on with it"}"#
+    );
+    let redacted = made.page(&Options {
+        redact: true,
+        ..Options::default()
+    });
+    assert_eq!(redacted.warnings[0].text, "This run failed");
     assert!(
         page.queries
             .lines
@@ -542,13 +554,13 @@ fn a_redacted_page_knows_nothing_of_people_places_and_words() {
         html(&open).contains("PROMPTTEXT"),
         "the test sees what it looks for"
     );
-    let notes = vec![ipw_report::Note::new(
-        Level::Caution,
+    let warnings = vec![Warning::new(
+        RunKind::Fault,
         format!("a reading failed on {HOST}: /home/alice/x, http://secret.example/a"),
     )];
     let page = made.page(&Options {
         redact: true,
-        notes,
+        warnings,
         ..Options::default()
     });
     for text in [writes(&page), markdown(&page), json(&page), csv(&page)] {
@@ -635,9 +647,9 @@ fn of_more_queries_failures_and_the_worst_are_kept() {
             .is_sorted_by(|one, two| one.index < two.index)
     );
     assert!(
-        page.notes
+        page.warnings
             .iter()
-            .any(|note| note.finding.contains("even sample"))
+            .any(|note| note.text.contains("even sample"))
     );
     assert!(writes(&page).len() < 3_000_000);
 }

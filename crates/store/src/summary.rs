@@ -9,6 +9,7 @@ mod calibration;
 mod energy;
 mod load;
 mod origin;
+mod quality;
 mod scoring;
 mod stored;
 
@@ -16,17 +17,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ipw_analysis::metric::Values;
-use ipw_analysis::quality::Note;
 use ipw_core::hardware::{GpuInfo, SystemInfo};
 use ipw_core::rollup::Choice;
 use ipw_core::telemetry::Telemetry;
 use ipw_core::time::{Anchor, Timestamp};
+use ipw_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 pub use calibration::{Calibration, Check, Unit};
 pub use energy::{Attribution, EfficiencySummary, Gained, MarginalCosts, SourceCost, Untold};
 pub use load::{LoadSummary, SloKept};
 pub use origin::{ClientInfo, ProfilerConfig, ServerMetrics, Versions};
+pub use quality::QualityEntry;
 pub use scoring::{Judging, Scoring};
 pub(crate) use stored::Stored;
 pub use stored::Unread;
@@ -111,8 +113,9 @@ pub struct Summary {
     pub load: Option<LoadSummary>,
     /// What `ipw calibrate` last found on this hardware; `None` where it never ran.
     pub calibration: Option<Calibration>,
-    /// Doubts about the numbers, each with advice; `None` while it runs.
-    pub quality: Option<Vec<Note>>,
+    /// Warnings about the numbers; `None` while it runs.
+    #[serde(serialize_with = "quality::serialize")]
+    pub quality: Option<Vec<Warning>>,
     /// Which version and method made the energy of the rows; `None` while it runs.
     pub attribution: Option<Attribution>,
     /// What one more token and one more second cost, by source of the basis; `None` while it runs,

@@ -1,15 +1,16 @@
-//! Doubts about rows.
+//! Warnings about rows.
 
 use ipw_core::setting::Setting;
 use ipw_core::telemetry::Pause;
+use ipw_core::warning::{RunKind, Warning};
 
-use super::{Doubt, Facts, Note, Part, counted};
+use super::{Facts, Part, counted};
 
-/// Reasons that another note explains.
+/// Reasons that another warning explains.
 const EXPLAINED: [&str; 2] = ["other_basis", "too_short"];
 
 /// Rows without energy beside rows with it.
-pub(super) fn without(facts: &Facts<'_>) -> Option<Note> {
+pub(super) fn without(facts: &Facts<'_>) -> Option<Warning> {
     let reasons = facts.rows_without_energy.iter();
     let reasons: Vec<(&String, &u64)> = reasons
         .filter(|(reason, _)| !EXPLAINED.contains(&reason.as_str()))
@@ -25,19 +26,18 @@ pub(super) fn without(facts: &Facts<'_>) -> Option<Note> {
         .collect();
     #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
     let share = without as f64 / all as f64 * 100.0;
-    Some(Note {
-        id: Doubt::RowsWithoutEnergy,
-        source: None,
-        finding: format!(
-            "{without} of {all} rows have no energy ({share:.0} %; {})",
-            why.join(", ")
-        ),
-        advice: "totals and means stand for the other rows alone".to_owned(),
-    })
+    let text = format!(
+        "{without} of {all} rows have no energy ({share:.0} %; {})",
+        why.join(", ")
+    );
+    Some(
+        Warning::new(RunKind::RowsWithoutEnergy, text)
+            .advise("totals and means stand for the other rows alone"),
+    )
 }
 
 /// Rows whose energy is made from other sources than the headline's, which is the first.
-pub(super) fn mixed(bases: &[Part]) -> Option<Note> {
+pub(super) fn mixed(bases: &[Part]) -> Option<Warning> {
     let [first, others @ ..] = bases else {
         return None;
     };
@@ -51,48 +51,43 @@ pub(super) fn mixed(bases: &[Part]) -> Option<Note> {
         )
     };
     let others: Vec<String> = others.iter().map(words).collect();
-    (!others.is_empty()).then(|| Note {
-        id: Doubt::MixedBases,
-        source: None,
-        finding: format!(
+    (!others.is_empty()).then(|| {
+        let text = format!(
             "energy of this run has {} bases, which are not added: the headline is {}; apart from it {}",
             bases.len(),
             words(first),
             others.join(", ")
-        ),
-        advice: "resume on the machine and with the sensors that the run began with".to_owned(),
+        );
+        Warning::new(RunKind::MixedBases, text)
+            .advise("resume on the machine and with the sensors that the run began with")
     })
 }
 
 /// Rows whose service claims more tokens than there can be.
-pub(super) fn claims(rows: u64) -> Option<Note> {
-    (rows > 0).then(|| Note {
-        id: Doubt::TokenClaims,
-        source: None,
-        finding: format!(
+pub(super) fn claims(rows: u64) -> Option<Warning> {
+    (rows > 0).then(|| {
+        let text = format!(
             "the service claims more tokens than there can be in {}",
             counted(rows, "row", "rows")
-        ),
-        advice: format!(
+        );
+        Warning::new(RunKind::TokenClaims, text).advise(format!(
             "these counts are in no figure; see `token_details`, or count with `{}`",
             Setting::Tokenizer
-        ),
+        ))
     })
 }
 
 /// Times in which this process did not run.
-pub(super) fn paused(pauses: &[Pause]) -> Option<Note> {
+pub(super) fn paused(pauses: &[Pause]) -> Option<Warning> {
     let seconds: f64 = pauses.iter().map(|pause| pause.seconds).sum();
     let queries: u64 = pauses.iter().map(|pause| pause.queries).sum();
-    (!pauses.is_empty()).then(|| Note {
-        id: Doubt::Paused,
-        source: None,
-        finding: format!(
+    (!pauses.is_empty()).then(|| {
+        let text = format!(
             "this process did not run for {seconds:.1} s ({}) with {} in flight",
             counted(pauses.len() as u64, "pause", "pauses"),
             counted(queries, "query", "queries")
-        ),
-        advice: "latencies of these queries are not the service's: it was stopped, or the machine was too busy; measure again"
-            .to_owned(),
+        );
+        Warning::new(RunKind::Paused, text)
+            .advise("latencies of these queries are not the service's: it was stopped, or the machine was too busy; measure again")
     })
 }

@@ -6,16 +6,27 @@ use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Method, Source};
 use ipw_core::telemetry::{CpuTime, IdlePower, OtherRuns, Pause, SelfTest, SelfTests};
 use ipw_core::units::Watts;
+use ipw_core::warning::Kind;
 use serde_json::json;
 
 use super::*;
 
-fn of(telemetry: &Telemetry) -> Vec<Doubt> {
+fn kinds(facts: &Facts<'_>) -> Vec<RunKind> {
+    let kinds = warnings(facts).into_iter().map(|warning| warning.kind);
+    kinds
+        .map(|kind| match kind {
+            Kind::Run(kind) => kind,
+            other => panic!("{other:?} is not about a run"),
+        })
+        .collect()
+}
+
+fn of(telemetry: &Telemetry) -> Vec<RunKind> {
     let facts = Facts {
         telemetry: Some(telemetry),
         ..Facts::default()
     };
-    notes(&facts).into_iter().map(|note| note.id).collect()
+    kinds(&facts)
 }
 
 fn source(name: &str, quantity: Quantity) -> SourceReport {
@@ -40,7 +51,7 @@ fn energy() -> Quantity {
 }
 
 /// What is said of a counter.
-fn counter(change: impl FnOnce(&mut SourceReport)) -> Vec<Doubt> {
+fn counter(change: impl FnOnce(&mut SourceReport)) -> Vec<RunKind> {
     let mut source = SourceReport {
         joules: Some(5.0),
         gaps: Some(0),
@@ -55,7 +66,7 @@ fn counter(change: impl FnOnce(&mut SourceReport)) -> Vec<Doubt> {
 }
 
 /// What is said of a gauge with this first, last and largest value.
-fn gauge(gauge: Gauge, first: f64, last: f64, max: f64) -> Vec<Doubt> {
+fn gauge(gauge: Gauge, first: f64, last: f64, max: f64) -> Vec<RunKind> {
     let values = json!({"first": first, "last": last, "min": 0.0, "max": max, "mean": first});
     of(&Telemetry {
         sources: vec![SourceReport {
@@ -67,14 +78,14 @@ fn gauge(gauge: Gauge, first: f64, last: f64, max: f64) -> Vec<Doubt> {
 }
 
 /// What is said of CPU time.
-fn cpu(cpu: CpuTime) -> Vec<Doubt> {
+fn cpu(cpu: CpuTime) -> Vec<RunKind> {
     of(&Telemetry {
         cpu: Some(cpu),
         ..Telemetry::default()
     })
 }
 
-fn other_runs(most: u64, seconds: f64) -> Vec<Doubt> {
+fn other_runs(most: u64, seconds: f64) -> Vec<RunKind> {
     of(&Telemetry {
         other_runs: Some(OtherRuns { most, seconds }),
         ..Telemetry::default()
@@ -128,21 +139,24 @@ fn a_good_run_leaves_nothing_to_say() {
 }
 
 #[test]
-fn each_doubt_has_its_note() {
-    assert_eq!(counter(|source| source.gaps = Some(2)), [Doubt::Gaps]);
-    assert_eq!(counter(|source| source.resets = Some(1)), [Doubt::Resets]);
+fn each_doubt_has_its_warning() {
+    assert_eq!(counter(|source| source.gaps = Some(2)), [RunKind::Gaps]);
+    assert_eq!(counter(|source| source.resets = Some(1)), [RunKind::Resets]);
     let implausible = counter(|source| source.implausible = Some(4));
-    assert_eq!(implausible, [Doubt::Implausible]);
+    assert_eq!(implausible, [RunKind::Implausible]);
     let still = |seconds: f64, usual: f64| {
         counter(|source| {
             source.still_seconds = Some(seconds);
             source.change_interval_seconds = Some(usual);
         })
     };
-    assert_eq!(still(20.0, 0.01), [Doubt::StoodStill]);
+    assert_eq!(still(20.0, 0.01), [RunKind::StoodStill]);
     assert_eq!(still(1.0, 0.01), []);
     assert_eq!(still(20.0, 36.0), []);
-    assert_eq!(counter(|source| source.joules = None), [Doubt::NeverMoved]);
+    assert_eq!(
+        counter(|source| source.joules = None),
+        [RunKind::NeverMoved]
+    );
     let paused = of(&Telemetry {
         pauses: vec![Pause {
             start_seconds: 1.0,
@@ -151,33 +165,33 @@ fn each_doubt_has_its_note() {
         }],
         ..Telemetry::default()
     });
-    assert_eq!(paused, [Doubt::Paused]);
+    assert_eq!(paused, [RunKind::Paused]);
     let against = counter(|source| source.self_test = against_power(Some(0.8)));
-    assert_eq!(against, [Doubt::CounterAgainstPower]);
+    assert_eq!(against, [RunKind::CounterAgainstPower]);
     let drift = counter(|source| source.idle = idle(50.0, 60.0));
-    assert_eq!(drift, [Doubt::IdleDrift]);
-    assert_eq!(gauge(Gauge::Throttle, 0.0, 0.0, 4.0), [Doubt::Throttled]);
+    assert_eq!(drift, [RunKind::IdleDrift]);
+    assert_eq!(gauge(Gauge::Throttle, 0.0, 0.0, 4.0), [RunKind::Throttled]);
     assert_eq!(
         gauge(Gauge::PowerLimit, 700.0, 500.0, 700.0),
-        [Doubt::PowerLimit]
+        [RunKind::PowerLimit]
     );
     assert_eq!(
         gauge(Gauge::CpuTemperature, 40.0, 50.0, 80.0),
-        [Doubt::Temperature]
+        [RunKind::Temperature]
     );
-    assert_eq!(gauge(Gauge::Processes, 1.0, 1.0, 3.0), [Doubt::OtherLoad]);
+    assert_eq!(gauge(Gauge::Processes, 1.0, 1.0, 3.0), [RunKind::OtherLoad]);
     let busy = cpu(CpuTime {
         service_seconds: Some(5.0),
         machine_seconds: Some(10.0),
         ..CpuTime::default()
     });
-    assert_eq!(busy, [Doubt::OtherLoad]);
-    assert_eq!(other_runs(1, 2.5), [Doubt::OtherRuns]);
+    assert_eq!(busy, [RunKind::OtherLoad]);
+    assert_eq!(other_runs(1, 2.5), [RunKind::OtherRuns]);
     let fault = of(&Telemetry {
         faults: vec!["rapl: gone".to_owned()],
         ..Telemetry::default()
     });
-    assert_eq!(fault, [Doubt::Fault]);
+    assert_eq!(fault, [RunKind::Fault]);
 }
 
 #[test]
@@ -192,7 +206,7 @@ fn load_of_others_is_what_neither_the_service_nor_we_used() {
         })
     };
     assert_eq!(cpu(8.0, 1.5, 10.0, 40.0), []);
-    assert_eq!(cpu(5.0, 1.0, 10.0, 40.0), [Doubt::OtherLoad]);
+    assert_eq!(cpu(5.0, 1.0, 10.0, 40.0), [RunKind::OtherLoad]);
     // A machine that waits for its GPU: the system's chores are no load.
     assert_eq!(cpu(0.5, 0.5, 2.0, 400.0), []);
     // A run too short for ticks.
@@ -221,17 +235,17 @@ fn a_clock_elsewhere_is_a_matter_of_how_long_queries_are() {
         sources: vec![report("gpu1/nvml/0"), report("gpu1/nvml/1")],
         ..Telemetry::default()
     };
-    let said = |median: Option<f64>| -> Vec<Doubt> {
+    let said = |median: Option<f64>| -> Vec<RunKind> {
         let facts = Facts {
             median_query_seconds: median,
             telemetry: Some(&telemetry),
             ..Facts::default()
         };
-        notes(&facts).iter().map(|note| note.id).collect()
+        kinds(&facts)
     };
-    assert_eq!(said(Some(0.05)), [Doubt::WideClock, Doubt::ClockSet]);
-    assert_eq!(said(Some(1.0)), [Doubt::ClockSet]);
-    assert_eq!(said(None), [Doubt::ClockSet]);
+    assert_eq!(said(Some(0.05)), [RunKind::WideClock, RunKind::ClockSet]);
+    assert_eq!(said(Some(1.0)), [RunKind::ClockSet]);
+    assert_eq!(said(None), [RunKind::ClockSet]);
 }
 
 #[test]
@@ -245,7 +259,7 @@ fn rows_and_queries_have_theirs() {
         answered: 160,
         ..Facts::default()
     };
-    let said: Vec<String> = notes(&facts).iter().map(Note::to_string).collect();
+    let said: Vec<String> = warnings(&facts).iter().map(Warning::to_string).collect();
     for (note, words) in
         said.iter()
             .zip(["estimated", "2 rows", "3 queries", "while 2", "takes 368"])
@@ -266,9 +280,9 @@ fn rows_without_energy_beside_rows_with_it_are_a_doubt() {
                 .collect(),
             ..Facts::default()
         };
-        notes(&facts)
+        warnings(&facts)
             .iter()
-            .map(Note::to_string)
+            .map(Warning::to_string)
             .collect::<Vec<_>>()
     };
     assert_eq!(said(4, &[]), [""; 0]);
@@ -292,8 +306,8 @@ fn different_bases_are_told_apart_with_their_joules() {
         bases: vec![part("cpu", 5, 278.3), part("cpu_estimated", 7, 24.3)],
         ..Facts::default()
     };
-    let said = notes(&facts);
-    assert_eq!(said[0].id, Doubt::MixedBases);
+    let said = warnings(&facts);
+    assert_eq!(said[0].kind, Kind::Run(RunKind::MixedBases));
     let words = said[0].to_string();
     assert!(
         words.contains("278.3 J") && words.contains("24.3 J"),
@@ -303,5 +317,5 @@ fn different_bases_are_told_apart_with_their_joules() {
         bases: vec![part("cpu", 5, 278.3)],
         ..Facts::default()
     };
-    assert_eq!(notes(&one), []);
+    assert_eq!(warnings(&one), []);
 }

@@ -84,12 +84,10 @@ fn open(path: &Path, basis: Option<Choice>) -> Result<RunRows, CliError> {
 
 fn refused(error: NotComparable) -> CliError {
     match error {
-        NotComparable::Unfair { finding, advice } => {
-            CliError::usage(printable(&finding)).help(format!(
-                "{}; `--force` compares them all the same",
-                printable(&advice)
-            ))
-        }
+        NotComparable::Unfair(warning) => CliError::usage(printable(&warning.text)).help(format!(
+            "{}; `--force` compares them all the same",
+            printable(warning.advice())
+        )),
         NotComparable::Nothing => CliError::usage(error),
     }
 }

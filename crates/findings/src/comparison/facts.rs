@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipw_analysis::quality::{Doubt, Note};
 use ipw_core::text::printable;
 use ipw_core::units::Watts;
+use ipw_core::warning::{Kind, Warning};
 use ipw_store::attribute::IdleUsed;
 use ipw_store::{Overview, Run, StoreError, Summary, plan};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Seen, is_estimated};
@@ -44,17 +44,6 @@ impl How {
     pub const fn is_estimated(self) -> bool {
         matches!(self, Self::Estimated | Self::PartlyEstimated)
     }
-}
-
-/// A doubt about one run's numbers, as its summary has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Remark {
-    /// What kind.
-    pub id: Doubt,
-    /// What was found.
-    pub finding: String,
-    /// What to do about it.
-    pub advice: String,
 }
 
 /// The idle power of a source that attribution used.
@@ -128,8 +117,9 @@ pub struct Facts {
     pub ipw: Option<String>,
     /// Whether `ipw calibrate` found everything within its bounds; `None` where it never ran.
     pub calibration_passed: Option<bool>,
-    /// Doubts about its numbers.
-    pub notes: Vec<Remark>,
+    /// Warnings about its numbers.
+    #[serde(rename = "notes", serialize_with = "noted")]
+    pub warnings: Vec<Warning>,
 }
 
 impl Facts {
@@ -143,7 +133,7 @@ impl Facts {
             basis: seen.basis.into_iter().collect(),
             methods: seen.methods.into_iter().collect(),
             scorers: seen.scorers.iter().map(|config| scorer(config)).collect(),
-            notes: notes(run)?,
+            warnings: warnings(run)?,
             ..Self::of_summary(run)
         })
     }
@@ -298,18 +288,28 @@ fn generation(run: &Run) -> Option<Value> {
 }
 
 /// As the summary has them; a run that says nothing is looked at again.
-fn notes(run: &Run) -> Result<Vec<Remark>, StoreError> {
-    let stored = run.summary().quality.clone();
-    let notes = match stored {
-        Some(notes) => notes,
+fn warnings(run: &Run) -> Result<Vec<Warning>, StoreError> {
+    let warnings = match run.summary().quality.clone() {
+        Some(warnings) => warnings,
         None => quality::of_run(run, &Overview::of(run)?),
     };
-    let remark = |note: Note| Remark {
-        id: note.id,
-        finding: printable(&note.finding),
-        advice: printable(&note.advice),
-    };
-    Ok(notes.into_iter().map(remark).collect())
+    let shown = |warning: Warning| warning.map_texts(printable);
+    Ok(warnings.into_iter().map(shown).collect())
+}
+
+/// Warnings as the JSON of a comparison has them: the source is in the text.
+fn noted<S: Serializer>(warnings: &[Warning], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Noted<'a> {
+        id: Kind,
+        finding: &'a str,
+        advice: &'a str,
+    }
+    to.collect_seq(warnings.iter().map(|warning| Noted {
+        id: warning.kind,
+        finding: &warning.text,
+        advice: warning.advice(),
+    }))
 }
 
 #[cfg(test)]
@@ -327,6 +327,24 @@ mod tests {
         assert_eq!(how(&seen(&["cpu_estimated"])), How::Estimated);
         assert_eq!(how(&seen(&["cpu", "cpu_estimated"])), How::PartlyEstimated);
         assert!(How::PartlyEstimated.is_estimated() && !How::Measured.is_estimated());
+    }
+
+    #[test]
+    fn warnings_are_notes_in_json() {
+        let warning = ipw_core::warning::RunKind::Gaps;
+        let facts = Facts {
+            warnings: vec![
+                Warning::new(warning, "silent")
+                    .advise("look")
+                    .of_source("x"),
+            ],
+            ..Facts::default()
+        };
+        let written = serde_json::to_value(facts).unwrap();
+        assert_eq!(
+            written["notes"].to_string(),
+            r#"[{"id":"gaps","finding":"silent","advice":"look"}]"#
+        );
     }
 
     #[test]

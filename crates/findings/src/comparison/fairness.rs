@@ -2,97 +2,13 @@
 
 use std::path::Path;
 
-use ipw_analysis::quality;
 use ipw_core::quantity::Unit;
 use ipw_core::setting::Setting;
-use serde::Serialize;
+use ipw_core::warning::{Kind, PairKind, RunKind, Warning};
 use serde_json::Value;
 
 use super::facts::Idle;
 use super::{Facts, How, Overlap, RunRows};
-
-/// How grave a doubt is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// The comparison would say nothing: it is made on request only.
-    Refuse,
-    /// It is made, and this belongs beside it.
-    Warn,
-}
-
-/// What of a comparison a doubt is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// All of it.
-    All,
-    /// Whatever has energy in it.
-    Energy,
-}
-
-/// Kinds of doubt about a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The same run twice.
-    SameRun,
-    /// No question in common.
-    OtherQuestions,
-    /// Datasets of other names that share questions.
-    OtherDataset,
-    /// Ids in both that stand for other prompts.
-    OtherPrompts,
-    /// Questions that only one of them asked.
-    OtherQueries,
-    /// An estimate against a measurement.
-    EstimatedAgainstMeasured,
-    /// Estimates of different machines.
-    EstimatesOfOtherHardware,
-    /// Both are estimates of one machine.
-    Estimated,
-    /// Joules made from other parts of the machine.
-    OtherBasis,
-    /// Counters against integrated power.
-    OtherMethod,
-    /// Queries in flight share energy by other weights.
-    OtherWeights,
-    /// Attribution used another idle power.
-    OtherIdle,
-    /// Answers were graded by another scorer or judge.
-    OtherScorer,
-    /// Queries were sent otherwise.
-    OtherLoad,
-    /// Other generation parameters, or another system text.
-    OtherParameters,
-    /// Tokens were counted otherwise.
-    OtherTokenCounts,
-    /// More than one thing differs.
-    SeveralDifferences,
-    /// Another version of ipw.
-    OtherVersion,
-    /// One machine kept the bounds of `ipw calibrate` and the other did not.
-    OtherCalibration,
-    /// A run that did not finish.
-    Unfinished,
-    /// A doubt about one run's own numbers.
-    Quality,
-}
-
-/// Why a comparison may not be fair, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Doubt {
-    /// What kind it is.
-    pub id: Cause,
-    /// How grave it is.
-    pub level: Level,
-    /// Which metrics it concerns.
-    pub about: Part,
-    /// What was found.
-    pub finding: String,
-    /// What to do about it, or what it means.
-    pub advice: String,
-}
 
 /// A run with the name that it has in a comparison.
 #[derive(Clone, Copy)]
@@ -103,38 +19,38 @@ pub struct Named<'a> {
     pub run: &'a RunRows,
 }
 
-/// Notes of a run that matter to a comparison; others are said elsewhere.
-const GRAVE: [quality::Doubt; 14] = [
-    quality::Doubt::Coverage,
-    quality::Doubt::Gaps,
-    quality::Doubt::Resets,
-    quality::Doubt::Implausible,
-    quality::Doubt::MixedBases,
-    quality::Doubt::Paused,
-    quality::Doubt::Fault,
-    quality::Doubt::IdleDrift,
-    quality::Doubt::Temperature,
-    quality::Doubt::Throttled,
-    quality::Doubt::PowerLimit,
-    quality::Doubt::OtherLoad,
-    quality::Doubt::OtherRuns,
-    quality::Doubt::CounterAgainstPower,
+/// Warnings of a run that matter to a comparison; others are said elsewhere.
+const GRAVE: [RunKind; 14] = [
+    RunKind::Coverage,
+    RunKind::Gaps,
+    RunKind::Resets,
+    RunKind::Implausible,
+    RunKind::MixedBases,
+    RunKind::Paused,
+    RunKind::Fault,
+    RunKind::IdleDrift,
+    RunKind::Temperature,
+    RunKind::Throttled,
+    RunKind::PowerLimit,
+    RunKind::OtherLoad,
+    RunKind::OtherRuns,
+    RunKind::CounterAgainstPower,
 ];
 
 /// All that speaks against comparing `b` with `a`, the gravest first.
-pub fn unfair(a: Named<'_>, b: Named<'_>) -> (Overlap, Vec<Doubt>) {
+pub fn unfair(a: Named<'_>, b: Named<'_>) -> (Overlap, Vec<Warning>) {
     let overlap = a.run.overlap(b.run);
     let pair = Pair {
         names: [a.name, b.name],
         facts: [&a.run.facts, &b.run.facts],
     };
-    let mut doubts = pair.questions(overlap);
-    doubts.extend(pair.energy());
-    doubts.extend(pair.scorers(a.run.graded_otherwise(b.run)));
-    doubts.extend(pair.conditions());
-    doubts.extend(pair.each_run());
-    doubts.sort_by_key(|doubt| doubt.level);
-    (overlap, doubts)
+    let mut warnings = pair.questions(overlap);
+    warnings.extend(pair.energy());
+    warnings.extend(pair.scorers(a.run.graded_otherwise(b.run)));
+    warnings.extend(pair.conditions());
+    warnings.extend(pair.each_run());
+    warnings.sort_by_key(|warning| warning.severity);
+    (overlap, warnings)
 }
 
 struct Pair<'a> {
@@ -142,27 +58,8 @@ struct Pair<'a> {
     facts: [&'a Facts; 2],
 }
 
-fn doubt(id: Cause, level: Level, finding: String, advice: &str) -> Doubt {
-    Doubt {
-        id,
-        level,
-        about: Part::All,
-        finding,
-        advice: advice.to_owned(),
-    }
-}
-
-fn warn(id: Cause, finding: String, advice: &str) -> Doubt {
-    doubt(id, Level::Warn, finding, advice)
-}
-
-impl Doubt {
-    fn of_energy(self) -> Self {
-        Self {
-            about: Part::Energy,
-            ..self
-        }
-    }
+fn warn(kind: PairKind, text: String, advice: &str) -> Warning {
+    Warning::new(kind, text).advise(advice)
 }
 
 impl Pair<'_> {
@@ -175,12 +72,12 @@ impl Pair<'_> {
         self.both(what).filter(|[a, b]| a != b)
     }
 
-    fn questions(&self, overlap: Overlap) -> Vec<Doubt> {
+    fn questions(&self, overlap: Overlap) -> Vec<Warning> {
         let [a, b] = self.names;
         let [of_a, of_b] = self.facts;
         if Path::new(&of_a.directory) == Path::new(&of_b.directory) {
-            let finding = format!("{a} and {b} are the same run");
-            return vec![warn(Cause::SameRun, finding, "name another one")];
+            let text = format!("{a} and {b} are the same run");
+            return vec![warn(PairKind::SameRun, text, "name another one")];
         }
         let dataset = self.differ(|facts| {
             Some(format!(
@@ -193,38 +90,37 @@ impl Pair<'_> {
         let clash = overlap.same_id_other_prompt;
         let is_empty = overlap.a == 0 || overlap.b == 0;
         if common == 0 && !is_empty && (dataset.is_some() || clash > 0) {
-            let finding = format!(
+            let text = format!(
                 "{a} and {b} have no question in common (`{}`, `{}`)",
                 of_a.dataset_label(),
                 of_b.dataset_label()
             );
-            return vec![doubt(
-                Cause::OtherQuestions,
-                Level::Refuse,
-                finding,
+            return vec![warn(
+                PairKind::OtherQuestions,
+                text,
                 "run both on the same dataset",
             )];
         }
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         if dataset.is_some() {
-            let finding = format!(
+            let text = format!(
                 "{a} asked `{}` and {b} asked `{}`",
                 of_a.dataset_label(),
                 of_b.dataset_label()
             );
             let advice = format!("{common} questions are in both, and only they are paired");
-            doubts.push(warn(Cause::OtherDataset, finding, &advice));
+            warnings.push(warn(PairKind::OtherDataset, text, &advice));
         }
         if clash > 0 {
-            let finding = format!("{clash} queries have the same id and another prompt");
+            let text = format!("{clash} queries have the same id and another prompt");
             let advice = "they are not paired; was the dataset changed in between?";
-            doubts.push(warn(Cause::OtherPrompts, finding, advice));
+            warnings.push(warn(PairKind::OtherPrompts, text, advice));
         }
-        doubts.extend(self.overlap(overlap));
-        doubts
+        warnings.extend(self.overlap(overlap));
+        warnings
     }
 
-    fn overlap(&self, overlap: Overlap) -> Option<Doubt> {
+    fn overlap(&self, overlap: Overlap) -> Option<Warning> {
         let [a, b] = self.names;
         let Overlap {
             a: of_a,
@@ -236,43 +132,41 @@ impl Pair<'_> {
         if common == most {
             return None;
         }
-        let finding = format!("{a} asked {of_a} queries and {b} {of_b}; {common} are in both");
+        let text = format!("{a} asked {of_a} queries and {b} {of_b}; {common} are in both");
         let advice = if 2 * common >= most {
             "only these are compared"
         } else {
             "too few to pair them, so all stand against all, which sees only large differences; run both on the same queries"
         };
-        Some(warn(Cause::OtherQueries, finding, advice))
+        Some(warn(PairKind::OtherQueries, text, advice))
     }
 
-    fn energy(&self) -> Vec<Doubt> {
+    fn energy(&self) -> Vec<Warning> {
         let [a, b] = self.names;
         let how = self.facts.map(|facts| facts.energy);
         if how.contains(&How::Unknown) {
             return Vec::new();
         }
         let other_hardware = self.differ(|facts| facts.hardware.clone());
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         if how[0] != how[1] {
-            let finding = format!(
+            let text = format!(
                 "{a}'s energy is {} and {b}'s is {}",
                 how[0].words(),
                 how[1].words()
             );
             let advice =
                 "an estimate may be off by half; measure both (`ipw doctor` says what would)";
-            let cause = Cause::EstimatedAgainstMeasured;
-            doubts.push(doubt(cause, Level::Refuse, finding, advice));
+            warnings.push(warn(PairKind::EstimatedAgainstMeasured, text, advice));
         } else if how[0].is_estimated() {
-            doubts.push(match other_hardware {
-                Some([of_a, of_b]) => doubt(
-                    Cause::EstimatesOfOtherHardware,
-                    Level::Refuse,
+            warnings.push(match other_hardware {
+                Some([of_a, of_b]) => warn(
+                    PairKind::EstimatesOfOtherHardware,
                     format!("the energies of {a} (`{of_a}`) and {b} (`{of_b}`) are estimates of different machines"),
                     "estimates compare runs of one machine; measure both (`ipw doctor` says what would)",
                 ),
                 None => warn(
-                    Cause::Estimated,
+                    PairKind::Estimated,
                     format!("the energies of {a} and {b} are estimated from CPU time, not measured"),
                     "a difference is one of CPU time; what a meter would say may differ",
                 ),
@@ -281,36 +175,36 @@ impl Pair<'_> {
         if let Some([of_a, of_b]) = self.differ(Facts::basis_label)
             && how[0] == how[1]
         {
-            let finding = format!("{a}'s joules are those of `{of_a}` and {b}'s of `{of_b}`");
+            let text = format!("{a}'s joules are those of `{of_a}` and {b}'s of `{of_b}`");
             let advice = "they stand for other parts of the machine";
-            doubts.push(warn(Cause::OtherBasis, finding, advice));
+            warnings.push(warn(PairKind::OtherBasis, text, advice));
         }
         let methods =
             |facts: &Facts| (!facts.methods.is_empty()).then(|| facts.methods.join(" and "));
         if let Some([of_a, of_b]) = self.differ(methods)
             && how[0] == how[1]
         {
-            let finding = format!("{a}'s joules are by {of_a} and {b}'s by {of_b}");
+            let text = format!("{a}'s joules are by {of_a} and {b}'s by {of_b}");
             let advice = "integrated power misses what happens between two readings";
-            doubts.push(warn(Cause::OtherMethod, finding, advice));
+            warnings.push(warn(PairKind::OtherMethod, text, advice));
         }
-        doubts.extend(self.attribution());
-        doubts.into_iter().map(Doubt::of_energy).collect()
+        warnings.extend(self.attribution());
+        warnings
     }
 
     /// What attribution used.
-    fn attribution(&self) -> Vec<Doubt> {
+    fn attribution(&self) -> Vec<Warning> {
         let [a, b] = self.names;
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         if let Some([of_a, of_b]) = self.differ(|facts| facts.weights.clone()) {
-            let finding = format!(
+            let text = format!(
                 "queries in flight share energy by the weights `{of_a}` in {a} and `{of_b}` in {b}"
             );
             let advice = format!(
                 "joules of a query depend on it; use the same (`ipw attribute RUN {}`)",
                 Setting::Weights.to("equal|tokens")
             );
-            doubts.push(warn(Cause::OtherWeights, finding, &advice));
+            warnings.push(warn(PairKind::OtherWeights, text, &advice));
         }
         let same_hardware = self.differ(|facts| facts.hardware.clone()).is_none();
         let [of_a, of_b] = self.facts;
@@ -327,7 +221,7 @@ impl Pair<'_> {
         });
         let others: Vec<String> = others.collect();
         if !others.is_empty() {
-            let finding = format!(
+            let text = format!(
                 "attribution used another idle power for {}",
                 others.join("; ")
             );
@@ -335,13 +229,13 @@ impl Pair<'_> {
                 "shares and joules above idle depend on it; `ipw attribute RUN {}` sets it",
                 Setting::Idle.to("[NAME=]W")
             );
-            doubts.push(warn(Cause::OtherIdle, finding, &advice));
+            warnings.push(warn(PairKind::OtherIdle, text, &advice));
         }
-        doubts
+        warnings
     }
 
     /// Whether answers were graded alike; `both` queries are graded in both runs.
-    fn scorers(&self, (both, otherwise): (u64, u64)) -> Option<Doubt> {
+    fn scorers(&self, (both, otherwise): (u64, u64)) -> Option<Warning> {
         let [a, b] = self.names;
         let [of_a, of_b] = self.facts.map(|facts| facts.scorers.join("`, `"));
         let is_graded = !of_a.is_empty() && !of_b.is_empty();
@@ -358,30 +252,30 @@ impl Pair<'_> {
         } else {
             String::new()
         };
-        let finding = format!("{how_many}{a} was graded by `{of_a}` and {b} by `{of_b}`");
+        let text = format!("{how_many}{a} was graded by `{of_a}` and {b} by `{of_b}`");
         let advice = format!(
             "accuracy, IPW and IPJ depend on it; grade both alike (`ipw score RUN {}`)",
             Setting::Scorer.to("ID")
         );
-        Some(warn(Cause::OtherScorer, finding, &advice))
+        Some(warn(PairKind::OtherScorer, text, &advice))
     }
 
-    fn conditions(&self) -> Vec<Doubt> {
+    fn conditions(&self) -> Vec<Warning> {
         let [a, b] = self.names;
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         if let Some([of_a, of_b]) = self.differ(|facts| facts.load.clone()) {
-            let finding = format!("{a}'s queries were sent {of_a}, {b}'s {of_b}");
+            let text = format!("{a}'s queries were sent {of_a}, {b}'s {of_b}");
             let advice = "latency and energy per query depend on it; use the same load";
-            doubts.push(warn(Cause::OtherLoad, finding, advice));
+            warnings.push(warn(PairKind::OtherLoad, text, advice));
         }
         if let Some([of_a, of_b]) = self.generation() {
-            let finding = format!("{a} asked with {of_a} and {b} with {of_b}");
+            let text = format!("{a} asked with {of_a} and {b} with {of_b}");
             let advice = format!(
                 "answers and their lengths depend on it; use the same `{}` and `{}`",
                 Setting::Param,
                 Setting::System
             );
-            doubts.push(warn(Cause::OtherParameters, finding, &advice));
+            warnings.push(warn(PairKind::OtherParameters, text, &advice));
         }
         let counted = |facts: &Facts| {
             let by_chunks = facts.rows_counted_by_chunks? > 0;
@@ -389,42 +283,42 @@ impl Pair<'_> {
             Some(format!("{by_chunks} {by_tokenizer}"))
         };
         if self.differ(counted).is_some() {
-            let finding = format!(
+            let text = format!(
                 "tokens of {a} and {b} were counted otherwise, as one service gave no usage"
             );
             let advice = "what is per token or tokens per second is not comparable";
-            doubts.push(warn(Cause::OtherTokenCounts, finding, advice));
+            warnings.push(warn(PairKind::OtherTokenCounts, text, advice));
         }
-        doubts.extend(self.several());
+        warnings.extend(self.several());
         if let Some([of_a, of_b]) = self.differ(|facts| facts.ipw.clone()) {
-            let finding = format!("{a} was made by ipw {of_a} and {b} by ipw {of_b}");
-            doubts.push(warn(
-                Cause::OtherVersion,
-                finding,
+            let text = format!("{a} was made by ipw {of_a} and {b} by ipw {of_b}");
+            warnings.push(warn(
+                PairKind::OtherVersion,
+                text,
                 "see CHANGELOG.md for what is measured otherwise",
             ));
         }
         if let Some([of_a, _]) = self.differ(|facts| Some(facts.calibration_passed?.to_string())) {
             let bad = if of_a == "true" { b } else { a };
-            let finding = format!("`ipw calibrate` found {bad}'s machine out of its bounds");
-            doubts.push(warn(
-                Cause::OtherCalibration,
-                finding,
+            let text = format!("`ipw calibrate` found {bad}'s machine out of its bounds");
+            warnings.push(warn(
+                PairKind::OtherCalibration,
+                text,
                 "`ipw show` says in what: its times are worse known",
             ));
         }
-        doubts
+        warnings
     }
 
-    /// One thing that differs is what is compared; of two nobody knows which it was.
-    fn several(&self) -> Option<Doubt> {
+    /// If both model and hardware differ, no difference can be put down to one of them.
+    fn several(&self) -> Option<Warning> {
         let [a, b] = self.names;
         let model = self.differ(|facts| Some(facts.model.clone()));
         let hardware = self.differ(|facts| facts.hardware.clone());
         let ([of_a, of_b], [on_a, on_b]) = model.zip(hardware)?;
-        let finding = format!("{a} is `{of_a}` on `{on_a}` and {b} is `{of_b}` on `{on_b}`");
+        let text = format!("{a} is `{of_a}` on `{on_a}` and {b} is `{of_b}` on `{on_b}`");
         let advice = "whether the model or the hardware makes a difference cannot be told";
-        Some(warn(Cause::SeveralDifferences, finding, advice))
+        Some(warn(PairKind::SeveralDifferences, text, advice))
     }
 
     fn generation(&self) -> Option<[String; 2]> {
@@ -435,7 +329,7 @@ impl Pair<'_> {
             let differs = mine.iter().filter(|one| !theirs.contains(one));
             let texts: Vec<String> = differs
                 .map(|(name, value)| match name.as_str() {
-                    // A text may be long, and is nobody's business here.
+                    // A text may be long or private.
                     "system" => "a system text".to_owned(),
                     _ => format!("`{name}={value}`"),
                 })
@@ -449,24 +343,25 @@ impl Pair<'_> {
         (a != b).then(|| [only(&a, &b), only(&b, &a)])
     }
 
-    fn each_run(&self) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
+    fn each_run(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         for (name, facts) in self.names.iter().zip(self.facts) {
             if let Some(why) = facts.unfinished() {
-                let finding = format!("{name} is {why}");
+                let text = format!("{name} is {why}");
                 let advice = format!(
                     "what is missing may not be like the rest; `ipw profile {}` goes on",
                     Setting::Resume
                 );
-                doubts.push(warn(Cause::Unfinished, finding, &advice));
+                warnings.push(warn(PairKind::Unfinished, text, &advice));
             }
-            let grave = facts.notes.iter().filter(|note| GRAVE.contains(&note.id));
-            for note in grave {
-                let finding = format!("{name}: {}", note.finding);
-                doubts.push(warn(Cause::Quality, finding, &note.advice));
+            let is_grave =
+                |of: &&Warning| matches!(of.kind, Kind::Run(kind) if GRAVE.contains(&kind));
+            for grave in facts.warnings.iter().filter(is_grave) {
+                let text = format!("{name}: {}", grave.text);
+                warnings.push(warn(PairKind::Quality, text, grave.advice()));
             }
         }
-        doubts
+        warnings
     }
 }
 

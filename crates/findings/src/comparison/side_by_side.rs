@@ -3,10 +3,11 @@
 use ipw_analysis::compare::{Comparison, NotCompared, Pairing, Side, Tolerance, compare};
 use ipw_analysis::gate::{By, Gate, Judged, Outcome, is_passed};
 use ipw_analysis::metric::Metric;
+use ipw_core::warning::{Severity, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Doubt, Facts, Level, Named, Overlap, Part, RunRows, unfair};
+use super::{Facts, Named, Overlap, RunRows, unfair};
 use crate::written;
 
 /// Version of the JSON.
@@ -42,11 +43,11 @@ pub struct Against {
     pub overlap: Overlap,
     /// Metric by metric.
     pub comparisons: Vec<Comparison>,
-    /// Metrics that are not compared, as the doubts say.
+    /// Metrics that are not compared, as the warnings say.
     pub withheld: Vec<Metric>,
     /// Why the comparison may not be fair.
-    pub doubts: Vec<Doubt>,
-    /// Whether a doubt that would refuse was overruled.
+    pub warnings: Vec<Warning>,
+    /// Whether a warning that would refuse was overruled.
     pub is_forced: bool,
     /// What the gate says; `None` without one.
     pub gate: Option<Vec<Judged>>,
@@ -72,19 +73,17 @@ pub fn compare_runs(runs: Vec<RunRows>, asked: &Asked<'_>) -> Result<SideBySide,
     let names: Vec<String> = (0..runs.len()).map(written::letter).collect();
     let mut against = Vec::new();
     for (run, name) in others.iter().zip(&names[1..]) {
-        let (overlap, doubts) = unfair(
+        let (overlap, warnings) = unfair(
             Named {
                 name: &names[0],
                 run: first,
             },
             Named { name, run },
         );
-        refuse(&doubts, asked)?;
-        let is_refused = |part: Part| {
-            let refuses = |doubt: &Doubt| doubt.level == Level::Refuse && doubt.about == part;
-            doubts.iter().any(refuses)
-        };
-        let withholds = is_refused(Part::Energy) && !asked.is_forced;
+        refuse(&warnings, asked)?;
+        let mut refusals = warnings.iter().filter(|warning| is_refusal(warning));
+        let is_refused = refusals.clone().next().is_some();
+        let withholds = refusals.any(|refusal| refusal.kind.is_about_energy()) && !asked.is_forced;
         let (withheld, wanted): (Vec<Metric>, Vec<Metric>) = asked
             .metrics
             .iter()
@@ -94,10 +93,10 @@ pub fn compare_runs(runs: Vec<RunRows>, asked: &Asked<'_>) -> Result<SideBySide,
             name: name.clone(),
             overlap,
             gate: None,
-            is_forced: asked.is_forced && (is_refused(Part::All) || is_refused(Part::Energy)),
+            is_forced: asked.is_forced && is_refused,
             comparisons,
             withheld,
-            doubts,
+            warnings,
         };
         found.gate = asked.gate.map(|gate| found.judged(gate, asked.by));
         against.push(found);
@@ -122,25 +121,21 @@ pub enum NotComparable {
     #[error("there is nothing to compare")]
     Nothing,
     /// They differ in what must be alike.
-    #[error("{finding}")]
-    Unfair {
-        /// What differs.
-        finding: String,
-        /// What to do about it.
-        advice: String,
-    },
+    #[error("{}", .0.text)]
+    Unfair(Warning),
 }
 
 /// Stops at what cannot be compared at all, unless it is wanted all the same.
-fn refuse(doubts: &[Doubt], asked: &Asked<'_>) -> Result<(), NotComparable> {
-    let refuses = |doubt: &&Doubt| doubt.level == Level::Refuse && doubt.about == Part::All;
-    match doubts.iter().find(refuses) {
-        Some(doubt) if !asked.is_forced => Err(NotComparable::Unfair {
-            finding: doubt.finding.clone(),
-            advice: doubt.advice.clone(),
-        }),
+fn refuse(warnings: &[Warning], asked: &Asked<'_>) -> Result<(), NotComparable> {
+    let refuses = |of: &&Warning| is_refusal(of) && !of.kind.is_about_energy();
+    match warnings.iter().find(refuses) {
+        Some(refusal) if !asked.is_forced => Err(NotComparable::Unfair(refusal.clone())),
         _ => Ok(()),
     }
+}
+
+fn is_refusal(warning: &Warning) -> bool {
+    warning.severity == Severity::Refusal
 }
 
 impl Against {
@@ -158,9 +153,8 @@ impl Against {
 
     /// Why metrics are withheld.
     pub fn refusal(&self) -> &str {
-        let refuses = |doubt: &&Doubt| doubt.level == Level::Refuse;
-        let doubt = self.doubts.iter().find(refuses);
-        doubt.map_or("", |doubt| &doubt.finding)
+        let refusal = self.warnings.iter().find(|warning| is_refusal(warning));
+        refusal.map_or("", |refusal| &refusal.text)
     }
 
     /// Comparisons that were made.
@@ -244,12 +238,12 @@ impl Against {
         sentences
     }
 
-    /// The doubt with how grave it is here.
-    pub fn label(&self, doubt: &Doubt) -> &'static str {
-        match (doubt.level, self.is_forced) {
-            (Level::Warn, _) => "warning",
-            (Level::Refuse, false) => "refused",
-            (Level::Refuse, true) => "NOT COMPARABLE",
+    /// How grave a warning is here.
+    pub fn label(&self, warning: &Warning) -> &'static str {
+        match (is_refusal(warning), self.is_forced) {
+            (false, _) => "warning",
+            (true, false) => "refused",
+            (true, true) => "NOT COMPARABLE",
         }
     }
 }
@@ -336,11 +330,23 @@ impl Against {
             "metrics": metrics,
             "withheld": self.withheld,
             "is_forced": self.is_forced,
-            "doubts": self.doubts,
+            "doubts": self.warnings.iter().map(doubt).collect::<Vec<_>>(),
             "gate": self.gate,
             "passed": passed,
         })
     }
+}
+
+/// A warning as the JSON of a comparison has it.
+fn doubt(warning: &Warning) -> Value {
+    let is_about_energy = warning.kind.is_about_energy();
+    json!({
+        "id": warning.kind,
+        "level": if is_refusal(warning) { "refuse" } else { "warn" },
+        "about": if is_about_energy { "energy" } else { "all" },
+        "finding": warning.text,
+        "advice": warning.advice(),
+    })
 }
 
 /// The outcome of a condition, in a word.
@@ -349,5 +355,25 @@ pub const fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Pass => "pass",
         Outcome::Fail => "FAIL",
         Outcome::Unknown => "UNKNOWN",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ipw_core::warning::PairKind;
+
+    use super::*;
+
+    #[test]
+    fn a_warning_has_the_documented_keys_in_json() {
+        let said = |kind: PairKind| doubt(&Warning::new(kind, "found").advise("do")).to_string();
+        assert_eq!(
+            said(PairKind::EstimatedAgainstMeasured),
+            r#"{"id":"estimated_against_measured","level":"refuse","about":"energy","finding":"found","advice":"do"}"#
+        );
+        assert_eq!(
+            said(PairKind::OtherLoad),
+            r#"{"id":"other_load","level":"warn","about":"all","finding":"found","advice":"do"}"#
+        );
     }
 }

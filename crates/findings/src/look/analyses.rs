@@ -8,6 +8,7 @@ use ipw_analysis::metric::Metric;
 use ipw_analysis::outliers::{Outliers, outliers};
 use ipw_analysis::regression::regressions;
 use ipw_core::row::Fields;
+use ipw_store::summary::QualityEntry;
 use ipw_store::{Run, StoreError};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -151,7 +152,11 @@ impl Analysis {
                 let buckets = u32::try_from(options.get(self, "buckets")).unwrap_or(u32::MAX);
                 crate::timeline::buckets(look, buckets.clamp(1, 100_000)).into()
             }
-            "quality" => json!({ "notes": notes(look) }).into(),
+            "quality" => {
+                let warnings = quality::of_run(look.run, &look.overview);
+                let notes: Vec<_> = warnings.iter().map(QualityEntry::from).collect();
+                json!({ "notes": notes }).into()
+            }
             _ => {
                 let most = usize::try_from(options.get(self, "most")).unwrap_or(usize::MAX);
                 json!(far_out(look, most)?).into()
@@ -187,11 +192,6 @@ fn far_out(look: &Look<'_>, most: usize) -> Result<Outliers, StoreError> {
     }
     found.name(&names);
     Ok(found)
-}
-
-/// The doubts about a run, as they would be noted now.
-pub fn notes(look: &Look<'_>) -> Vec<ipw_analysis::quality::Note> {
-    quality::of_run(look.run, &look.overview)
 }
 
 fn regression(look: &Look<'_>) -> Found {

@@ -70,7 +70,7 @@ impl Ending<'_> {
         });
         summary.load = load.map(|load| load.load);
         let (telemetry, load) = (summary.telemetry.as_ref(), summary.load.as_ref());
-        summary.quality = Some(quality::notes(&overview, telemetry, load));
+        summary.quality = Some(quality::warnings(&overview, telemetry, load));
         let at = clock.anchor().unix_seconds(clock.now());
         let idle = hardware.idle_used(part, idled);
         summary.attribution = Some(attribution::of(Weights::Equal, &idle, &overview, at));

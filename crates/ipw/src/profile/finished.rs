@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipw_analysis::metric::Values;
 use ipw_core::client::Client;
 use ipw_core::plan::Plan;
-use ipw_findings::quality::Note;
+use ipw_core::warning::Warning;
 use ipw_runner::RunError;
 use ipw_store::{Overview, Run, Status, Summary};
 use ipw_telemetry::Session;
@@ -28,7 +28,7 @@ pub struct Finished {
     /// Its metrics.
     pub metrics: Values,
     /// What a person should know before quoting it.
-    pub warnings: Vec<Note>,
+    pub warnings: Vec<Warning>,
     /// What became of `report.html` and the other files that are made from rows.
     pub files: Refreshed,
     /// What the hardware reported; the session is stopped.

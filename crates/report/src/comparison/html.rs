@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use ipw_analysis::gate::Outcome;
 use ipw_analysis::metric::{Better, Metric, Unit};
 use ipw_core::setting::Setting;
+use ipw_core::warning::Severity;
 use ipw_findings::calibration::day;
-use ipw_findings::comparison::{Against, Facts, Level, SideBySide, outcome};
+use ipw_findings::comparison::{Against, Facts, SideBySide, outcome};
 use ipw_findings::written::{self, UNKNOWN};
 use ipw_plot::{Caption, CompareBars, Difference, Heading, Mode, Quantity, Style};
 
@@ -114,7 +115,7 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against) {
             prose(&why)
         );
     }
-    doubts(out, one);
+    warnings(out, one);
     out.push_str("</section>\n");
 }
 
@@ -133,22 +134,20 @@ fn gate(out: &mut String, one: &Against) {
     }
 }
 
-fn doubts(out: &mut String, one: &Against) {
-    if one.doubts.is_empty() {
+fn warnings(out: &mut String, one: &Against) {
+    if one.warnings.is_empty() {
         return;
     }
     out.push_str("<h3>Is it fair?</h3>\n");
-    for doubt in &one.doubts {
-        let class = match doubt.level {
-            Level::Refuse => " refuse",
-            Level::Warn => "",
-        };
+    for warning in &one.warnings {
+        let is_refusal = warning.severity == Severity::Refusal;
+        let class = if is_refusal { " refuse" } else { "" };
         let _ = writeln!(
             out,
             "<p class=\"note{class}\"><b>{}:</b>{}: <span class=\"soft\">{}.</span></p>",
-            one.label(doubt),
-            prose(&doubt.finding),
-            prose(&doubt.advice)
+            one.label(warning),
+            prose(&warning.text),
+            prose(warning.advice())
         );
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use ipw_findings::comparison::{Against, Facts, SideBySide, outcome};
-use ipw_findings::written::{self, UNKNOWN, markdown};
+use ipw_findings::written::{self, UNKNOWN};
+
+use crate::markup::markdown;
 
 /// The comparison in Markdown.
 pub fn text(findings: &SideBySide) -> String {
@@ -63,16 +65,16 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against) {
     for sentence in one.sentences(baseline) {
         let _ = writeln!(out, "- {}", markdown(&sentence));
     }
-    if !one.doubts.is_empty() {
+    if !one.warnings.is_empty() {
         out.push_str("\n### Is it fair?\n\n");
     }
-    for doubt in &one.doubts {
+    for warning in &one.warnings {
         let _ = writeln!(
             out,
             "- **{}**: {}: {}",
-            one.label(doubt),
-            markdown(&doubt.finding),
-            markdown(&doubt.advice)
+            one.label(warning),
+            markdown(&warning.text),
+            markdown(warning.advice())
         );
     }
     let Some(gate) = &one.gate else { return };

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use ipw_findings::timeline::Segment;
+use ipw_findings::written;
 use serde_json::{Value, json};
 
 use crate::markup;
-use crate::page::{Page, QueryLine, Text};
-use crate::words::rounded;
+use ipw_findings::page::{Page, QueryLine, Text};
 
 /// Names that many lines share, written once.
 #[derive(Default)]
@@ -87,6 +87,12 @@ fn segment(segment: &Segment) -> Value {
     })
 }
 
+/// A number with few digits, for machines: five significant ones.
+fn rounded(value: f64) -> Option<f64> {
+    let value = value.is_finite().then_some(value)?;
+    format!("{value:.4e}").parse().ok()
+}
+
 /// A line in the order that the script knows; what is not known at the end is left off.
 fn list(line: &QueryLine, names: &mut Names) -> Value {
     let number = |value: Option<f64>| json!(value.and_then(rounded));
@@ -110,7 +116,7 @@ fn list(line: &QueryLine, names: &mut Names) -> Value {
     let flags =
         cut.sum::<u32>() | u32::from(line.is_estimated) << 5 | u32::from(line.is_answered) << 6;
     let reason = line.energy_reason.as_deref();
-    let reason = reason.map(|reason| names.place(crate::words::reason(reason)));
+    let reason = reason.map(|reason| names.place(written::reason(reason)));
     let shares: Vec<_> = line
         .shares
         .iter()
@@ -122,7 +128,7 @@ fn list(line: &QueryLine, names: &mut Names) -> Value {
                 number(share.joules),
                 number(share.sigma_joules),
                 number(share.coverage),
-                why.map(|why| names.place(crate::words::reason(why))),
+                why.map(|why| names.place(written::reason(why))),
             ])
         })
         .collect();
@@ -154,4 +160,16 @@ fn list(line: &QueryLine, names: &mut Names) -> Value {
         list.pop();
     }
     Value::Array(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_machines_read_is_short_and_never_not_a_number() {
+        assert_eq!(rounded(1.034_567_89), Some(1.0346));
+        assert_eq!(rounded(f64::NAN), None);
+        assert_eq!(json!(rounded(0.1 + 0.2)).to_string(), "0.3");
+    }
 }

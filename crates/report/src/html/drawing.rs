@@ -6,7 +6,7 @@ use ipw_core::quantity::Unit;
 use ipw_findings::timeline::Segment;
 
 use crate::markup::text;
-use crate::page::{Page, QueryLine};
+use ipw_findings::page::{Page, QueryLine};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 56.0;

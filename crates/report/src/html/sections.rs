@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::drawing;
 use crate::markup::{prose, text};
-use crate::page::{Cell, Figure, Headline, How, Level, Note, Page, QueryLine, Table};
 use ipw_core::quantity::{Unit, grouped};
+use ipw_core::warning::{Severity, Warning};
+use ipw_findings::page::{Cell, Figure, Headline, How, Page, QueryLine, Table};
 
 /// Queries that stand in the markup, for readers without a script.
 const WITHOUT_SCRIPT: usize = 100;
@@ -21,7 +22,7 @@ pub(super) fn all(out: &mut String, page: &Page) {
     contents(out, page);
     out.push_str("<main id=\"main\" tabindex=\"-1\">\n");
     result(out, page);
-    notes(out, &page.notes);
+    warnings(out, &page.warnings);
     timeline(out, page);
     for figure in &page.figures {
         drawn(out, figure);
@@ -164,27 +165,26 @@ fn card(out: &mut String, one: &Headline, is_main: bool) {
     );
 }
 
-fn notes(out: &mut String, notes: &[Note]) {
+fn warnings(out: &mut String, warnings: &[Warning]) {
     section(out, "notes", "What to know before quoting this");
-    if notes.is_empty() {
+    if warnings.is_empty() {
         out.push_str("<p>Nothing in the data gives reason for doubt.</p>\n</section>\n");
         return;
     }
     out.push_str("<ul class=\"notes\">\n");
-    for note in notes {
-        let (class, sign) = match note.level {
-            Level::Problem => ("problem", "×"),
-            Level::Caution => ("caution", "!"),
-            Level::Hint => ("hint", "i"),
+    for warning in warnings {
+        let (class, sign) = match warning.severity {
+            Severity::Refusal | Severity::Problem => ("problem", "×"),
+            Severity::Caution => ("caution", "!"),
+            Severity::Hint => ("hint", "i"),
         };
-        let finding = note.finding.trim_end_matches('.');
         let _ = write!(
             out,
             "<li class=\"note {class}\"><span class=\"sign\" aria-hidden=\"true\">{sign}</span><div><p><strong>{}:</strong> {}.</p>",
-            note.level.label(),
-            prose(finding)
+            warning.severity.label(),
+            prose(warning.text.trim_end_matches('.'))
         );
-        if let Some(advice) = &note.advice {
+        if let Some(advice) = &warning.advice {
             let _ = write!(
                 out,
                 "<p class=\"advice\">What to do: {}.</p>",

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use ipw_findings::leaderboard::{Board, Section, columns};
-use ipw_findings::written::markdown;
+
+use crate::markup::markdown;
 
 /// The leaderboard in Markdown.
 pub fn text(board: &Board) -> String {

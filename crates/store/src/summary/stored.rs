@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde_json::{Map, Value};
 
-use super::{FILE, Summary};
+use super::{FILE, Summary, quality};
 use crate::{StoreError, file};
 
 /// A key of `summary.json` whose content is not understood: that part of the run is not known.
@@ -148,6 +148,10 @@ impl Summary {
             *field = serde_json::from_str::<Option<T>>(text)?.unwrap_or_default();
             Ok(())
         }
+        if key == "quality" {
+            self.quality = quality::read(text)?;
+            return Ok(());
+        }
         macro_rules! fields {
             ($($field:ident)*) => {
                 match key {
@@ -159,8 +163,8 @@ impl Summary {
         fields! {
             model profiler_config dataset dataset_name hardware_label generated_at total_queries
             system_info gpu_info output_dir versions client_info format_version status reason parts
-            basis metrics telemetry efficiency overview load calibration quality attribution marginal
-            name tags server_metrics scoring
+            basis metrics telemetry efficiency overview load calibration attribution marginal name
+            tags server_metrics scoring
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use ipw_analysis::compare::Comparison;
 use ipw_core::text::{excerpt, printable};
-use ipw_findings::comparison::{Against, SideBySide};
-use ipw_findings::comparison::{Facts, Level};
+use ipw_core::warning::Severity;
+use ipw_findings::comparison::{Against, Facts, SideBySide};
 use ipw_findings::written::{self, UNKNOWN};
 
 /// How much room there is, and whether colours are wanted.
@@ -98,14 +98,14 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against, look: Look) {
     for sentence in sentences {
         let _ = writeln!(out, "{}", paragraph(&sentence, look));
     }
-    if !one.doubts.is_empty() {
+    if !one.warnings.is_empty() {
         out.push('\n');
     }
-    for doubt in &one.doubts {
-        let label = one.label(doubt);
-        let line = printable(&format!("{label}: {}: {}", doubt.finding, doubt.advice));
+    for warning in &one.warnings {
+        let label = one.label(warning);
+        let line = printable(&format!("{label}: {warning}"));
         let text = paragraph(&line, look);
-        let colour = if doubt.level == Level::Refuse {
+        let colour = if warning.severity == Severity::Refusal {
             RED
         } else {
             YELLOW

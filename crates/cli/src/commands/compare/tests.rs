@@ -49,7 +49,7 @@ fn findings() -> SideBySide {
         },
         comparisons: compare(&a, &b, &Metric::ALL, tolerance),
         withheld: Vec::new(),
-        doubts: Vec::new(),
+        warnings: Vec::new(),
         is_forced: false,
         gate: None,
     };

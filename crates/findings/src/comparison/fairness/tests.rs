@@ -1,8 +1,8 @@
 //! What speaks against a comparison, case by case.
 
+use ipw_core::warning::Severity;
 use serde_json::json;
 
-use super::super::facts::Remark;
 use super::*;
 
 fn facts() -> Facts {
@@ -25,7 +25,15 @@ fn facts() -> Facts {
     }
 }
 
-fn found(b: Facts, ids: [&[u8]; 2]) -> Vec<Doubt> {
+/// The kind of a warning, how grave it is, and whether it is about energy.
+fn said(warning: &Warning) -> (PairKind, Severity, bool) {
+    match warning.kind {
+        Kind::Pair(kind) => (kind, warning.severity, warning.kind.is_about_energy()),
+        other => panic!("{other:?} is not about a pair"),
+    }
+}
+
+fn found(b: Facts, ids: [&[u8]; 2]) -> Vec<Warning> {
     let run = |facts: Facts, ids: &[u8]| RunRows {
         facts,
         keys: ids.iter().map(|id| format!("{:016x}{id}", 7)).collect(),
@@ -47,7 +55,7 @@ fn other() -> Facts {
 
 const SAME: [&[u8]; 2] = [&[1, 2, 3], &[1, 2, 3]];
 
-fn only(doubts: &[Doubt]) -> &Doubt {
+fn only(doubts: &[Warning]) -> &Warning {
     assert_eq!(doubts.len(), 1, "{doubts:#?}");
     &doubts[0]
 }
@@ -55,7 +63,7 @@ fn only(doubts: &[Doubt]) -> &Doubt {
 #[test]
 fn two_runs_alike_raise_no_doubt() {
     assert_eq!(found(other(), SAME), []);
-    assert_eq!(only(&found(facts(), SAME)).id, Cause::SameRun);
+    assert_eq!(said(only(&found(facts(), SAME))).0, PairKind::SameRun);
 }
 
 #[test]
@@ -65,18 +73,21 @@ fn other_questions_are_refused_and_other_parts_of_them_are_not() {
     let doubts = found(b.clone(), [&[1, 2], &[3, 4]]);
     let refused = only(&doubts);
     assert_eq!(
-        (refused.id, refused.level, refused.about),
-        (Cause::OtherQuestions, Level::Refuse, Part::All)
+        said(refused),
+        (PairKind::OtherQuestions, Severity::Refusal, false)
     );
-    assert!(refused.finding.contains("`starter`, `mine`"), "{refused:?}");
+    assert!(refused.text.contains("`starter`, `mine`"), "{refused:?}");
     let doubts = found(b, SAME);
-    assert_eq!(only(&doubts).id, Cause::OtherDataset);
+    assert_eq!(said(only(&doubts)).0, PairKind::OtherDataset);
     let doubts = found(other(), [&[1, 2, 3], &[2, 3]]);
     let fewer = only(&doubts);
-    assert_eq!((fewer.id, fewer.level), (Cause::OtherQueries, Level::Warn));
-    assert!(fewer.advice.contains("only these"), "{fewer:?}");
+    assert_eq!(
+        said(fewer),
+        (PairKind::OtherQueries, Severity::Caution, false)
+    );
+    assert!(fewer.advice().contains("only these"), "{fewer:?}");
     let doubts = found(other(), [&[1, 2, 3], &[3, 4, 5]]);
-    assert!(only(&doubts).advice.contains("all stand against all"));
+    assert!(only(&doubts).advice().contains("all stand against all"));
 }
 
 #[test]
@@ -88,8 +99,8 @@ fn an_estimate_is_never_held_against_a_measurement() {
     let doubts = found(b, SAME);
     let refused = only(&doubts);
     assert_eq!(
-        (refused.id, refused.level, refused.about),
-        (Cause::EstimatedAgainstMeasured, Level::Refuse, Part::Energy)
+        said(refused),
+        (PairKind::EstimatedAgainstMeasured, Severity::Refusal, true)
     );
     // Nothing is said of energy that is not there.
     let mut b = other();
@@ -111,40 +122,32 @@ fn what_differs_is_said_with_what_to_do() {
     b.model = "n".to_owned();
     b.hardware = Some("I".to_owned());
     b.status = Some("interrupted".to_owned());
-    b.notes = vec![
-        Remark {
-            id: quality::Doubt::Throttled,
-            finding: "`gpu0`: the board was held back".to_owned(),
-            advice: "cool it".to_owned(),
-        },
-        Remark {
-            id: quality::Doubt::FewSamples,
-            finding: "few".to_owned(),
-            advice: "more".to_owned(),
-        },
+    b.warnings = vec![
+        Warning::new(RunKind::Throttled, "`gpu0`: the board was held back").advise("cool it"),
+        Warning::new(RunKind::FewSamples, "few").advise("more"),
     ];
     let doubts = found(b, SAME);
-    let ids: Vec<Cause> = doubts.iter().map(|doubt| doubt.id).collect();
+    let ids: Vec<PairKind> = doubts.iter().map(|doubt| said(doubt).0).collect();
     assert_eq!(
         ids,
         [
-            Cause::OtherBasis,
-            Cause::OtherMethod,
-            Cause::OtherLoad,
-            Cause::OtherParameters,
-            Cause::OtherTokenCounts,
-            Cause::SeveralDifferences,
-            Cause::OtherVersion,
-            Cause::Unfinished,
-            Cause::Quality,
+            PairKind::OtherBasis,
+            PairKind::OtherMethod,
+            PairKind::OtherLoad,
+            PairKind::OtherParameters,
+            PairKind::OtherTokenCounts,
+            PairKind::SeveralDifferences,
+            PairKind::OtherVersion,
+            PairKind::Unfinished,
+            PairKind::Quality,
         ]
     );
     assert!(
         doubts
             .iter()
-            .all(|doubt| doubt.level == Level::Warn && !doubt.advice.is_empty())
+            .all(|doubt| doubt.severity == Severity::Caution && !doubt.advice().is_empty())
     );
-    let said = &doubts[3].finding;
+    let said = &doubts[3].text;
     assert!(
         said.contains("`temperature=0`") && said.contains("a system text, `temperature=1`"),
         "{said}"
@@ -175,10 +178,10 @@ fn other_weights_are_said_and_unknown_ones_are_not() {
     let doubts = pair(weighted(Some("equal")), weighted(Some("tokens")));
     let doubt = only(&doubts);
     assert_eq!(
-        (doubt.id, doubt.level, doubt.about),
-        (Cause::OtherWeights, Level::Warn, Part::Energy)
+        said(doubt),
+        (PairKind::OtherWeights, Severity::Caution, true)
     );
-    assert!(doubt.finding.contains("`equal` in A"), "{doubt:?}");
+    assert!(doubt.text.contains("`equal` in A"), "{doubt:?}");
     let same = pair(weighted(Some("equal")), weighted(Some("equal")));
     assert_eq!(same, []);
     assert_eq!(pair(weighted(None), weighted(Some("tokens"))), []);
@@ -199,24 +202,21 @@ fn other_idle_power_is_said_beyond_what_two_looks_may_differ() {
     assert_eq!(pair(recorded(25.0), recorded(26.0), "H"), []);
     let doubts = pair(recorded(25.0), given(45.0), "H");
     let doubt = only(&doubts);
-    assert_eq!((doubt.id, doubt.about), (Cause::OtherIdle, Part::Energy));
-    let said = "`rapl/package-0`: 25.0 W (recorded) in A and 45.0 W (given) in B";
-    assert!(doubt.finding.contains(said), "{doubt:?}");
+    assert_eq!(said(doubt), (PairKind::OtherIdle, Severity::Caution, true));
+    let words = "`rapl/package-0`: 25.0 W (recorded) in A and 45.0 W (given) in B";
+    assert!(doubt.text.contains(words), "{doubt:?}");
     assert_eq!(
-        only(&pair(recorded(25.0), recorded(45.0), "H")).id,
-        Cause::OtherIdle
+        said(only(&pair(recorded(25.0), recorded(45.0), "H"))).0,
+        PairKind::OtherIdle
     );
     // Another machine draws something else: that is what is compared.
     assert_eq!(pair(recorded(25.0), recorded(45.0), "I"), []);
     assert_eq!(
-        only(&pair(recorded(25.0), given(45.0), "I")).id,
-        Cause::OtherIdle
+        said(only(&pair(recorded(25.0), given(45.0), "I"))).0,
+        PairKind::OtherIdle
     );
     let unknown = pair(recorded(25.0), idle(None, ""), "H");
-    assert!(
-        only(&unknown).finding.contains("unknown in B"),
-        "{unknown:?}"
-    );
+    assert!(only(&unknown).text.contains("unknown in B"), "{unknown:?}");
     assert_eq!(pair(recorded(25.0), Vec::new(), "H"), []);
 }
 
@@ -232,8 +232,11 @@ fn another_scorer_is_said_where_it_graded_the_same_queries() {
     };
     let judge = "judge m (correctness-1)";
     let doubt = pair(&["numeric"], &[judge], (24, 24)).unwrap();
-    assert_eq!((doubt.id, doubt.level), (Cause::OtherScorer, Level::Warn));
-    assert!(doubt.finding.contains(judge), "{doubt:?}");
+    assert_eq!(
+        said(&doubt),
+        (PairKind::OtherScorer, Severity::Caution, false)
+    );
+    assert!(doubt.text.contains(judge), "{doubt:?}");
     // A smaller part of a mixed dataset has fewer scorers, and no other ones.
     assert_eq!(pair(&["numeric", "exact"], &["numeric"], (24, 0)), None);
     assert!(pair(&["exact"], &["numeric"], (0, 0)).is_some());
@@ -255,10 +258,10 @@ fn estimates_of_one_machine_may_be_compared_and_of_two_may_not() {
         }
         .energy()
     };
-    assert_eq!(only(&pair("H")).id, Cause::Estimated);
+    assert_eq!(said(only(&pair("H"))).0, PairKind::Estimated);
     let doubts = pair("I");
     assert_eq!(
-        (only(&doubts).id, only(&doubts).level),
-        (Cause::EstimatesOfOtherHardware, Level::Refuse)
+        said(only(&doubts)),
+        (PairKind::EstimatesOfOtherHardware, Severity::Refusal, true)
     );
 }

@@ -13,7 +13,6 @@ use ipw_analysis::efficiency::{Accuracy, Derived, Efficiency};
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::latency::{Latencies, Origin};
 use ipw_analysis::marginal::Marginal;
-use ipw_analysis::quality::Doubt;
 use ipw_analysis::saturation::{Slope, Trend, TrendVerdict};
 use ipw_analysis::slo::Goodput;
 use ipw_analysis::steady::{NotSteady, Steady};
@@ -29,6 +28,7 @@ use ipw_core::telemetry::{
     Absent, CpuTime, IdlePower, OtherRuns, Pause, SelfTest, SelfTests, SourceReport,
 };
 use ipw_core::units::{Joules, Watts};
+use ipw_core::warning::RunKind;
 
 use super::super::*;
 use crate::attribute::{IdleFrom, IdleUsed, METHOD};
@@ -92,12 +92,11 @@ pub(super) fn full() -> Summary {
         overview: Some(overview()),
         load: Some(load()),
         calibration: Some(calibration()),
-        quality: Some(vec![Note {
-            id: Doubt::Gaps,
-            source: text("nvml/0"),
-            finding: "silent".to_owned(),
-            advice: "look".to_owned(),
-        }]),
+        quality: Some(vec![
+            Warning::new(RunKind::Gaps, "silent")
+                .advise("look")
+                .of_source("nvml/0"),
+        ]),
         attribution: Some(Attribution {
             ipw: Versions::IPW.into(),
             method: METHOD.into(),

@@ -1,13 +1,12 @@
 //! This tool's own error, as `ipw calibrate` last found it on this hardware.
 
-use ipw_findings::calibration::{self, Check};
+use crate::calibration::{self, Check};
 
 use super::Inputs;
-use crate::page::{Calibration, Cell, Column, Table};
-use crate::words::day;
+use super::{Calibration, Cell, Column, Table};
 use ipw_core::quantity::{Unit, digits};
 
-pub(crate) fn of(known: &Inputs<'_>) -> Calibration {
+pub(super) fn of(known: &Inputs<'_>) -> Calibration {
     let Some(found) = &known.summary().calibration else {
         return Calibration {
             text: "Not known: `ipw calibrate` has not been run on this hardware. It takes half a minute, and later runs quote it."
@@ -19,8 +18,7 @@ pub(crate) fn of(known: &Inputs<'_>) -> Calibration {
     };
     let out: Vec<&Check> = found.checks.iter().filter(|check| !check.passed).collect();
     let failed = out.len();
-    let when = day(found.calibrated_at);
-    let when = when.unwrap_or_else(|| "an unknown day".to_owned());
+    let when = calibration::day(found.calibrated_at);
     let verdict = match failed {
         0 => "every figure is within its bound".to_owned(),
         1 => "one figure is out of its bound".to_owned(),

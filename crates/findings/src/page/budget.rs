@@ -1,6 +1,6 @@
 //! Texts as long as a page can hold: short ones whole, long ones cut alike, and marked.
 
-use crate::page::{QueryLine, Text};
+use super::{QueryLine, Text};
 
 /// Bytes that all texts of a page may take. With numbers, script and drawing, a page of ten
 /// thousand queries stays below three megabytes.
@@ -11,7 +11,7 @@ const LONGEST: usize = 64 << 10;
 const SHORTEST: usize = 24;
 
 /// What a character takes in the page: JSON, with what markup would obey escaped.
-pub(crate) fn cost(character: char) -> usize {
+pub(super) fn cost(character: char) -> usize {
     match character {
         '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => 6,
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -21,7 +21,7 @@ pub(crate) fn cost(character: char) -> usize {
 }
 
 /// As much of `text` as takes at most `most` bytes in the page.
-pub(crate) fn shorten(text: &str, most: usize) -> Text {
+pub(super) fn shorten(text: &str, most: usize) -> Text {
     let mut taken = 0;
     for (place, character) in text.char_indices() {
         taken += cost(character);
@@ -39,7 +39,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> Text {
 }
 
 /// Cuts the longest texts until all fit.
-pub(crate) fn fit(lines: &mut [QueryLine]) {
+pub(super) fn fit(lines: &mut [QueryLine]) {
     fit_into(lines, ALL_TEXTS);
 }
 

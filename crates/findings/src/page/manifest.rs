@@ -4,15 +4,15 @@ use ipw_core::text::{excerpt, printable};
 use serde_json::{Map, Value};
 
 use super::Inputs;
-use crate::page::Section;
-use crate::words::duration;
+use super::Section;
+use crate::written::duration;
 use ipw_core::quantity::{Unit, digits, grouped};
 
 /// Facts of one section, and characters of one, that are shown.
 const MOST: usize = 40;
 const LONGEST: usize = 240;
 
-pub(crate) fn of(known: &Inputs<'_>) -> Vec<Section> {
+pub(super) fn of(known: &Inputs<'_>) -> Vec<Section> {
     let sections = [
         ("Hardware", hardware(known)),
         ("Service", service(known)),

@@ -1,16 +1,17 @@
-//! Leaving out what is nobody else's business: texts, names of machines and people, places.
+//! Leaves out texts, names of machines and people, and places.
 //!
 //! Texts of queries never get into a redacted page. Facts are kept by a list of what is harmless,
 //! not dropped by a list of what is not. Whatever sentence is left is scrubbed of names that the
 //! run knows, of paths and of addresses.
 
+use ipw_core::warning::{Kind, PageKind};
 use ipw_store::Run;
 use ipw_store::summary::ClientInfo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::page::Page;
+use super::Page;
 
 /// What stands for something that was left out.
 const GONE: &str = "redacted";
@@ -52,7 +53,7 @@ const KEPT_OF_PLAN: [&str; 9] = [
 ];
 
 /// The same page without them.
-pub(crate) fn page(mut page: Page, run: &Run) -> Page {
+pub(super) fn page(mut page: Page, run: &Run) -> Page {
     let model = page.about.model.clone();
     let shown = name_of(&model).to_owned();
     let mut secrets = secrets(run, page.plan.as_deref());
@@ -75,22 +76,28 @@ pub(crate) fn page(mut page: Page, run: &Run) -> Page {
     }
     page.manifest.retain(|section| !section.facts.is_empty());
     page.plan = page.plan.as_deref().and_then(|text| plan(text, &shown));
-    // The sentence on a failed or interrupted run quotes the reason.
-    for note in &mut page.notes {
-        if note.finding.starts_with("This run ") {
-            let short = note.finding.split(": ").next().unwrap_or_default();
-            note.finding = short.to_owned();
+    for warning in &mut page.warnings {
+        if is_of_status(warning.kind) {
+            let short = warning.text.split(": ").next().unwrap_or_default();
+            warning.text = short.to_owned();
         }
+        warning.text = scrub(&warning.text, &secrets);
+        warning.advice = warning.advice.as_deref().map(|text| scrub(text, &secrets));
     }
     page.is_redacted = true;
     page.about = scrubbed(&page.about, &secrets);
     page.lede = scrub(&page.lede, &secrets);
     page.headline = scrubbed(&page.headline, &secrets);
-    page.notes = scrubbed(&page.notes, &secrets);
     page.tables = scrubbed(&page.tables, &secrets);
     page.manifest = scrubbed(&page.manifest, &secrets);
     page.calibration = scrubbed(&page.calibration, &secrets);
     page
+}
+
+/// Whether a warning tells the status of the run; where it failed, the text quotes the reason.
+fn is_of_status(kind: Kind) -> bool {
+    use PageKind::{Failed, Interrupted, NoSummary, Running};
+    matches!(kind, Kind::Page(Running | Interrupted | Failed | NoSummary))
 }
 
 /// The last step of a path, or the name as it is: `owner/model` is no path.

@@ -8,8 +8,8 @@ use ipw_analysis::percentile::{Percentile, Summary};
 use ipw_store::overview::Distribution;
 
 use super::Inputs;
-use crate::page::{Headline, How};
-use crate::words::{counted, reason};
+use super::{Headline, How};
+use crate::written::{counted, reason};
 use ipw_core::quantity::{Unit, grouped};
 
 /// A headline that is not known, and why.
@@ -24,7 +24,7 @@ fn unknown(id: &str, label: &str, why: String, meaning: &str) -> Headline {
     }
 }
 
-pub(crate) fn of(known: &Inputs<'_>) -> Vec<Headline> {
+pub(super) fn of(known: &Inputs<'_>) -> Vec<Headline> {
     vec![
         per_watt(known),
         accuracy(known),
@@ -36,7 +36,7 @@ pub(crate) fn of(known: &Inputs<'_>) -> Vec<Headline> {
 }
 
 /// The result in one or two sentences.
-pub(crate) fn lede(known: &Inputs<'_>) -> String {
+pub(super) fn lede(known: &Inputs<'_>) -> String {
     let overview = known.overview;
     let model = known.run.model();
     if overview.rows == 0 {
@@ -88,7 +88,7 @@ fn accuracy_of(known: &Inputs<'_>) -> Option<Accuracy> {
 }
 
 /// How the headline's joules came about.
-pub(crate) fn how(known: &Inputs<'_>) -> Option<How> {
+pub(super) fn how(known: &Inputs<'_>) -> Option<How> {
     known.overview.energy.joules?;
     if known.is_estimated() {
         return Some(How::Estimated);
@@ -122,7 +122,7 @@ fn scale_text(known: &Inputs<'_>) -> String {
 }
 
 /// Why there is no energy.
-pub(crate) fn no_energy(known: &Inputs<'_>) -> String {
+pub(super) fn no_energy(known: &Inputs<'_>) -> String {
     let reasons = &known.overview.energy.reasons;
     if known.overview.rows == 0 {
         return "no rows".to_owned();

@@ -6,10 +6,10 @@ use ipw_store::summary::LoadSummary;
 
 use super::Inputs;
 use super::pass::Graded;
-use crate::page::{Cell, Column, Table};
+use super::{Cell, Column, Table};
 use ipw_core::quantity::{Unit, grouped};
 
-pub(crate) fn of(known: &Inputs<'_>) -> Vec<Table> {
+pub(super) fn of(known: &Inputs<'_>) -> Vec<Table> {
     [
         latency(known),
         energy(known),

@@ -1,26 +1,35 @@
-//! From a run to a page: one pass over the rows, one over the readings.
+//! What the report of a run says, as plain data: one pass over the rows, one over the readings.
 //!
 //! Whatever a run lacks (it still goes on, it was killed, an older version wrote it) is left out or
-//! said to be missing; only a run that cannot be read is an error.
+//! said to be missing; only a run that cannot be read is an error. How a page looks, and its
+//! drawings, are up to `ipw-report`.
 
 mod budget;
 mod calibration;
+mod content;
 mod headline;
 mod lines;
 mod manifest;
-mod notes;
 mod pass;
+mod redact;
 mod tables;
+mod warnings;
 
 use ipw_analysis::metric::Values;
 use ipw_core::setting::Setting;
-use ipw_findings::timeline::Timeline;
+use ipw_core::warning::{Kind, RunKind, Warning};
 use ipw_store::{Overview, Run, Status, StoreError, Summary};
 
-use crate::page::{About, Figure, Note, Page};
-use crate::redact;
-use crate::words::{duration, moment};
-pub(crate) use pass::Pass;
+use crate::look::{Look, Wanted};
+use crate::timeline::Timeline;
+use crate::written::{duration, moment};
+use crate::{failures, quality};
+use pass::Pass;
+
+pub use content::{
+    About, Calibration, Cell, Column, Figure, Headline, How, LineShare, Page, Queries, QueryLine,
+    Section, Table, Text,
+};
 
 /// What a page is made with beside the run itself.
 #[derive(Debug, Clone, Default)]
@@ -29,46 +38,61 @@ pub struct Options {
     pub values: Values,
     /// Leave out texts, names and places.
     pub redact: bool,
-    /// Doubts about the data that somebody else found.
-    pub notes: Vec<Note>,
-    /// Drawings.
-    pub figures: Vec<Figure>,
+    /// Warnings about the data beside those that the page adds.
+    pub warnings: Vec<Warning>,
 }
 
 /// What everything below looks at.
-pub(crate) struct Inputs<'a> {
-    pub(crate) run: &'a Run,
-    pub(crate) overview: &'a Overview,
-    pub(crate) pass: &'a Pass,
-    pub(crate) values: &'a Values,
+struct Inputs<'a> {
+    run: &'a Run,
+    overview: &'a Overview,
+    pass: &'a Pass,
+    values: &'a Values,
 }
 
 impl Inputs<'_> {
-    pub(crate) fn summary(&self) -> &Summary {
+    fn summary(&self) -> &Summary {
         self.run.summary()
     }
 
     /// Whether the headline's joules are a model's.
-    pub(crate) fn is_estimated(&self) -> bool {
+    fn is_estimated(&self) -> bool {
         self.overview.energy.is_estimated()
     }
 }
 
 impl Page {
-    /// Gathers what a run says. `overview` is [`Overview::of`] the same run.
-    pub fn of(run: &Run, overview: &Overview, options: &Options) -> Result<Self, StoreError> {
+    /// The report of a run without drawings, and the look at the run that drawings are made from.
+    /// With `redact` there are no prompts, replies and names. `overview` is [`Overview::of`] the
+    /// same run.
+    pub fn of_run<'a>(
+        run: &'a Run,
+        overview: &Overview,
+        redact: bool,
+    ) -> Result<(Self, Look<'a>), StoreError> {
+        let mut warnings = failures::warnings(overview, redact);
+        let of_run = quality::of_run(run, overview).into_iter();
+        warnings.extend(of_run.filter(|warning| !is_said(warning)));
+        let mut pass = Pass::of(overview, redact);
+        let look = Look::at(run, Some(overview.clone()), Wanted::PAGE, &mut [&mut pass])?;
+        let options = Options {
+            values: look.values,
+            redact,
+            warnings,
+        };
+        let page = Self::from_pass(run, overview, pass, options);
+        Ok((page, look))
+    }
+
+    /// The same from metrics and warnings that are known; only those that a page adds are found.
+    pub fn of(run: &Run, overview: &Overview, options: Options) -> Result<Self, StoreError> {
         let mut pass = Pass::of(overview, options.redact);
         run.feed(&mut [&mut pass])?;
         Ok(Self::from_pass(run, overview, pass, options))
     }
 
     /// The same from a pass that has seen all rows.
-    pub(crate) fn from_pass(
-        run: &Run,
-        overview: &Overview,
-        mut pass: Pass,
-        options: &Options,
-    ) -> Self {
+    fn from_pass(run: &Run, overview: &Overview, mut pass: Pass, options: Options) -> Self {
         pass.finish();
         let timeline = timeline(run, &mut pass);
         let queries = pass::queries(std::mem::take(&mut pass.lines), overview);
@@ -78,18 +102,18 @@ impl Page {
             pass: &pass,
             values: &options.values,
         };
-        let mut all_notes = notes::of(&known);
-        all_notes.extend(options.notes.iter().cloned());
-        all_notes.sort_by_key(|note| note.level);
+        let mut warnings = warnings::of(&known);
+        warnings.extend(options.warnings);
+        warnings.sort_by_key(|warning| warning.severity);
         let page = Self {
             about: about(&known),
             lede: headline::lede(&known),
             headline: headline::of(&known),
             basis: run.choice(),
             metrics: options.values,
-            notes: all_notes,
+            warnings,
             tables: tables::of(&known),
-            figures: options.figures.clone(),
+            figures: Vec::new(),
             timeline,
             queries,
             manifest: manifest::of(&known),
@@ -108,6 +132,12 @@ impl Page {
             page
         }
     }
+}
+
+/// Whether a page says a warning in words of its own.
+fn is_said(warning: &Warning) -> bool {
+    use RunKind::{Estimated, RowsWithoutEnergy};
+    matches!(warning.kind, Kind::Run(Estimated | RowsWithoutEnergy))
 }
 
 fn about(known: &Inputs<'_>) -> About {

@@ -1,14 +1,13 @@
-//! What a report says, before anybody decides how it looks. Plain data; `None` is not known.
+//! What a page is made of: plain data. `None` is not known.
 
-use std::fmt;
-
+use crate::timeline::Timeline;
 use ipw_analysis::metric::Values;
 use ipw_core::rollup::Choice;
-use ipw_findings::timeline::Timeline;
-use serde::{Deserialize, Serialize};
+use ipw_core::warning::{Severity, Warning};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The report of one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Page {
     /// What was measured, where and when.
     pub about: About,
@@ -17,16 +16,15 @@ pub struct Page {
     /// The figures that people quote.
     pub headline: Vec<Headline>,
     /// Which sources the energy counts.
-    #[serde(default)]
     pub basis: Choice,
     /// Every metric of the dictionary, for programs.
-    #[serde(default)]
     pub metrics: Values,
     /// What to know before quoting them.
-    pub notes: Vec<Note>,
+    #[serde(rename = "notes", serialize_with = "noted")]
+    pub warnings: Vec<Warning>,
     /// The same in more detail.
     pub tables: Vec<Table>,
-    /// Drawings, ready made.
+    /// Drawings; empty until `ipw-report` adds them.
     pub figures: Vec<Figure>,
     /// Power and queries over time.
     pub timeline: Timeline,
@@ -42,6 +40,21 @@ pub struct Page {
     pub command: String,
     /// Whether texts, names and places were left out.
     pub is_redacted: bool,
+}
+
+/// Warnings as the JSON of a page has them.
+fn noted<S: Serializer>(warnings: &[Warning], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Noted<'a> {
+        level: Severity,
+        finding: &'a str,
+        advice: Option<&'a str>,
+    }
+    to.collect_seq(warnings.iter().map(|warning| Noted {
+        level: warning.severity,
+        finding: &warning.text,
+        advice: warning.advice.as_deref(),
+    }))
 }
 
 /// What was measured, where and when.
@@ -117,68 +130,6 @@ pub struct Headline {
     pub how: Option<How>,
     /// What it means.
     pub meaning: String,
-}
-
-/// How much a note matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Figures are wrong or missing.
-    Problem,
-    /// Figures are less sure than they look.
-    Caution,
-    /// Good to know.
-    Hint,
-}
-
-impl Level {
-    /// In a word.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Problem => "Problem",
-            Self::Caution => "Caution",
-            Self::Hint => "Note",
-        }
-    }
-}
-
-/// What to know before quoting a figure, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// How much it matters.
-    pub level: Level,
-    /// What was found.
-    pub finding: String,
-    /// What to do.
-    pub advice: Option<String>,
-}
-
-impl Note {
-    /// A note without advice.
-    pub fn new(level: Level, finding: impl Into<String>) -> Self {
-        Self {
-            level,
-            finding: finding.into(),
-            advice: None,
-        }
-    }
-
-    /// The same with advice.
-    #[must_use]
-    pub fn advise(mut self, advice: impl Into<String>) -> Self {
-        self.advice = Some(advice.into());
-        self
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.finding)?;
-        match &self.advice {
-            Some(advice) => write!(out, "; {advice}"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// A table.
@@ -277,7 +228,7 @@ pub struct QueryLine {
     pub outcome: String,
     /// Whether there is an answer.
     pub is_answered: bool,
-    /// Whether the answer is right; `None`: nobody graded it.
+    /// Whether the answer is right; `None`: not graded.
     pub is_correct: Option<bool>,
     /// When it began, in seconds on the timeline.
     pub start: Option<f64>,

@@ -8,14 +8,14 @@ use ipw_core::row::{Fields, Row, Share};
 use ipw_store::overview::Distribution;
 use ipw_store::{Consumer, Overview};
 
+use super::Queries;
 use super::budget;
 use super::lines::Lines;
-use crate::page::Queries;
 
 /// Subjects that are told apart; the rest is one.
 const MOST_SUBJECTS: usize = 500;
 /// The name of the rest.
-pub(crate) const OTHER: &str = "others";
+pub(super) const OTHER: &str = "others";
 /// Shares that fit into a page.
 const MOST_SHARES: usize = 20_000;
 /// Rows from which on the slowest twentieth is worth a name.
@@ -23,34 +23,34 @@ const MANY: u64 = 20;
 
 /// What the rows say.
 #[derive(Debug, Default)]
-pub(crate) struct Pass {
+pub(super) struct Pass {
     /// Seconds of answered queries.
-    pub(crate) total: Values,
+    pub(super) total: Values,
     /// The same, from the planned send.
-    pub(crate) planned: Values,
+    pub(super) planned: Values,
     /// To the first token.
-    pub(crate) first_token: Values,
+    pub(super) first_token: Values,
     /// Output tokens per second.
-    pub(crate) rate: Values,
+    pub(super) rate: Values,
     /// Joules of queries.
-    pub(crate) joules: Values,
+    pub(super) joules: Values,
     /// Verdicts by subject.
-    pub(crate) subjects: BTreeMap<String, Graded>,
+    pub(super) subjects: BTreeMap<String, Graded>,
     /// Energy by source.
-    pub(crate) sources: BTreeMap<String, Counted>,
+    pub(super) sources: BTreeMap<String, Counted>,
     /// First start and last end of each part.
-    pub(crate) extents: BTreeMap<u32, (f64, f64)>,
+    pub(super) extents: BTreeMap<u32, (f64, f64)>,
     /// Rows that are shown.
-    pub(crate) lines: Lines,
+    pub(super) lines: Lines,
     is_again: bool,
 }
 
 /// Values on their way to a distribution.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(super) struct Values {
     raw: Sample,
     /// Their distribution; `None` without any.
-    pub(crate) summary: Option<Summary>,
+    pub(super) summary: Option<Summary>,
 }
 
 impl Values {
@@ -65,26 +65,26 @@ impl Values {
 
 /// Verdicts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Graded {
-    pub(crate) correct: u64,
-    pub(crate) wrong: u64,
-    pub(crate) unscored: u64,
+pub(super) struct Graded {
+    pub(super) correct: u64,
+    pub(super) wrong: u64,
+    pub(super) unscored: u64,
 }
 
 /// What a source counted for queries.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Counted {
-    pub(crate) joules: f64,
-    pub(crate) sigma: f64,
-    pub(crate) rows: u64,
-    pub(crate) rows_without: u64,
-    pub(crate) methods: BTreeSet<String>,
-    pub(crate) least_coverage: Option<f64>,
+pub(super) struct Counted {
+    pub(super) joules: f64,
+    pub(super) sigma: f64,
+    pub(super) rows: u64,
+    pub(super) rows_without: u64,
+    pub(super) methods: BTreeSet<String>,
+    pub(super) least_coverage: Option<f64>,
 }
 
 impl Pass {
     /// Nothing yet, of a run with these counts.
-    pub(crate) fn of(overview: &Overview, without_texts: bool) -> Self {
+    pub(super) fn of(overview: &Overview, without_texts: bool) -> Self {
         Self {
             lines: Lines::of(overview, without_texts),
             ..Self::default()
@@ -102,7 +102,7 @@ impl Pass {
     }
 
     /// Called when all rows came.
-    pub(crate) fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.lines.finish();
         for values in self.values() {
             values.finish();
@@ -184,7 +184,7 @@ impl Pass {
 }
 
 /// The lines, cut to what a page may hold.
-pub(crate) fn queries(lines: Lines, overview: &Overview) -> Queries {
+pub(super) fn queries(lines: Lines, overview: &Overview) -> Queries {
     let mut lines = lines.take();
     let shares: usize = lines.iter().map(|line| line.shares.len()).sum();
     let is_without_shares = shares > MOST_SHARES;

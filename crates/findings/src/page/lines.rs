@@ -7,10 +7,10 @@ use ipw_core::row::{Row, Share};
 use ipw_store::Overview;
 
 use super::budget::shorten;
-use crate::page::{LineShare, QueryLine, Text};
+use super::{LineShare, QueryLine, Text};
 
 /// Rows that a page shows at the most.
-pub(crate) const MOST: u64 = 10_000;
+pub(super) const MOST: u64 = 10_000;
 /// Of these, when there are more: an even sample, queries without an answer (evenly, too), and the
 /// slowest and the costliest.
 const EVEN: u64 = 7_000;
@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 << 10;
 
 /// Rows that are shown.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(super) struct Lines {
     kept: Vec<QueryLine>,
     slowest: BinaryHeap<Worst>,
     costliest: BinaryHeap<Worst>,
@@ -64,7 +64,7 @@ impl PartialEq for Worst {
 impl Eq for Worst {}
 
 impl Lines {
-    pub(crate) fn of(overview: &Overview, without_texts: bool) -> Self {
+    pub(super) fn of(overview: &Overview, without_texts: bool) -> Self {
         let sampled = overview.rows > MOST;
         let every = |rows: u64, most: u64| {
             if sampled {
@@ -84,7 +84,7 @@ impl Lines {
     }
 
     /// Takes the row if it is to be shown.
-    pub(crate) fn offer(&mut self, row: &Row<'_>) {
+    pub(super) fn offer(&mut self, row: &Row<'_>) {
         let is_even = self.seen.is_multiple_of(self.every);
         self.seen += 1;
         let is_failed = !row.is_answered && self.failed.is_multiple_of(self.every_failed);
@@ -168,7 +168,7 @@ impl Lines {
     }
 
     /// Everything that is kept, in the run's order, nothing twice.
-    pub(crate) fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         let worst = std::mem::take(&mut self.slowest)
             .into_iter()
             .chain(std::mem::take(&mut self.costliest));
@@ -178,7 +178,7 @@ impl Lines {
     }
 
     /// Moves lines to where their parts stand on the timeline.
-    pub(crate) fn shift(&mut self, offsets: &BTreeMap<u32, f64>) {
+    pub(super) fn shift(&mut self, offsets: &BTreeMap<u32, f64>) {
         for line in &mut self.kept {
             let offset = offsets.get(&line.part);
             let moved = |at: Option<f64>| Some(at? + offset?);
@@ -186,7 +186,7 @@ impl Lines {
         }
     }
 
-    pub(crate) fn take(self) -> Vec<QueryLine> {
+    pub(super) fn take(self) -> Vec<QueryLine> {
         self.kept
     }
 }

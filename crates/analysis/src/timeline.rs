@@ -55,36 +55,55 @@ pub fn held(readings: &[(f64, f64)], longest: f64) -> Vec<Step> {
         .collect()
 }
 
-/// The time between `from` and `until` in at most `most` pieces, all as long. Steps do not overlap;
-/// spans are (start, end) of queries. `None` without a time.
-pub fn timeline(
-    steps: &[Step],
-    spans: &[(f64, f64)],
-    (from, until): (f64, f64),
-    most: u32,
-) -> Option<Vec<Bucket>> {
-    let width = known((until - from) / f64::from(most))?;
-    let is_time = from.is_finite() && until > from && width > 0.0;
-    if !is_time {
-        return None;
+/// Queries in flight over a stretch of time, in equal pieces.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    grid: Grid,
+    /// Mean and most in flight in each piece.
+    in_flight: Vec<(f64, u64)>,
+}
+
+impl Traffic {
+    /// The time between `from` and `until` in this many pieces. Spans are (start, end) of queries.
+    /// `None` without a time.
+    pub fn of(
+        spans: impl IntoIterator<Item = (f64, f64)>,
+        (from, until): (f64, f64),
+        pieces: u32,
+    ) -> Option<Self> {
+        let width = known((until - from) / f64::from(pieces))?;
+        let is_time = from.is_finite() && until > from && width > 0.0;
+        let grid = Grid {
+            from,
+            width,
+            most: pieces,
+        };
+        is_time.then(|| Self {
+            in_flight: grid.in_flight(spans),
+            grid,
+        })
     }
-    let grid = Grid { from, width, most };
-    let mut watts = vec![Covered::default(); most as usize];
-    for step in steps {
-        grid.cover(step, &mut watts);
+
+    /// The same pieces with the power of one source. Steps do not overlap.
+    pub fn under(&self, steps: &[Step]) -> Vec<Bucket> {
+        let Grid { width, most, .. } = self.grid;
+        let mut watts = vec![Covered::default(); most as usize];
+        for step in steps {
+            self.grid.cover(step, &mut watts);
+        }
+        let bucket = |((place, covered), (mean, max)): ((u32, Covered), &(f64, u64))| Bucket {
+            from: self.grid.edge(place),
+            until: self.grid.edge(place + 1),
+            mean_watts: covered.spread.map(|_| covered.joules / covered.seconds),
+            min_watts: covered.spread.map(|(min, _)| min),
+            max_watts: covered.spread.map(|(_, max)| max),
+            coverage: (covered.seconds / width).min(1.0),
+            mean_in_flight: *mean,
+            max_in_flight: *max,
+        };
+        let pieces = (0..most).zip(watts).zip(&self.in_flight);
+        pieces.map(bucket).collect()
     }
-    let flights = grid.in_flight(spans);
-    let bucket = |((place, covered), (mean, max)): ((u32, Covered), (f64, u64))| Bucket {
-        from: grid.edge(place),
-        until: grid.edge(place + 1),
-        mean_watts: covered.spread.map(|_| covered.joules / covered.seconds),
-        min_watts: covered.spread.map(|(min, _)| min),
-        max_watts: covered.spread.map(|(_, max)| max),
-        coverage: (covered.seconds / width).min(1.0),
-        mean_in_flight: mean,
-        max_in_flight: max,
-    };
-    Some((0..most).zip(watts).zip(flights).map(bucket).collect())
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -143,24 +162,29 @@ impl Grid {
     }
 
     /// Mean and most in flight in each piece, in one pass over starts and ends.
-    fn in_flight(&self, spans: &[(f64, f64)]) -> Vec<(f64, u64)> {
-        let mut events: Vec<(f64, bool)> = Vec::with_capacity(2 * spans.len());
+    fn in_flight(&self, spans: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, u64)> {
+        let (mut starts, mut ends) = (Vec::new(), Vec::new());
         for (start, end) in spans {
             let (start, end) = (start.max(self.from), end.min(self.until()));
             // What is no number, and what lies elsewhere, is refused here as well.
             if end > start {
-                events.extend([(start, true), (end, false)]);
+                starts.push(start);
+                ends.push(end);
             }
         }
-        // An end before a start at the same instant: back to back is one at a time.
-        events
-            .sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
+        starts.sort_unstable_by(f64::total_cmp);
+        ends.sort_unstable_by(f64::total_cmp);
+        let mut starts = starts.into_iter().peekable();
         let mut found = vec![(0.0, 0_u64); self.most as usize];
         let (mut now, mut count) = (self.from, 0_u64);
-        for (instant, is_start) in events {
-            self.pass(now, instant, count, &mut found);
-            now = instant;
-            count = if is_start { count + 1 } else { count - 1 };
+        for end in ends {
+            // An end before a start at the same instant: back to back is one at a time.
+            while let Some(start) = starts.next_if(|start| *start < end) {
+                self.pass(now, start, count, &mut found);
+                (now, count) = (start, count + 1);
+            }
+            self.pass(now, end, count, &mut found);
+            (now, count) = (end, count - 1);
         }
         found
     }
@@ -186,6 +210,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn timeline(
+        steps: &[Step],
+        spans: &[(f64, f64)],
+        whole: (f64, f64),
+        pieces: u32,
+    ) -> Option<Vec<Bucket>> {
+        Some(Traffic::of(spans.iter().copied(), whole, pieces)?.under(steps))
+    }
 
     fn near(left: f64, right: f64) -> bool {
         (left - right).abs() < 1e-9

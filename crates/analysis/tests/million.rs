@@ -9,7 +9,7 @@ use ipw_analysis::line::Line;
 use ipw_analysis::metric::{Metric, Row};
 use ipw_analysis::outliers::outliers;
 use ipw_analysis::regression::regressions;
-use ipw_analysis::timeline::{held, timeline};
+use ipw_analysis::timeline::{Traffic, held};
 use ipw_core::random::Random;
 
 const ROWS: u32 = 1_000_000;
@@ -136,7 +136,8 @@ fn a_million_rows_are_drawn_in_a_few_points() {
         })
         .collect();
     let readings: Vec<(f64, f64)> = spans.iter().map(|span| (span.0, 80.0)).collect();
-    let found = timeline(&held(&readings, 1e3), &spans, (0.0, now), 800).unwrap();
+    let traffic = Traffic::of(spans.iter().copied(), (0.0, now), 800).unwrap();
+    let found = traffic.under(&held(&readings, 1e3));
     let middle = &found[400];
     assert!((middle.mean_in_flight - 4.0).abs() < 0.5, "{middle:?}");
     assert!((middle.mean_watts.unwrap() - 80.0).abs() < 1e-9);

@@ -42,6 +42,10 @@ pub struct Row<'a> {
     pub end: Option<f64>,
     /// When each chunk with content came.
     pub chunks: &'a [f64],
+    /// How late it began, in seconds: start − planned send.
+    pub schedule_lag: Option<f64>,
+    /// How long it waited for its turn, in seconds, by the service's own clock.
+    pub service_queue: Option<f64>,
     /// Seconds for which our own thread was not there to take stamps.
     pub own_delay: Option<f64>,
     /// Tokens of the prompt.
@@ -50,6 +54,8 @@ pub struct Row<'a> {
     pub output_tokens: Option<u64>,
     /// Where the token counts come from: `usage`, `timings`, `tokenizer`, `chunks`.
     pub token_source: Option<&'a str>,
+    /// Tokens of the prompt that came from a cache.
+    pub cached_tokens: Option<u64>,
     /// Whether the service claims more tokens than there can be.
     pub has_impossible_claim: bool,
     /// From the send to the first token, in seconds, as the row has it.
@@ -210,7 +216,7 @@ impl Fields {
     pub const OWN_DELAY: Self = Self(1 << 7);
     /// `input_tokens`, `output_tokens`.
     pub const TOKENS: Self = Self(1 << 8);
-    /// `token_source`, `has_impossible_claim`.
+    /// `token_source`, `cached_tokens`, `has_impossible_claim`.
     pub const TOKEN_ORIGIN: Self = Self(1 << 9);
     /// `energy`.
     pub const ENERGY: Self = Self(1 << 10);
@@ -234,8 +240,10 @@ impl Fields {
     pub const EVALUATION: Self = Self(1 << 19);
     /// `shares`, with `name`, `joules` and `coverage` alone.
     pub const COVERAGE: Self = Self(1 << 20);
+    /// `schedule_lag`, `service_queue`.
+    pub const WAITING: Self = Self(1 << 21);
     /// All of them.
-    pub const ALL: Self = Self((1 << 21) - 1);
+    pub const ALL: Self = Self((1 << 22) - 1);
 
     /// Whether all of `other` are in it.
     pub const fn has(self, other: Self) -> bool {

@@ -102,6 +102,7 @@ impl Wanted {
     /// The same of a page, which draws a sample of the rows.
     pub const PAGE: Self = Self {
         sampled: true,
+        power: true,
         ..Self::FIGURES
     };
 }

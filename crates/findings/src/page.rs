@@ -15,6 +15,8 @@ mod redact;
 mod tables;
 mod warnings;
 
+use std::collections::BTreeMap;
+
 use ipw_analysis::metric::Values;
 use ipw_core::setting::Setting;
 use ipw_core::warning::{Kind, RunKind, Warning};
@@ -80,7 +82,9 @@ impl Page {
             redact,
             warnings,
         };
-        let page = Self::from_pass(run, overview, pass, options);
+        pass.finish();
+        let timeline = look.timeline_of(pass.extents.clone());
+        let page = Self::from_pass(run, overview, pass, timeline, options);
         Ok((page, look))
     }
 
@@ -88,13 +92,21 @@ impl Page {
     pub fn of(run: &Run, overview: &Overview, options: Options) -> Result<Self, StoreError> {
         let mut pass = Pass::of(overview, options.redact);
         run.feed(&mut [&mut pass])?;
-        Ok(Self::from_pass(run, overview, pass, options))
+        pass.finish();
+        let timeline = Timeline::of(run, pass.extents.clone());
+        Ok(Self::from_pass(run, overview, pass, timeline, options))
     }
 
-    /// The same from a pass that has seen all rows.
-    fn from_pass(run: &Run, overview: &Overview, mut pass: Pass, options: Options) -> Self {
-        pass.finish();
-        let timeline = timeline(run, &mut pass);
+    /// The same from a pass that is over. Parts stand one behind the other on the timeline, and
+    /// the lines move with them.
+    fn from_pass(
+        run: &Run,
+        overview: &Overview,
+        mut pass: Pass,
+        (timeline, offsets): (Timeline, BTreeMap<u32, f64>),
+        options: Options,
+    ) -> Self {
+        pass.lines.shift(&offsets);
         let queries = pass::queries(std::mem::take(&mut pass.lines), overview);
         let known = Inputs {
             run,
@@ -157,13 +169,6 @@ fn about(known: &Inputs<'_>) -> About {
         rows: known.overview.rows,
         ipw: versions.and_then(|versions| Some(versions.ipw.as_ref()?.to_string())),
     }
-}
-
-/// Puts parts one behind the other, and moves the lines with them.
-fn timeline(run: &Run, pass: &mut Pass) -> Timeline {
-    let (timeline, offsets) = Timeline::of(run, pass.extents.clone());
-    pass.lines.shift(&offsets);
-    timeline
 }
 
 fn read_plan(run: &Run) -> Option<String> {

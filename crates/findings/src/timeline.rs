@@ -4,6 +4,7 @@ pub(crate) mod power;
 
 use std::collections::BTreeMap;
 
+use ipw_analysis::timeline::Traffic;
 use ipw_store::Run;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -104,6 +105,17 @@ pub struct Flight {
 }
 
 impl Look<'_> {
+    /// [`Timeline::of`] the run, from what was read already if it was.
+    pub(crate) fn timeline_of(
+        &self,
+        extents: BTreeMap<u32, (f64, f64)>,
+    ) -> (Timeline, BTreeMap<u32, f64>) {
+        match &self.power {
+            Some(power) => Timeline::drawn(self.run, power, extents),
+            None => Timeline::of(self.run, extents),
+        }
+    }
+
     /// The timeline, and the queries on it.
     pub fn timeline(&self) -> (Timeline, Vec<Flight>) {
         let mut extents: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
@@ -113,10 +125,7 @@ impl Look<'_> {
                 *extent = (extent.0.min(start), extent.1.max(end));
             }
         }
-        let (timeline, offsets) = match &self.power {
-            Some(power) => Timeline::drawn(self.run, power, extents),
-            None => Timeline::of(self.run, extents),
-        };
+        let (timeline, offsets) = self.timeline_of(extents);
         let flight = |line: &Line| {
             let (start, end) = line.span()?;
             let offset = offsets.get(&line.part)?;
@@ -135,8 +144,8 @@ impl Look<'_> {
 /// Power by source and queries in flight, in `most` pieces at the most.
 pub fn buckets(look: &Look<'_>, most: u32) -> Value {
     let (timeline, queries) = look.timeline();
-    let spans: Vec<_> = queries.iter().map(|span| (span.start, span.end)).collect();
-    let whole = (0.0, timeline.seconds);
+    let spans = queries.into_iter().map(|span| (span.start, span.end));
+    let traffic = Traffic::of(spans, (0.0, timeline.seconds), most);
     let series = timeline.series.iter().map(|series| {
         let steps: Vec<_> = series.segments.iter().flat_map(steps).collect();
         json!({
@@ -144,7 +153,7 @@ pub fn buckets(look: &Look<'_>, most: u32) -> Value {
             "is_estimated": series.is_estimated,
             "is_nested": series.is_nested,
             "idle_watts": series.idle,
-            "buckets": ipw_analysis::timeline::timeline(&steps, &spans, whole, most),
+            "buckets": traffic.as_ref().map(|traffic| traffic.under(&steps)),
         })
     });
     json!({

@@ -158,7 +158,7 @@ pub fn rows(
         let layout = &flat::Layout::of(runs, &choice.columns)?;
         let feed = runs.all().iter().enumerate().flat_map(|(place, run)| {
             let mut first = 0;
-            batches(run).map(move |batch| {
+            layout.batches(place).map(move |batch| {
                 let batch = batch?;
                 let made = layout.fit((place, run), first, &batch)?;
                 first += batch.num_rows() as u64;

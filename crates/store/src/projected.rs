@@ -85,10 +85,6 @@ enum Step {
 impl Projected {
     /// Schema and steps of the wanted columns, and where the batches begin; `None` where the
     /// layout is not known.
-    #[expect(
-        clippy::type_complexity,
-        reason = "three things of one look at the file"
-    )]
     fn over(
         file: &File,
         wanted: &[Vec<&str>],

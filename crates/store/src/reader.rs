@@ -12,6 +12,7 @@ use crate::StoreError;
 use crate::adopt::Adoption;
 use crate::basis::View;
 use crate::ipc::Stream;
+use crate::rows::Read;
 use crate::standing::Standing;
 use crate::state::State;
 use crate::summary::{Stored, Summary, Unread};
@@ -161,14 +162,13 @@ impl Run {
     /// Its rows, batch by batch; never more than one batch in memory.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
         self.files.iter().flat_map(move |path| {
-            let batches: Box<dyn Iterator<Item = Result<RecordBatch, StoreError>>> =
-                match Stream::open(path) {
-                    Ok(stream) => Box::new(stream.map(move |batch| {
-                        let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
-                        self.seen(self.adopted(batch)?)
-                    })),
-                    Err(error) => Box::new(std::iter::once(Err(error))),
-                };
+            let batches: Read<'_> = match Stream::open(path) {
+                Ok(stream) => Box::new(stream.map(move |batch| {
+                    let batch = batch.map_err(StoreError::arrow("read rows of", path))?;
+                    self.seen(self.adopted(batch)?)
+                })),
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            };
             batches
         })
     }

@@ -20,7 +20,7 @@ use crate::{Run, StoreError, file};
 pub(crate) use columns::{Columns, Shares, Texts};
 
 /// Batches as they are read.
-type Read<'a> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'a>;
+pub(crate) type Read<'a> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + Send + 'a>;
 
 /// What takes the rows of a run. All consumers of a run are fed in the same pass.
 pub trait Consumer {
@@ -138,7 +138,7 @@ impl Run {
     }
 
     /// The row with its energy unknown where it is made from other sources than the run's figures.
-    fn standing_row<'a>(&self, row: &Row<'a>) -> Result<Row<'a>, StoreError> {
+    pub(crate) fn standing_row<'a>(&self, row: &Row<'a>) -> Result<Row<'a>, StoreError> {
         let basis = row.energy.basis.filter(|_| row.energy.joules.is_some());
         let is_apart = match basis {
             Some(basis) => !self.standing()?.holds(row.part, basis),
@@ -167,7 +167,7 @@ impl Run {
     ) -> Result<(), StoreError> {
         let mut number = 0;
         self.read_ahead(fields, |batch| {
-            let columns = Columns::of(self, &batch, fields, number);
+            let columns = Columns::of(self, batch, fields, number);
             let mut shares: Vec<Share<'_>> = Vec::new();
             for place in 0..batch.num_rows() {
                 shares.clear();
@@ -206,7 +206,7 @@ impl Run {
     }
 
     /// The columns of these fields, batch by batch.
-    fn projected(&self, fields: Fields) -> Read<'_> {
+    pub(crate) fn projected(&self, fields: Fields) -> Read<'_> {
         self.read(columns::paths(self.model(), fields, self.has_view()))
     }
 

@@ -6,19 +6,20 @@
 //! version, or of the Python original) is taken from what it has instead, or is null.
 
 mod columns;
-mod rows;
+mod row;
 
 use std::collections::BTreeSet;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::datatypes::{Fields, SchemaRef};
+use arrow::datatypes::{self, SchemaRef};
+use ipw_core::row::Fields;
 
 pub use columns::{COLUMNS, TidyColumn};
 
 use crate::features::schema_with_features;
-use crate::standing::Standing;
+use crate::rows::{Columns, Read};
 use crate::{Run, StoreError};
-use rows::Rows;
+use row::TidyRow;
 
 /// A run as a flat table.
 pub struct Tidy<'a> {
@@ -33,11 +34,11 @@ impl Run {
     /// rows. Energy is on the run's basis, or on the one that it is looked at on ([`Run::on`]). The
     /// rows are gone through once to find out; never more than one batch is in memory.
     pub fn tidy(&self) -> Result<Tidy<'_>, StoreError> {
-        let maker = Maker::of(self)?;
+        let maker = Maker::of(self);
         let mut columns: Vec<&'static TidyColumn> = COLUMNS.iter().collect();
         let empty = maker.empty(&columns)?;
         columns.retain(|column| !empty.contains(column.name));
-        let fields: Fields = columns.iter().map(|column| column.field()).collect();
+        let fields: datatypes::Fields = columns.iter().map(|column| column.field()).collect();
         Ok(Tidy {
             run: self,
             maker,
@@ -61,9 +62,9 @@ impl Tidy<'_> {
     /// Its rows, batch by batch.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
         let mut first = 0;
-        self.run.batches().map(move |batch| {
+        self.maker.batches().map(move |batch| {
             let batch = batch?;
-            let arrays = self.maker.arrays(&batch, first, &self.columns);
+            let arrays = self.maker.arrays(&batch, first, &self.columns)?;
             first += batch.num_rows() as u64;
             RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays)
                 .map_err(StoreError::arrow("read rows of", self.run.directory()))
@@ -71,24 +72,40 @@ impl Tidy<'_> {
     }
 }
 
+/// The fields that the columns are made from.
+const FIELDS: Fields = Fields::ID
+    .and(Fields::SUBJECT)
+    .and(Fields::VERDICT)
+    .and(Fields::SPAN)
+    .and(Fields::LATENCY)
+    .and(Fields::CHUNKS)
+    .and(Fields::WAITING)
+    .and(Fields::TOKENS)
+    .and(Fields::TOKEN_ORIGIN)
+    .and(Fields::ENERGY)
+    .and(Fields::COVERAGE)
+    .and(Fields::PHASES)
+    .and(Fields::COST)
+    .and(Fields::SLO);
+
 /// Makes tidy columns of the rows of one run.
 pub(crate) struct Maker<'a> {
     run: &'a Run,
-    /// The rows whose energy counts; `None` where all rows do.
-    standing: Option<&'a Standing>,
     /// The sources that the headline counts.
     counted: BTreeSet<String>,
 }
 
 impl<'a> Maker<'a> {
-    pub(crate) fn of(run: &'a Run) -> Result<Self, StoreError> {
-        // Without a basis by row, all rows are on the same.
-        let has_bases = run.schema().field_with_name("energy").is_ok();
-        Ok(Self {
+    pub(crate) fn of(run: &'a Run) -> Self {
+        Self {
             run,
-            standing: has_bases.then(|| run.standing()).transpose()?,
             counted: run.headline_sources(),
-        })
+        }
+    }
+
+    /// The rows that columns are made from, batch by batch.
+    pub(crate) fn batches(&self) -> Read<'a> {
+        self.run.projected(FIELDS)
     }
 
     /// Those of the columns that are null in all rows, by name.
@@ -97,9 +114,8 @@ impl<'a> Maker<'a> {
         columns: &[&'static TidyColumn],
     ) -> Result<BTreeSet<&'static str>, StoreError> {
         let mut empty = columns.to_vec();
-        for batch in self.run.batches() {
-            let batch = batch?;
-            let arrays = self.arrays(&batch, 0, &empty);
+        for batch in self.batches() {
+            let arrays = self.arrays(&batch?, 0, &empty)?;
             let is_empty = |array: &ArrayRef| array.null_count() == array.len();
             let mut arrays = arrays.iter();
             empty.retain(|_| arrays.next().is_some_and(is_empty));
@@ -116,9 +132,25 @@ impl<'a> Maker<'a> {
         batch: &RecordBatch,
         first: u64,
         columns: &[&'static TidyColumn],
-    ) -> Vec<ArrayRef> {
-        let rows = Rows::of(self, batch, first);
-        columns.iter().map(|column| column.build(&rows)).collect()
+    ) -> Result<Vec<ArrayRef>, StoreError> {
+        let stored = Columns::of(self.run, batch, FIELDS, first);
+        let mut shares = Vec::new();
+        let mut ends = Vec::with_capacity(batch.num_rows());
+        for place in 0..batch.num_rows() {
+            stored.shares(place, &mut shares);
+            ends.push(shares.len());
+        }
+        let mut rows = Vec::with_capacity(batch.num_rows());
+        let mut from = 0;
+        for (place, end) in ends.into_iter().enumerate() {
+            let row = stored.row(place, &shares[from..end]);
+            rows.push(TidyRow {
+                row: self.run.standing_row(&row)?,
+                maker: self,
+            });
+            from = end;
+        }
+        Ok(columns.iter().map(|column| column.build(&rows)).collect())
     }
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, SchemaRef};
-use arrow::error::ArrowError;
 use ipw_core::nearest::nearest_few;
 
 use super::choice::{SUGGESTIONS, glob};
 use super::layout::constant;
+use super::sheet::Fault;
 use super::{ExportError, Labelled, Runs};
-use crate::StoreError;
 use crate::features::schema_with_features;
+use crate::rows::Read;
 use crate::tidy::{COLUMNS, Maker, TidyColumn};
 
 /// The column that tells runs apart.
@@ -110,8 +110,7 @@ impl<'a> Layout<'a> {
     /// was asked for by its full name.
     pub(super) fn of(runs: Runs<'a>, wanted: &[String]) -> Result<Self, ExportError> {
         let (mut columns, named) = picked(runs, wanted)?;
-        let makers = runs.all().iter().map(|run| Maker::of(&run.run));
-        let makers = makers.collect::<Result<Vec<_>, StoreError>>()?;
+        let makers: Vec<_> = runs.all().iter().map(|run| Maker::of(&run.run)).collect();
         let is_unasked = |column: &&'static TidyColumn| !named.contains(column.name);
         let mut empty: Vec<&'static TidyColumn> = own(&columns).filter(is_unasked).collect();
         for maker in &makers {
@@ -132,6 +131,11 @@ impl<'a> Layout<'a> {
         &self.schema
     }
 
+    /// The rows of the run at `place`, batch by batch.
+    pub(super) fn batches(&self, place: usize) -> Read<'a> {
+        self.makers[place].batches()
+    }
+
     /// The rows of a run in these columns; `place` is the run's, `first` the number of its first
     /// row in the batch.
     pub(super) fn fit(
@@ -139,16 +143,19 @@ impl<'a> Layout<'a> {
         (place, run): (usize, &Labelled),
         first: u64,
         batch: &RecordBatch,
-    ) -> Result<RecordBatch, ArrowError> {
+    ) -> Result<RecordBatch, Fault> {
         let mut made = self.makers[place]
-            .arrays(batch, first, &self.own)
+            .arrays(batch, first, &self.own)?
             .into_iter();
         let arrays = self.columns.iter().filter_map(|column| match column {
             Picked::Run => Some(constant(&run.label, batch.num_rows())),
             Picked::Own(_) => made.next(),
         });
         let arrays: Vec<ArrayRef> = arrays.collect();
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays)
+        Ok(RecordBatch::try_new(
+            SchemaRef::clone(&self.schema),
+            arrays,
+        )?)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::overview::ANSWERED;
 use crate::reader::column;
 
 /// Columns of a field, as dotted paths; those of the model's metrics begin with `~`.
-const PATHS: [(Fields, &[&str]); 20] = [
+const PATHS: [(Fields, &[&str]); 21] = [
     (Fields::NONE, &["query_index", "part", "outcome"]),
     (Fields::ID, &["query_id"]),
     (Fields::SUBJECT, &["subject"]),
@@ -49,6 +49,7 @@ const PATHS: [(Fields, &[&str]); 20] = [
         Fields::TOKEN_ORIGIN,
         &[
             "token_source",
+            "tokens.cached",
             "token_details.claimed_input",
             "token_details.claimed_output",
         ],
@@ -75,6 +76,13 @@ const PATHS: [(Fields, &[&str]); 20] = [
     (Fields::FLOPS, &["~compute_metrics.flops_per_request"]),
     (Fields::COST, &["~cost.total_cost_usd"]),
     (Fields::SLO, &["slo.is_met"]),
+    (
+        Fields::WAITING,
+        &[
+            "timing.schedule_lag_seconds",
+            "service_timing.queue_seconds",
+        ],
+    ),
     (
         Fields::EVALUATION,
         &["~evaluation.metadata", "~evaluation.config"],
@@ -290,11 +298,14 @@ pub(crate) struct Columns<'a> {
     first_token: Floats<'a>,
     first_answer_token: Floats<'a>,
     end: Floats<'a>,
+    schedule_lag: Floats<'a>,
+    service_queue: Floats<'a>,
     own_delay: Floats<'a>,
     chunks: Option<(&'a ListArray, &'a Float64Array)>,
     input: Counts<'a>,
     output: Counts<'a>,
     token_source: Texts<'a>,
+    cached: Counts<'a>,
     claims: [Option<&'a Int64Array>; 2],
     time_to_first_token: Floats<'a>,
     total: Floats<'a>,
@@ -370,6 +381,8 @@ impl<'a> Columns<'a> {
             first_token: float("timing.first_token_seconds"),
             first_answer_token: float("timing.first_answer_token_seconds"),
             end: float("timing.end_seconds"),
+            schedule_lag: float("timing.schedule_lag_seconds"),
+            service_queue: float("service_timing.queue_seconds"),
             own_delay: float("timing.own_delay_seconds"),
             chunks: column::<ListArray>(batch, "timing.chunk_seconds")
                 .ok()
@@ -377,6 +390,7 @@ impl<'a> Columns<'a> {
             input: Counts(run.metric(batch, "token_metrics.input").ok()),
             output: Counts(run.metric(batch, "token_metrics.output").ok()),
             token_source: text("token_source"),
+            cached: Counts(column(batch, "tokens.cached").ok()),
             claims: ["input", "output"]
                 .map(|name| column(batch, &format!("token_details.claimed_{name}")).ok()),
             time_to_first_token: metric("latency_metrics.time_to_first_token_seconds"),
@@ -451,10 +465,13 @@ impl<'a> Columns<'a> {
             chunks: self.chunks.map_or(&[], |(lists, values)| {
                 values.values().get(places(lists, row)).unwrap_or(&[])
             }),
+            schedule_lag: self.schedule_lag.at(row),
+            service_queue: self.service_queue.at(row),
             own_delay: self.own_delay.at(row),
             input_tokens: self.input.at(row),
             output_tokens: self.output.at(row),
             token_source: self.token_source.at(row),
+            cached_tokens: self.cached.at(row),
             has_impossible_claim: self.claims.iter().flatten().any(is_claim),
             time_to_first_token: self.time_to_first_token.at(row),
             total: self.total.at(row),

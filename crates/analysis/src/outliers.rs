@@ -213,58 +213,51 @@ pub fn outliers(lines: &[Line], most: usize) -> Outliers {
             .then(left.quantity.cmp(&right.quantity))
     });
     candidates.truncate(most);
-    let cold = cold::listed(&marks);
     Outliers {
         looked,
         outliers: candidates
             .into_iter()
-            .map(|one| one.told(marks[one.row]))
+            .map(|one| one.told(marks.get(&one.row).copied()))
             .collect(),
-        cold_rows: cold.len() as u64,
-        cold: cold.into_iter().take(most).collect(),
+        cold_rows: marks.len() as u64,
+        cold: cold::listed(&marks, most),
     }
 }
 
 fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>)> {
-    let (places, points): (Vec<usize>, Vec<(f64, f64)>) = lines
-        .iter()
-        .enumerate()
-        .filter_map(|(place, line)| Some((place, quantity.point(line)?)))
-        .unzip();
-    if points.len() < FEWEST {
+    // Gone through several times rather than kept: a run may have millions of rows.
+    let points = || {
+        let lines = lines.iter().enumerate();
+        lines.filter_map(|(place, line)| Some((place, quantity.point(line)?)))
+    };
+    let rows = points().count();
+    if rows < FEWEST {
         return None;
     }
-    let usual = usual(&points)?;
-    let distances: Vec<f64> = points
-        .iter()
-        .map(|(tokens, value)| (value / usual(*tokens)).ln())
-        .collect();
-    let middle = median(&distances)?;
-    let spread = median(
-        &distances
-            .iter()
-            .map(|distance| (distance - middle).abs())
-            .collect::<Vec<f64>>(),
-    )?;
-    let spread = (NORMAL * spread).max(LEAST_SPREAD);
-    let bound = bound(points.len());
-    let found: Vec<Candidate> = points
-        .iter()
-        .zip(&distances)
-        .zip(&places)
-        .map(|(((tokens, value), distance), row)| Candidate {
-            row: *row,
+    let usual = usual(points().map(|(_, point)| point), rows)?;
+    let distance = |(tokens, value): (f64, f64)| (value / usual(tokens)).ln();
+    let mut sorted = Vec::with_capacity(rows);
+    sorted.extend(points().map(|(_, point)| distance(point)));
+    let middle = median(&mut sorted)?;
+    for distance in &mut sorted {
+        *distance = (*distance - middle).abs();
+    }
+    let spread = (NORMAL * median(&mut sorted)?).max(LEAST_SPREAD);
+    let bound = bound(rows);
+    let found: Vec<Candidate> = points()
+        .map(|(row, (tokens, value))| Candidate {
+            row,
             quantity,
-            value: *value,
-            usual: usual(*tokens) * middle.exp(),
-            tokens: *tokens,
-            score: (distance - middle) / spread,
+            value,
+            usual: usual(tokens) * middle.exp(),
+            tokens,
+            score: (distance((tokens, value)) - middle) / spread,
         })
         .filter(|one| one.score.is_finite() && one.score.abs() > bound)
         .collect();
     let looked = Looked {
         quantity,
-        rows: points.len() as u64,
+        rows: rows as u64,
         far_out: found.len() as u64,
         bound,
     };
@@ -273,19 +266,27 @@ fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>
 
 /// What is usual for so many tokens: the robust line, but not below half of what nearly all rows
 /// have, as a line may reach zero. With one number of tokens for all, the median.
-fn usual(points: &[(f64, f64)]) -> Option<impl Fn(f64) -> f64> {
-    let (tokens, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-    let line = Robust::through(&tokens, &values);
-    let mut sorted = values;
+fn usual(
+    points: impl Iterator<Item = (f64, f64)> + Clone,
+    count: usize,
+) -> Option<impl Fn(f64) -> f64> {
+    let mut all = Vec::with_capacity(count);
+    all.extend(
+        points
+            .clone()
+            .filter(|(x, y)| x.is_finite() && y.is_finite()),
+    );
+    let line = Robust::of(all);
+    let mut sorted = Vec::with_capacity(count);
+    sorted.extend(points.map(|(_, value)| value));
     sorted.sort_unstable_by(f64::total_cmp);
     let (floor, middle) = (quantile(&sorted, 0.05)? / 2.0, quantile(&sorted, 0.5)?);
     Some(move |tokens: f64| line.map_or(middle, |line| line.at(tokens).max(floor)))
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    quantile(&sorted, 0.5)
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    quantile(values, 0.5)
 }
 
 /// The score that none of so many normal rows reaches in 99 % of runs (Bonferroni).

@@ -268,7 +268,11 @@ impl Robust {
     /// [`MOST_POINTS`] are put in the order of their places, and one of every so many is taken:
     /// all places are in it, whatever order the rows came in.
     pub fn through(x: &[f64], y: &[f64]) -> Option<Self> {
-        let mut points = points(x, y);
+        Self::of(points(x, y))
+    }
+
+    /// The same of points that are all numbers.
+    pub(crate) fn of(mut points: Vec<(f64, f64)>) -> Option<Self> {
         let of_every = points.len().div_ceil(MOST_POINTS).max(1);
         if of_every > 1 {
             points.sort_by(|left, right| left.0.total_cmp(&right.0));

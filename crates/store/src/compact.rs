@@ -7,6 +7,7 @@
 
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::{concat_batches, filter_record_batch};
@@ -24,6 +25,8 @@ use crate::{StoreError, file};
 const ROWS_PER_BATCH: usize = 1000;
 const BYTES_PER_BATCH: usize = 32 << 20;
 const BYTES_PER_FILE: usize = 500 << 20;
+/// A batch has some 300 columns of a few kilobytes: they go to the system together.
+const BYTES_PER_WRITE: usize = 1 << 20;
 
 /// Rewrites the data files of the run in `directory`. On an error the run is as it was.
 pub(crate) fn compact(directory: &Path) -> Result<(), StoreError> {
@@ -64,8 +67,11 @@ pub(crate) fn rewrite(
         directory,
         fingerprint: &fingerprint,
         done: Vec::new(),
+        syncing: Vec::new(),
     };
-    let switched = copy(&old, &mut shards, adoption, change).and_then(|()| {
+    let copied = copy(&old, &mut shards, adoption, change);
+    let synced = shards.synced();
+    let switched = copied.and(synced).and_then(|()| {
         let names = shards.named()?;
         State::new(fingerprint.clone(), names).write(directory, true)
     });
@@ -96,6 +102,8 @@ struct Shards<'a> {
     directory: &'a Path,
     fingerprint: &'a str,
     done: Vec<PathBuf>,
+    /// Full shards on their way to the disk, while the next one is written.
+    syncing: Vec<JoinHandle<Result<(), StoreError>>>,
 }
 
 impl Shards<'_> {
@@ -107,13 +115,28 @@ impl Shards<'_> {
         ));
         self.done.push(path.clone());
         let file = DiskFile::create_new(&path).map_err(StoreError::io("create", &path))?;
-        let writer = StreamWriter::try_new(BufWriter::new(file), schema)
+        let writer = StreamWriter::try_new(BufWriter::with_capacity(BYTES_PER_WRITE, file), schema)
             .map_err(StoreError::arrow("write", &path))?;
         Ok(Shard {
             path,
             writer,
             bytes: 0,
         })
+    }
+
+    /// Lets a full shard go to the disk.
+    fn finish(&mut self, shard: Shard) {
+        self.syncing.push(thread::spawn(|| shard.finish()));
+    }
+
+    /// Waits until all that was written is on the disk.
+    fn synced(&mut self) -> Result<(), StoreError> {
+        let all = self.syncing.drain(..).map(|syncing| {
+            let done = syncing.join();
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        // Every one is waited for, whatever became of those before.
+        all.fold(Ok(()), |before, done| before.and(done))
     }
 
     /// Gives the shards the names that `save_to_disk` would, now that their number is known.
@@ -207,7 +230,10 @@ fn copy(
     if rows > 0 {
         shard = Some(flush(shard, shards, &mut pending)?);
     }
-    shard.map_or(Ok(()), Shard::finish)
+    if let Some(shard) = shard {
+        shards.finish(shard);
+    }
+    Ok(())
 }
 
 /// Bytes of the values themselves: the columns of a batch that was read share one buffer, which
@@ -237,7 +263,7 @@ fn flush(
     let mut shard = match shard {
         Some(shard) if shard.bytes < BYTES_PER_FILE => shard,
         Some(full) => {
-            full.finish()?;
+            shards.finish(full);
             shards.open(&schema)?
         }
         None => shards.open(&schema)?,

@@ -100,6 +100,15 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<String> {
         let directory = parent.path().join("run");
         let clock = SystemClock::start();
         make(&directory, rows)?;
+        // The made run has no metrics in its summary; a run that has ended does.
+        once(
+            &binary,
+            &["attribute"],
+            &directory,
+            parent.path(),
+            None,
+            clock,
+        )?;
         let mut all: Vec<Vec<Took>> = COMMANDS.iter().map(|_| Vec::new()).collect();
         let mut plain = Vec::new();
         for round in 0..rounds {

@@ -48,57 +48,50 @@ impl fmt::Display for Cold {
     }
 }
 
-/// For each row, whether it may have been cold.
-pub(super) fn marks(lines: &[Line]) -> Vec<Option<Cold>> {
-    let mut parts: BTreeMap<u32, Vec<(f64, f64, usize)>> = BTreeMap::new();
+/// The rows that may have been cold, by their places.
+pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, Cold> {
+    let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, line) in lines.iter().enumerate() {
-        if let Some((start, end)) = line.span() {
-            parts
-                .entry(line.part)
-                .or_default()
-                .push((start, end, place));
+        if line.span().is_some() {
+            parts.entry(line.part).or_default().push(place);
         }
     }
-    let mut marks = vec![None; lines.len()];
-    for spans in parts.values_mut() {
-        spans.sort_by(|left, right| left.0.total_cmp(&right.0));
-        mark(spans, &mut marks);
+    let start = |place: usize| lines[place].span().map_or(0.0, |span| span.0);
+    let mut marks = BTreeMap::new();
+    for places in parts.values_mut() {
+        places.sort_by(|left, right| start(*left).total_cmp(&start(*right)));
+        mark(lines, places, &mut marks);
     }
     marks
 }
 
-fn mark(spans: &[(f64, f64, usize)], marks: &mut [Option<Cold>]) {
+/// Marks rows of one part, which are in the order of their starts.
+fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, Cold>) {
     let mut busy_until = f64::NEG_INFINITY;
-    let mut pauses = Vec::with_capacity(spans.len());
-    for (start, end, _) in spans {
+    let mut pauses = Vec::with_capacity(places.len());
+    for (start, end) in places.iter().filter_map(|place| lines[*place].span()) {
         pauses.push((start - busy_until).max(0.0));
-        busy_until = busy_until.max(*end);
+        busy_until = busy_until.max(end);
     }
     let mut sorted = pauses.get(1..).unwrap_or_default().to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let usual = quantile(&sorted, 0.5).unwrap_or(0.0);
     let shortest = SHORTEST.max(TIMES * usual);
-    for ((_, _, place), seconds) in spans.iter().zip(pauses) {
-        marks[*place] = if seconds.is_infinite() {
-            Some(Cold::FirstOfPart)
+    for (place, seconds) in places.iter().zip(pauses) {
+        if seconds.is_infinite() {
+            marks.insert(*place, Cold::FirstOfPart);
         } else if seconds >= shortest {
-            Some(Cold::AfterPause { seconds })
-        } else {
-            None
-        };
+            marks.insert(*place, Cold::AfterPause { seconds });
+        }
     }
 }
 
-/// Those that are marked.
-pub(super) fn listed(marks: &[Option<Cold>]) -> Vec<ColdRow> {
-    let marks = marks.iter().enumerate();
-    marks
-        .filter_map(|(place, why)| {
-            Some(ColdRow {
-                row: place as u64,
-                query: String::new(),
-                why: (*why)?,
-            })
-        })
-        .collect()
+/// Those that are marked, at most so many.
+pub(super) fn listed(marks: &BTreeMap<usize, Cold>, most: usize) -> Vec<ColdRow> {
+    let row = |(place, why): (&usize, &Cold)| ColdRow {
+        row: *place as u64,
+        query: String::new(),
+        why: *why,
+    };
+    marks.iter().map(row).take(most).collect()
 }

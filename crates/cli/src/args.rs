@@ -2,6 +2,8 @@
 
 mod basis;
 mod compared;
+#[cfg(all(test, feature = "engine"))]
+mod documented;
 mod hardware;
 mod look;
 mod monitor;

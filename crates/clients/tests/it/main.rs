@@ -15,5 +15,6 @@ mod ollama;
 mod openai;
 mod scripted;
 mod served;
+mod tutorial;
 mod witness;
 mod words;

@@ -211,7 +211,7 @@ fn columns(
             "model_answers",
             vec![
                 Column::text(model, |row: &Row| Some(&row.record.reply.answer)).says(
-                    "the answer without the reasoning, as far as it came",
+                    "the answer without the reasoning, as far as it arrived",
                     "never",
                 ),
             ],
@@ -234,7 +234,7 @@ fn metadata_column(shape: &Shape) -> Column<Row> {
         metadata_array(&field, rows).expect("metadata was fitted to its shape by the dataset")
     })
     .says(
-        "what else the dataset says of this row; `row` is its place in the source",
+        "other fields of the dataset's row; `row` is its position in the source",
         "never",
     )
 }

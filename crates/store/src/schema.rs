@@ -1,4 +1,5 @@
-//! The columns of a run: the original's six first, in its order, then ours (design §7).
+//! The columns of a run: the original's six first, in its order, then ours. Other tools rely on
+//! names and order: add columns behind the existing ones (docs/decisions/0016).
 //!
 //! All types are fixed from the first row on: a column that is null in every row still has its
 //! type, so that runs can be concatenated.

@@ -23,7 +23,7 @@ struct Cli {
 enum Command {
     /// Profile a real small model on this machine; everything it needs installs itself
     Demo(demo::DemoArgs),
-    /// Measure what the design's budgets are about, and print it as tables
+    /// Measure speed and memory against the budgets of docs/benchmarks.md, and print tables
     Bench(bench::BenchArgs),
     /// Damage what is read a million times over, and see that nothing panics
     Fuzz(endurance::FuzzArgs),

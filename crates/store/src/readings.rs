@@ -46,7 +46,7 @@ fn columns() -> Vec<Column<Reading>> {
         Column::small_int("source", |reading: &Reading| {
             Some(i32::from(reading.source.0))
         })
-        .says("place of the source in `sources.json`", "never"),
+        .says("index of the source in `sources.json`", "never"),
         Column::int("nanos", move |reading: &Reading| nanos(reading.at))
             .unit("ns since the part's reference")
             .says("when the value was taken", "never"),
@@ -55,7 +55,7 @@ fn columns() -> Vec<Column<Reading>> {
         })
         .unit("ns since the part's reference")
         .says(
-            "when the source was last read before: a counter that changed did so after that",
+            "previous read of the source; a counter changed after it",
             "first reading",
         ),
         Column::float("value", |reading: &Reading| Some(reading.value))

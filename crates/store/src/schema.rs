@@ -1,4 +1,5 @@
-//! The columns of a run: the original's six first, in its order, then ours (design §7).
+//! The columns of a run: the original's six first, in its order, then ours. Other tools rely on
+//! names and order: add columns behind the existing ones (docs/decisions/0016).
 //!
 //! All types are fixed from the first row on: a column that is null in every row still has its
 //! type, so that runs can be concatenated.
@@ -211,7 +212,7 @@ fn columns(
             "model_answers",
             vec![
                 Column::text(model, |row: &Row| Some(&row.record.reply.answer)).says(
-                    "the answer without the reasoning, as far as it came",
+                    "the answer without the reasoning, as far as it arrived",
                     "never",
                 ),
             ],
@@ -234,7 +235,7 @@ fn metadata_column(shape: &Shape) -> Column<Row> {
         metadata_array(&field, rows).expect("metadata was fitted to its shape by the dataset")
     })
     .says(
-        "what else the dataset says of this row; `row` is its place in the source",
+        "other fields of the dataset's row; `row` is its position in the source",
         "never",
     )
 }

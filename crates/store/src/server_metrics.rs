@@ -26,19 +26,16 @@ fn columns(part: i32) -> Vec<Column<Sample>> {
     let nanos = |instant: Timestamp| i64::try_from(instant.nanos()).ok();
     vec![
         Column::small_int("part", move |_: &Sample| Some(part))
-            .says("the part of the run on whose clock it lies", "never"),
+            .says("part of the run whose clock `nanos` uses", "never"),
         Column::int("nanos", move |sample: &Sample| nanos(sample.at))
             .unit("ns since the part's reference")
-            .says("the middle of the request that brought it", "never"),
+            .says("middle of the request that returned it", "never"),
         Column::text("name", |sample: &Sample| {
             known_as(&sample.metric).map(|known| known.name)
         })
-        .says(
-            "what we call it, the same for every service",
-            "no such name",
-        ),
+        .says("common name, the same for every service", "no common name"),
         Column::text("metric", |sample: &Sample| Some(&sample.metric))
-            .says("what the service calls it", "never"),
+            .says("name that the service uses", "never"),
         Column::text("labels", |sample: &Sample| Some(&sample.labels))
             .says("its labels, as a JSON object", "never"),
         Column::float("value", |sample: &Sample| Some(sample.value)).says("the value", "never"),

@@ -54,7 +54,7 @@ pub(super) fn column(
             system_info(system),
             correctness().within(|row: &Row| &row.record.grade),
             Column::text("lm_response", |row: &Row| Some(&row.record.reply.answer)).says(
-                "the answer without the reasoning, as far as it came",
+                "the answer without the reasoning, as far as it arrived",
                 "never",
             ),
             evaluation().within(|row: &Row| &row.record.grade),
@@ -87,7 +87,7 @@ pub(super) fn kept_verdict_columns() -> Vec<Column<KeptVerdict>> {
 
 fn correctness() -> Column<Grade> {
     Column::boolean("lm_correctness", |grade: &Grade| grade.verdict.is_correct())
-        .says("whether the answer is right", "not scored")
+        .says("whether the answer is correct", "not graded")
 }
 
 /// The metadata of a verdict.
@@ -104,7 +104,7 @@ fn evaluation() -> Column<Grade> {
         "evaluation",
         vec![
             Column::boolean("is_correct", |grade: &Grade| grade.verdict.is_correct())
-                .says("whether the answer is right", "not scored"),
+                .says("whether the answer is correct", "not graded"),
             Column::made_text("metadata", |grade: &Grade| {
                 let why = Why {
                     extracted: grade.extracted.as_deref(),
@@ -114,7 +114,7 @@ fn evaluation() -> Column<Grade> {
                 Some(serde_json::to_string(&why).ok()?.into())
             })
             .says(
-                "what was taken for the answer, and why the verdict is what it is, as JSON; a judge's words with it",
+                "the extracted answer and the reason for the verdict, as JSON; with a judge, also its reply",
                 "never",
             ),
             Column::made_text("config", |grade: &Grade| {
@@ -127,14 +127,14 @@ fn evaluation() -> Column<Grade> {
                 };
                 Some(config.to_string().into())
             })
-            .says("the scorer, and the judge if one was asked, as JSON", "there was none"),
+            .says("the scorer, and the judge if there is one, as JSON", "none"),
         ],
     )
     .says("the verdict", "never")
 }
 
 fn compute() -> Column<Row> {
-    const UNKNOWN: &str = "the model's shape is unknown: only the embedded engine knows it";
+    const UNKNOWN: &str = "the model's shape is unknown (only the embedded engine knows it)";
     let flops = |row: &Row| Some(row.record.reply.compute?.flops);
     Column::group(
         "compute_metrics",
@@ -154,7 +154,7 @@ fn compute() -> Column<Row> {
                 .says("work per token, of prompt and reply together", UNKNOWN),
         ],
     )
-    .says("arithmetic that the reply took", "never")
+    .says("arithmetic work of the request", "never")
 }
 
 fn flops_per_joule(row: &Row) -> Option<f64> {
@@ -186,12 +186,12 @@ fn efficiency() -> Column<Row> {
                 ),
         ],
     )
-    .says("what a watt or a joule bought", "never")
+    .says("work per watt and per joule", "never")
 }
 
 fn cost(price: Option<&Price>) -> Column<Row> {
     const UNKNOWN: &str =
-        "nobody names a price for this model at this service, or the tokens are not known";
+        "no price is known for this model at this service, or the tokens are unknown";
     let part = |name: &str, meaning, of: fn(Cost) -> Option<f64>| {
         let price = price.cloned();
         let get = move |row: &Row| of(price.as_ref()?.of(&row.record.reply.tokens));
@@ -207,7 +207,7 @@ fn cost(price: Option<&Price>) -> Column<Row> {
                 cost.output
             }),
             unfilled("tool_cost_usd", "USD").says("price of the tool calls", NOT_YET),
-            part("total_cost_usd", "price of the whole", Cost::total),
+            part("total_cost_usd", "price of the query", Cost::total),
         ],
     )
     .says("price of the query", "never")
@@ -236,7 +236,7 @@ fn spread(name: &str, unit: &'static str, get: fn(&Row) -> Option<Spread>) -> Co
             column("min", "smallest in the window", |spread| spread.min),
         ],
     )
-    .says("spread over the query's window", "never")
+    .says("distribution over the query's window", "never")
 }
 
 fn energy() -> Column<Row> {
@@ -250,15 +250,15 @@ fn energy() -> Column<Row> {
     let gpu = |row: &Row| joules_of(row, Domain::Gpu);
     let ane = |row: &Row| joules_of(row, Domain::Ane);
     let soc = |row: &Row| row.record.energy.soc().map(Joules::joules);
-    let again = "the same: the original's second name for it";
+    let again = "the same value, under the original's second name";
     Column::group(
         "energy_metrics",
         vec![
-            filled("per_query_joules", "GPUs' energy of the query", gpu),
+            filled("per_query_joules", "energy of the query on all GPUs", gpu),
             filled("total_joules", again, gpu),
             filled(
                 "cpu_per_query_joules",
-                "CPU packages' energy of the query",
+                "energy of the query on all CPU packages",
                 cpu,
             ),
             filled("cpu_total_joules", again, cpu),
@@ -268,13 +268,13 @@ fn energy() -> Column<Row> {
             unfilled("total_task_cpu_joules", "CPU energy of query and judge"),
             filled(
                 "ane_per_query_joules",
-                "neural engine's energy of the query",
+                "energy of the query on the neural engine",
                 ane,
             ),
             filled("ane_total_joules", again, ane),
             filled(
                 "soc_per_query_joules",
-                "whole chip's energy of the query",
+                "energy of the query on the whole chip",
                 soc,
             ),
             filled("soc_total_joules", again, soc),
@@ -303,8 +303,8 @@ fn basis() -> Column<Row> {
         row.record.energy.basis().map(Basis::label)
     })
     .says(
-        "what the figures are made from; see `energy.basis`",
-        "there is no energy source",
+        "the sources in these figures; see `energy.basis`",
+        "no energy source",
     )
 }
 
@@ -322,8 +322,8 @@ fn latency() -> Column<Row> {
             Column::float("per_token_ms", |row: &Row| row.latency.per_token_ms)
                 .unit("ms")
                 .says(
-                    "whole time per output token",
-                    "no or unknown output tokens, or failed",
+                    "total time ÷ output tokens",
+                    "output tokens are zero or unknown, or the query failed",
                 ),
             Column::float("throughput_tokens_per_sec", |row: &Row| {
                 row.latency.tokens_per_second
@@ -331,7 +331,7 @@ fn latency() -> Column<Row> {
             .unit("tokens/s")
             .says(
                 "output tokens per second",
-                "no or unknown output tokens, or failed",
+                "output tokens are zero or unknown, or the query failed",
             ),
             Column::float("time_to_first_token_seconds", |row: &Row| {
                 row.latency.first_token.map(|time| time.as_secs_f64())
@@ -339,7 +339,7 @@ fn latency() -> Column<Row> {
             .unit("s")
             .says(
                 "from sent to the first chunk with content",
-                "no token came, or failed",
+                "no token arrived, or the query failed",
             ),
             Column::float("total_query_seconds", |row: &Row| {
                 row.latency.total.map(|time| time.as_secs_f64())
@@ -365,11 +365,11 @@ fn latency() -> Column<Row> {
             )
             .says(
                 "sample standard deviation of the gaps",
-                "fewer than three chunks, or failed",
+                "fewer than three chunks, or the query failed",
             ),
         ],
     )
-    .says("latencies from the moment of sending", "never")
+    .says("latencies from the actual send", "never")
 }
 
 fn power() -> Column<Row> {
@@ -399,11 +399,11 @@ fn tokens() -> Column<Row> {
         vec![
             Column::int("input", |row: &Row| count(row.record.reply.tokens.input))
                 .unit("tokens")
-                .says("tokens of the prompt", "nobody counted them"),
+                .says("tokens of the prompt", "not counted"),
             Column::int("output", |row: &Row| count(row.record.reply.tokens.output))
                 .unit("tokens")
                 .says(
-                    "tokens generated; `token_source` says who counted",
+                    "tokens generated; `token_source` says how they were counted",
                     "unknown",
                 ),
             Column::int("total", |row: &Row| count(row.record.total_tokens()))
@@ -436,17 +436,17 @@ fn utilization(gpus: &[Device]) -> Column<Row> {
                 vec![
                     mean(
                         "compute_utilization_pct",
-                        "mean use of the compute units",
+                        "mean utilization of the compute units",
                         |gpu| gpu.compute,
                     ),
                     mean(
                         "memory_bandwidth_utilization_pct",
-                        "mean use of the memory bus",
+                        "mean utilization of the memory bus",
                         |gpu| gpu.memory_bus,
                     ),
                     mean(
                         "tensor_core_utilization_pct",
-                        "mean use of the tensor cores",
+                        "mean utilization of the tensor cores",
                         |gpu| gpu.tensor,
                     ),
                     Column::float("memory_used_gb", |row: &Row| {
@@ -460,19 +460,19 @@ fn utilization(gpus: &[Device]) -> Column<Row> {
                         .says("memory of all boards", NO_GPU),
                 ],
             )
-            .says("use of the GPU over the window", "never"),
+            .says("utilization of the GPU over the window", "never"),
             Column::group(
                 "derived",
                 vec![
                     column(
                         "mfu",
                         "1",
-                        "share of the device's peak arithmetic that was used",
+                        "model FLOPs utilization: share of the device's peak arithmetic",
                     ),
                     column(
                         "mbu",
                         "1",
-                        "share of the device's peak bandwidth that was used",
+                        "model bandwidth utilization: share of the device's peak bandwidth",
                     ),
                     Column::float("arithmetic_intensity", |row: &Row| {
                         row.record.reply.compute?.intensity()
@@ -484,29 +484,25 @@ fn utilization(gpus: &[Device]) -> Column<Row> {
                     ),
                 ],
             )
-            .says("derived use", "never"),
+            .says("utilization derived from the work", "never"),
         ],
     )
-    .says("use of the hardware", "never")
+    .says("utilization of the hardware", "never")
 }
 
 fn gpu_info(gpus: &[Device]) -> Column<Row> {
-    const NO_GPU: &str = "there is no GPU that says";
+    const NO_GPU: &str = "no GPU reports it";
     let first = gpus.first().cloned().unwrap_or_default();
     let text = |name, value, meaning| Column::constant_text(name, value).says(meaning, NO_GPU);
     let index = first.index.map(i64::from);
     Column::group(
         "gpu_info",
         vec![
-            text("name", first.name, "what the device calls itself"),
-            text("vendor", first.vendor, "who made it"),
+            text("name", first.name, "name that the device reports"),
+            text("vendor", first.vendor, "manufacturer"),
             Column::int("device_id", move |_: &Row| index).says("index of the device", NO_GPU),
-            text(
-                "device_type",
-                first.device_type,
-                "what kind of device it is",
-            ),
-            text("backend", first.backend, "what reported it"),
+            text("device_type", first.device_type, "kind of device"),
+            text("backend", first.backend, "collector that reported it"),
         ],
     )
     .says("the first GPU; all of them are in `summary.json`", "never")
@@ -521,11 +517,15 @@ fn system_info(system: &SystemInfo) -> Column<Row> {
         "system_info",
         vec![
             text("os_name", &system.os_name, "operating system"),
-            text("os_version", &system.os_version, "its version"),
-            text("kernel_version", &system.kernel_version, "its kernel"),
+            text(
+                "os_version",
+                &system.os_version,
+                "version of the operating system",
+            ),
+            text("kernel_version", &system.kernel_version, "kernel version"),
             text("host_name", &system.host_name, "the machine's name"),
             Column::int("cpu_count", move |_: &Row| cpus).says("logical CPUs", "unknown"),
-            text("cpu_brand", &system.cpu_brand, "what the CPU calls itself"),
+            text("cpu_brand", &system.cpu_brand, "name that the CPU reports"),
         ],
     )
     .says("the machine that ran ipw", "never")

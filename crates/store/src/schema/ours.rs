@@ -27,11 +27,11 @@ fn first_columns() -> Vec<Column<Row>> {
         Column::int("query_index", |row: &Row| {
             count(Some(row.record.query.index))
         })
-        .says("place in the run's order, from 0", "never"),
+        .says("position in the run, from 0", "never"),
         Column::text("query_id", |row: &Row| Some(&row.record.query.id))
-            .says("the row's own id, or its place in the source", "never"),
+            .says("the row's own id, or its position in the source", "never"),
         Column::small_int("part", |row: &Row| i32::try_from(row.record.part).ok()).says(
-            "which process's stretch of the run, from 0; a resumed run has several",
+            "part of the run that produced the row, from 0; each resume adds a part",
             "never",
         ),
         Column::made_text("outcome", |row: &Row| {
@@ -42,7 +42,7 @@ fn first_columns() -> Vec<Column<Row>> {
             "never",
         ),
         Column::text("error", |row: &Row| row.record.reply.error.as_deref())
-            .says("what went wrong, in words", "nothing did"),
+            .says("error message", "no error"),
         Column::made_text("token_source", |row: &Row| {
             row.record
                 .reply
@@ -50,8 +50,8 @@ fn first_columns() -> Vec<Column<Row>> {
                 .map(|source| source.label().into())
         })
         .says(
-            "who counted the output: `usage`, `timings`, `tokenizer` or `chunks`",
-            "nobody did",
+            "source of the output token count: `usage`, `timings`, `tokenizer` or `chunks`",
+            "not counted",
         ),
         timing(),
         energy(),
@@ -59,13 +59,16 @@ fn first_columns() -> Vec<Column<Row>> {
             row.record.reply.reasoning.as_deref()
         })
         .says(
-            "the reasoning, where the service keeps it apart",
-            "there was none",
+            "the reasoning, where the service reports it separately",
+            "none",
         ),
         Column::text("finish_reason", |row: &Row| {
             row.record.reply.finish_reason.as_deref()
         })
-        .says("why the service stopped, in its own word", "it did not say"),
+        .says(
+            "the service's reason for the end of the reply, as sent",
+            "not reported",
+        ),
         tokens(),
         planned_latency(),
         http(),
@@ -77,8 +80,8 @@ fn first_columns() -> Vec<Column<Row>> {
             row.record.reply.tool_calls.as_deref()
         })
         .says(
-            "tool calls as a JSON list of `id`, `name` and `arguments`, as far as they came",
-            "there were none",
+            "tool calls as a JSON list of `id`, `name` and `arguments`, as far as they arrived",
+            "none",
         ),
         token_details(),
         connection(),
@@ -93,30 +96,30 @@ fn asked() -> [Column<Row>; 4] {
             turn.map(|turn| turn.conversation.as_str())
         })
         .says(
-            "which conversation the query is a turn of",
-            "the prompt is one text",
+            "conversation that the query belongs to",
+            "the prompt is a single text",
         ),
         Column::int("turn", |row: &Row| {
             let turn = row.record.query.turn.as_ref();
             turn.map(|turn| i64::from(turn.number))
         })
         .says(
-            "which question of its conversation, from 1",
-            "the prompt is one text",
+            "turn within the conversation, from 1",
+            "the prompt is a single text",
         ),
         Column::made_text("messages", |row: &Row| {
             json_unless_empty(&row.record.query.messages, Vec::is_empty)
         })
         .says(
-            "what was asked, as a JSON list of messages with the replies before it",
-            "the prompt is one text",
+            "the messages sent, as a JSON list, including earlier replies",
+            "the prompt is a single text",
         ),
         Column::made_text("parameters", |row: &Row| {
             json_unless_empty(&row.record.query.parameters, Map::is_empty)
         })
         .says(
-            "what the dataset itself wants in the request, as JSON: tools, a format, a limit",
-            "nothing",
+            "request parameters from the dataset, as JSON: tools, a format, a limit",
+            "none",
         ),
     ]
 }
@@ -141,54 +144,54 @@ fn timing() -> Column<Row> {
         "timing",
         vec![
             stamp("due_seconds", |row| seconds(Some(row.record.due)))
-                .says("planned to be sent", "never"),
+                .says("when the query was planned to be sent", "never"),
             stamp("start_seconds", |row| {
                 seconds(Some(row.record.reply.timing.start))
             })
-            .says("the attempt began", "never"),
+            .says("when the first attempt began", "never"),
             stamp("connected_seconds", |row| {
                 seconds(row.record.reply.timing.connected)
             })
             .says(
-                "a new connection was ready, TLS included",
-                "reused, or it never was",
+                "when a new connection was ready, TLS included",
+                "the connection was reused, or never ready",
             ),
             stamp("sent_seconds", |row| seconds(row.record.reply.timing.sent)).says(
                 "first byte of the request on a connected socket",
-                "none was sent",
+                "nothing was sent",
             ),
             stamp("first_byte_seconds", |row| {
                 seconds(row.record.reply.timing.first_byte)
             })
-            .says("first byte of the reply", "none came"),
+            .says("first byte of the reply", "it did not arrive"),
             stamp("first_token_seconds", |row| {
                 seconds(row.record.reply.timing.first_token)
             })
             .says(
                 "first chunk with text, reasoning or tool-call arguments",
-                "none came",
+                "it did not arrive",
             ),
             stamp("first_answer_token_seconds", |row| {
                 seconds(row.record.reply.timing.first_answer_token)
             })
-            .says("first chunk with text of the answer", "none came"),
+            .says("first chunk with text of the answer", "it did not arrive"),
             stamp("end_seconds", |row| {
                 seconds(Some(row.record.reply.timing.end))
             })
-            .says("the reply's last byte, or the fault", "never"),
+            .says("last byte of the reply, or the failure", "never"),
             Column::float("schedule_lag_seconds", |row: &Row| {
                 Some(row.record.schedule_lag().as_secs_f64())
             })
             .unit("s")
-            .says("start − due: how late we were", "never"),
+            .says("start − due: how late the query began", "never"),
             Column::floats("chunk_seconds", |row: &Row, values| {
                 let chunks = &row.record.reply.timing.chunks;
                 values.extend(chunks.iter().map(|chunk| chunk.seconds()));
             })
             .unit(SINCE)
             .says(
-                "every chunk with content, as its bytes left the socket",
-                "never; empty without",
+                "each chunk with content, when its bytes were read from the socket",
+                "never; empty without chunks",
             ),
             Column::float("own_delay_seconds", |row: &Row| {
                 let delay = row.record.reply.timing.own_delay;
@@ -196,12 +199,12 @@ fn timing() -> Column<Row> {
             })
             .unit("s")
             .says(
-                "for how long our own thread was not there meanwhile (busy, stopped, not scheduled): stamps may be late by that",
-                "the engine stamps by itself",
+                "delay of `ipw`'s own thread during the query (busy, stopped, not scheduled); timestamps may be late by this much",
+                "the embedded engine takes its own timestamps",
             ),
         ],
     )
-    .says("when things happened", "never")
+    .says("instants of the query", "never")
 }
 
 fn energy() -> Column<Row> {
@@ -225,23 +228,23 @@ fn energy() -> Column<Row> {
         "energy",
         vec![
             Column::list("shares", |row: &Row| &row.record.energy.shares, share).says(
-                "energy by source: joules, one standard deviation, `counter`, `integrated` or `estimated`, covered share of the window, and why it is null or partial",
+                "energy by source: joules, one standard deviation, method (`counter`, `integrated` or `estimated`), covered share of the window, and the reason if null or partial",
                 "never; empty without a source",
             ),
             Column::made_text("basis", |row: &Row| {
                 row.record.energy.basis().map(Basis::label)
             })
             .says(
-                "what the headline figures are made from: `gpu`, `cpu`, `dram` and `ane` joined by `+`, or `soc`, `module` or `system`, which contain them; `cpu_estimated` is a model",
-                "there is no energy source",
+                "sources of the headline figures: `gpu`, `cpu`, `dram` and `ane` joined by `+`, or `soc`, `module` or `system`, which contain them; `cpu_estimated` is a model",
+                "no energy source",
             ),
             Column::made_text("reason", |row: &Row| {
                 row.record.energy.reason.map(|reason| reason.label().into())
             })
-            .says("why there is no energy", "there is"),
+            .says("reason why there is no energy", "energy is known"),
         ],
     )
-    .says("energy with its provenance", "never")
+    .says("energy and how it was obtained", "never")
 }
 
 fn tokens() -> Column<Row> {
@@ -252,50 +255,47 @@ fn tokens() -> Column<Row> {
                 count(row.record.reply.tokens.reasoning)
             })
             .unit("tokens")
-            .says(
-                "tokens of the output that were reasoning",
-                "nobody counted them",
-            ),
+            .says("tokens of the output that were reasoning", "not counted"),
             Column::int("cached", |row: &Row| count(row.record.reply.tokens.cached))
                 .unit("tokens")
                 .says(
                     "tokens of the input that came from a cache",
-                    "the service did not say",
+                    "not reported by the service",
                 ),
         ],
     )
-    .says("tokens of special kinds", "never")
+    .says("token counts by kind", "never")
 }
 
 fn token_details() -> Column<Row> {
     let counted = |name: &'static str, get: fn(&TokenCounts) -> Option<u64>| {
         Column::int(name, move |row: &Row| count(get(&row.record.reply.tokens))).unit("tokens")
     };
-    let null = "the service did not say";
+    let null = "not reported by the service";
     Column::group(
         "token_details",
         vec![
             counted("tool_call", |tokens| tokens.tool_call)
-                .says("tokens of the output that were tool calls", "nobody counted them"),
+                .says("tokens of the output that were tool calls", "not counted"),
             counted("speculative_accepted", |tokens| tokens.speculative_accepted)
-                .says("tokens that were guessed ahead and kept", null),
+                .says("speculative tokens that were accepted", null),
             counted("speculative_rejected", |tokens| tokens.speculative_rejected)
-                .says("tokens that were guessed ahead and thrown away", null),
+                .says("speculative tokens that were rejected", null),
             Column::text("note", |row: &Row| row.record.reply.token_note.as_deref()).says(
-                "what another source (the service's timings, a tokenizer) counted, where the two differ by more than 2 %; and what cannot be",
-                "they agree, or only one counted",
+                "a second count (the service's timings, a tokenizer) that differs by more than 2 %, and rejected counts",
+                "the counts agree, or there is only one",
             ),
             counted("claimed_input", |tokens| tokens.claimed_input).says(
-                "input tokens that the service claims and that cannot be: they are in no figure",
-                "the service claims nothing of the kind",
+                "implausible input tokens that the service reported; no figure uses them",
+                "the count was accepted, or not reported",
             ),
             counted("claimed_output", |tokens| tokens.claimed_output).says(
-                "the same of the output",
-                "the service claims nothing of the kind",
+                "implausible output tokens that the service reported; no figure uses them",
+                "the count was accepted, or not reported",
             ),
         ],
     )
-    .says("more tokens of special kinds", "never")
+    .says("further token counts by kind, and claims", "never")
 }
 
 fn connection() -> Column<Row> {
@@ -305,22 +305,23 @@ fn connection() -> Column<Row> {
         })
         .unit(SINCE)
     };
-    let null = "the connection was there already, or it did not happen";
+    let null = "the connection was open already, or this step did not happen";
     Column::group(
         "connection",
         vec![
             stamp("dns_seconds", |timing| timing.dns)
-                .says("the host's name, or the proxy's, had its addresses", null),
+                .says("when the name of the host or proxy was resolved", null),
             stamp("tcp_seconds", |timing| timing.tcp).says(
-                "the socket was connected, to the service or to the proxy",
+                "when the socket to the service or proxy was connected",
                 null,
             ),
             stamp("proxy_seconds", |timing| timing.proxy)
-                .says("the proxy had opened its tunnel", null),
-            stamp("tls_seconds", |timing| timing.tls).says("the TLS handshake was over", null),
+                .says("when the proxy had opened its tunnel", null),
+            stamp("tls_seconds", |timing| timing.tls)
+                .says("when the TLS handshake was complete", null),
         ],
     )
-    .says("how a new connection came about", "never")
+    .says("instants of opening a new connection", "never")
 }
 
 fn planned_latency() -> Column<Row> {
@@ -333,7 +334,7 @@ fn planned_latency() -> Column<Row> {
             .unit("s")
             .says(
                 "from due to the first token",
-                "no token came, or the query failed",
+                "no token arrived, or the query failed",
             ),
             Column::float("total_query_seconds", |row: &Row| {
                 row.planned.total.map(|time| time.as_secs_f64())
@@ -365,7 +366,7 @@ fn headline() -> Column<Row> {
             })
             .unit("W")
             .says(
-                "its own share of the power: its joules ÷ (end − start); the power of the service is `metrics.watts` in `summary.json`",
+                "the query's own share of the power: joules ÷ (end − start). The power of the service is `metrics.watts` in `summary.json`",
                 null,
             ),
             Column::float("above_idle_joules", |row: &Row| {
@@ -374,24 +375,24 @@ fn headline() -> Column<Row> {
             })
             .unit("J")
             .says(
-                "what of it is above what the machine draws with nobody asking",
-                "idle was not measured",
+                "part of the joules above idle energy",
+                "idle power was not measured",
             ),
             Column::float("energy_delay_joule_seconds", |row: &Row| {
                 row.record.energy_delay()
             })
             .unit("J·s")
             .says(
-                "its energy times the time that it took: small for what is both quick and frugal",
-                "there is no energy, or no answer",
+                "energy × (end − start): small for a query that is both fast and efficient",
+                "no energy, or no answer",
             ),
         ],
     )
-    .says("the energy that reports quote", "never")
+    .says("the energy in reports", "never")
 }
 
 fn phases() -> Column<Row> {
-    let null = "there is no energy, or no first token";
+    let null = "no energy, or no first token";
     Column::group(
         "phases",
         vec![
@@ -400,7 +401,7 @@ fn phases() -> Column<Row> {
                 Some(phases.kind.label().into())
             })
             .says(
-                "what the time before the first token is: `alone` and `service_timing` are prefill; `wait_and_prefill` has waiting in it, and fills no `phase_metrics`",
+                "meaning of the time before the first token: `alone` and `service_timing` are prefill; `wait_and_prefill` contains waiting, and leaves `phase_metrics` null",
                 null,
             ),
             Column::float("before_first_token_joules", |row: &Row| {
@@ -408,13 +409,13 @@ fn phases() -> Column<Row> {
                 phases.prefill.headline.map(Joules::joules)
             })
             .unit("J")
-            .says("energy on the basis of that time", null),
+            .says("energy on the basis before the first token", null),
             Column::float("before_first_token_seconds", |row: &Row| {
                 let phases = row.record.energy.phases.as_deref()?;
                 Some(phases.prefill.time.as_secs_f64())
             })
             .unit("s")
-            .says("how long it was", null),
+            .says("time before the first token", null),
             Column::float("after_first_token_joules", |row: &Row| {
                 let phases = row.record.energy.phases.as_deref()?;
                 phases.decode.headline.map(Joules::joules)
@@ -432,19 +433,19 @@ fn slo() -> Column<Row> {
         vec![
             Column::boolean("is_met", |row: &Row| row.record.kept.as_ref()?.is_met).says(
                 "whether the reply kept all limits of the SLO",
-                "there are none, or a latency that they need was not measured",
+                "no SLO, or a required latency was not measured",
             ),
             Column::made_text("missed", |row: &Row| {
                 let kept = row.record.kept.as_ref()?;
                 Some(kept.missed.join(",").into())
             })
             .says(
-                "the limits that it missed, or `failed`; empty if none",
-                "there are no limits",
+                "limits that the reply missed, or `failed`; empty if none",
+                "no SLO",
             ),
         ],
     )
-    .says("the limits that a good reply keeps", "never")
+    .says("the SLO of the run", "never")
 }
 
 fn service_timing() -> Column<Row> {
@@ -454,19 +455,19 @@ fn service_timing() -> Column<Row> {
         })
         .unit("s")
     };
-    let null = "the service did not say";
+    let null = "not reported by the service";
     Column::group(
         "service_timing",
         vec![
             span("load_seconds", |timing| timing.load).says("loading the model", null),
             span("prompt_seconds", |timing| timing.prompt).says("reading the prompt", null),
             span("decode_seconds", |timing| timing.decode).says("generating the reply", null),
-            span("total_seconds", |timing| timing.total)
-                .says("the whole, as the service counts it", null),
-            span("queue_seconds", |timing| timing.queue).says("waiting for its turn", null),
+            span("total_seconds", |timing| timing.total).says("the whole request", null),
+            span("queue_seconds", |timing| timing.queue)
+                .says("waiting in the service's queue", null),
         ],
     )
-    .says("durations by the service's own clock", "never")
+    .says("durations reported by the service", "never")
 }
 
 fn http() -> Column<Row> {
@@ -476,12 +477,12 @@ fn http() -> Column<Row> {
             Column::small_int("status", |row: &Row| {
                 row.record.reply.exchange.status.map(i32::from)
             })
-            .says("status of the reply", "no reply came, or no HTTP"),
+            .says("HTTP status of the reply", "no reply arrived, or no HTTP"),
             Column::boolean("connection_reused", |row: &Row| {
                 row.record.reply.exchange.connection_reused
             })
             .says(
-                "an earlier query's connection was used again",
+                "whether the connection of an earlier query was reused",
                 "no connection, or no HTTP",
             ),
             Column::small_int("connections_replaced", |row: &Row| {
@@ -499,16 +500,13 @@ fn http() -> Column<Row> {
                 let attempts = row.record.reply.exchange.attempts;
                 attempts.and_then(|n| i32::try_from(n).ok())
             })
-            .says("how often the query was sent; 1 without retries", "never"),
+            .says("number of attempts; 1 without retries", "never"),
             Column::float("retry_after_seconds", |row: &Row| {
                 let wait = row.record.reply.exchange.retry_after;
                 wait.map(|wait| wait.as_secs_f64())
             })
             .unit("s")
-            .says(
-                "how long the service asked to be left alone (`Retry-After`), the last time it did",
-                "it did not",
-            ),
+            .says("last `Retry-After` that the service sent", "not sent"),
         ],
     )
     .says("the HTTP exchange", "never")

@@ -6,7 +6,7 @@ use ipw_core::units::{Joules, Watts};
 use super::Row;
 use crate::column::Column;
 
-const NULL: &str = "there is no energy, no first token, or others were in flight and the service does not say when it read the prompt: see `phases`";
+const NULL: &str = "no energy, no first token, or other queries in flight without prompt timing from the service: see `phases`";
 
 /// One of the two.
 type Side = fn(&Phases) -> &Phase;

@@ -108,7 +108,7 @@ fn count(count: Option<u64>) -> Option<i64> {
     i64::try_from(count?).ok()
 }
 
-const NO_ANSWER: &str = "there is no answer, or no token came";
+const NO_ANSWER: &str = "no answer, or no token arrived";
 const NO_ENERGY: &str = "see `energy_reason`";
 const NOT_SAID: &str = "unknown";
 
@@ -119,7 +119,7 @@ const NOT_SAID: &str = "unknown";
 )]
 pub static COLUMNS: [TidyColumn; 31] = [
     TidyColumn::word("query_id", |it| Some(it.row.id)).says(
-        "the query's own id; its place in the run where the run has no ids",
+        "the query's own id; its position in the run where the run has no ids",
         "never",
     ),
     TidyColumn::word("subject", |it| it.row.subject)
@@ -127,10 +127,10 @@ pub static COLUMNS: [TidyColumn; 31] = [
     TidyColumn::word("outcome", |it| it.outcome())
     .says(
         "`complete`, `truncated`, `refused`, `timed_out`, `cancelled`, or `failed:` and a kind",
-        "the run does not say",
+        "not recorded",
     ),
     TidyColumn::truth("correct", |it| it.row.is_correct)
-        .says("whether the answer is right", "not graded"),
+        .says("whether the answer is correct", "not graded"),
     TidyColumn::fraction("ttft_s", |it| it.ttft(From::Planned))
         .unit("s")
         .says(
@@ -141,13 +141,13 @@ pub static COLUMNS: [TidyColumn; 31] = [
         .unit("s")
         .says(
             "time to the end, from the planned send (`latency_p50`, `latency_p99`)",
-            "there is no answer",
+            "no answer",
         ),
     TidyColumn::fraction("tpot_s", |it| it.tpot())
         .unit("s")
         .says(
             "time per output token: (last chunk − first chunk) ÷ (output tokens − 1) (`tpot_p50`, `tpot_p99`)",
-            "there is no answer, fewer than two chunks, or fewer than two tokens",
+            "no answer, fewer than two chunks, or fewer than two tokens",
         ),
     TidyColumn::integer("input_tokens", |it| count(it.row.input_tokens))
         .unit("tokens")
@@ -172,31 +172,31 @@ pub static COLUMNS: [TidyColumn; 31] = [
         ),
     TidyColumn::word("basis", |it| it.basis())
     .says(
-        "what the joules are made from, like `gpu+cpu`; `cpu_estimated` is a model",
-        "there is no energy source, or the run does not say",
+        "sources of the joules, such as `gpu+cpu`; `cpu_estimated` is a model",
+        "no energy source, or not recorded",
     ),
     TidyColumn::fraction("above_idle_joules", |it| it.row.energy.above_idle)
         .unit("J")
-        .says("what of the joules is above idle power × time", "idle power is unknown"),
+        .says("part of the joules above idle power × time", "idle power is unknown"),
     TidyColumn::fraction("prefill_joules", |it| it.prefill())
         .unit("J")
         .says(
             "energy before the first token, where that time is prefill (`prefill_joules_per_input_token`)",
-            "there is no energy, no first token, or waiting in that time; always on another basis than the run's",
+            "no energy, no first token, or waiting in that time; always null on another basis than the run's",
         ),
     TidyColumn::fraction("decode_joules", |it| it.row.phases.after)
         .unit("J")
         .says(
             "energy from the first token on (`decode_joules_per_output_token`)",
-            "there is no energy, or no first token; always on another basis than the run's",
+            "no energy, or no first token; always null on another basis than the run's",
         ),
     TidyColumn::fraction("coverage", |it| it.coverage()).says(
-        "share of the query's time that readings cover, 0 to 1: the smallest among the sources that count",
-        "there is no source",
+        "share of the query's time that readings cover, 0 to 1: the smallest among the sources of the basis",
+        "no source",
     ),
     TidyColumn::word("energy_reason", |it| it.row.energy.reason).says(
-        "why there are no joules; `other_basis`: they are made from other sources than the run's figures",
-        "there are",
+        "reason why there are no joules; `other_basis`: the row has another basis than the run's figures",
+        "joules are known",
     ),
     TidyColumn::fraction("sent_ttft_s", |it| it.ttft(From::Sent))
         .unit("s")
@@ -208,7 +208,7 @@ pub static COLUMNS: [TidyColumn; 31] = [
         .unit("s")
         .says(
             "time to the end, from the actual send (`sent_latency_p50`, `sent_latency_p99`)",
-            "there is no answer",
+            "no answer",
         ),
     TidyColumn::fraction("schedule_lag_s", |it| it.row.schedule_lag)
         .unit("s")
@@ -216,37 +216,37 @@ pub static COLUMNS: [TidyColumn; 31] = [
     TidyColumn::fraction("queue_s", |it| it.row.service_queue)
         .unit("s")
         .says(
-            "how long it waited for its turn, by the service's own clock",
-            "the service did not say",
+            "waiting time that the service reported",
+            "not reported by the service",
         ),
     TidyColumn::fraction("start_s", |it| it.row.start)
         .unit("s since the part's reference")
         .says("when the query began", NOT_SAID),
     TidyColumn::integer("query_index", |it| count(Some(it.row.index))).says(
-        "place in the run's order, from 0; the row's number where the run does not say",
+        "position in the run, from 0; the row number where it is not recorded",
         "never",
     ),
     TidyColumn::integer("part", |it| it.part()).says(
-        "which process's stretch of the run, from 0; a resumed run has several",
-        "the run does not say",
+        "part of the run that produced the row, from 0; each resume adds a part",
+        "not recorded",
     ),
     TidyColumn::word("token_source", |it| it.row.token_source)
     .says(
-        "who counted the output tokens: `usage`, `timings`, `tokenizer` or `chunks`",
-        "they are not counted",
+        "source of the output token count: `usage`, `timings`, `tokenizer` or `chunks`",
+        "not counted",
     ),
     TidyColumn::integer("cached_tokens", |it| count(it.row.cached_tokens))
         .unit("tokens")
-        .says("tokens of the prompt that came from a cache", "the service did not say"),
+        .says("tokens of the prompt that came from a cache", "not reported by the service"),
     TidyColumn::truth("slo_met", |it| it.row.is_slo_met).says(
         "whether the reply kept all limits of the SLO (`goodput`)",
-        "there are no limits, or one could not be checked",
+        "no SLO, or a limit could not be checked",
     ),
     TidyColumn::fraction("cost_usd", |it| it.row.cost)
         .unit("USD")
-        .says("price of the query", "there is no price, or tokens are unknown"),
+        .says("price of the query", "no price is known, or tokens are unknown"),
     TidyColumn::word("error_kind", |it| it.error_kind())
-    .says("the kind of error of a query whose outcome is `failed:`", "the outcome is another"),
+    .says("kind of error, if the outcome is `failed:`", "another outcome"),
     TidyColumn::word("model", |it| Some(it.maker.run.model())).says(
         "the model's label",
         "never",

@@ -7,7 +7,9 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod demo;
+mod docs;
 mod endurance;
+mod fast;
 mod memcheck;
 mod method;
 
@@ -33,6 +35,10 @@ enum Command {
     Memcheck(memcheck::MemcheckArgs),
     /// Compare attribution with simulated truth, and write the table into docs/method.md
     Method(method::MethodArgs),
+    /// Run the unit tests: about two minutes, no network, no Python, no browser
+    Fast(fast::FastArgs),
+    /// Check links, anchors, paragraphs and words of all pages, and build them as a book (mdbook)
+    Docs(docs::DocsArgs),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +49,8 @@ fn main() -> ExitCode {
         Command::Night(args) => endurance::night(&args),
         Command::Memcheck(args) => memcheck::run(&args),
         Command::Method(args) => method::run(&args),
+        Command::Fast(args) => fast::run(&args),
+        Command::Docs(args) => docs::run(&args),
     };
     done.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));

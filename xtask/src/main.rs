@@ -1,4 +1,4 @@
-//! `cargo xtask`: what people run by hand. One subcommand, one module.
+//! `cargo xtask`: tasks of developers. One subcommand, one module.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ mod fast;
 mod memcheck;
 mod method;
 
-/// What people run by hand.
+/// Tasks of developers
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", max_term_width = 100)]
 struct Cli {
@@ -25,11 +25,11 @@ struct Cli {
 enum Command {
     /// Profile a real small model on this machine; everything it needs installs itself
     Demo(demo::DemoArgs),
-    /// Measure what the design's budgets are about, and print it as tables
+    /// Measure overhead, throughput and memory of the tool, and print tables
     Bench(bench::BenchArgs),
-    /// Damage what is read a million times over, and see that nothing panics
+    /// Give every reader a million damaged inputs, and check that none panics
     Fuzz(endurance::FuzzArgs),
-    /// A night of queries with faults and kills, as fast as it goes
+    /// Send a night's worth of queries with faults and kills, as fast as possible
     Night(endurance::NightArgs),
     /// Run the tests of the `unsafe` parts under valgrind
     Memcheck(memcheck::MemcheckArgs),
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Says something to the person at the terminal.
+/// Prints a line to standard error.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

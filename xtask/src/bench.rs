@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what the budgets of the design say, measured.
+//! `cargo xtask bench`: cost of the tool itself, measured and compared with its budgets.
 //!
 //! Every table holds a yardstick from the same run on the same machine, repetitions give a median
 //! and a spread, and nothing is asserted: a busy machine makes wide spreads, not failures.

@@ -35,7 +35,7 @@ pub(super) enum Cause {
     Finish(&'static str),
     /// Every question before the run gets this status.
     Questions(u16),
-    /// The port has no listener.
+    /// No process listens.
     Nowhere,
     /// The host has no address.
     Name,
@@ -98,7 +98,7 @@ const NET: &str = "Check the service, and proxies and load balancers in between.
 
 pub(super) const TABLE: &[Line] = &[
     line(
-        "The address has no listener",
+        "No process listens at the address",
         Cause::Nowhere,
         Seen::NoRun("cannot connect"),
         "Start the service, or name another with `--client-base-url`.",

@@ -198,7 +198,7 @@ impl Machine {
     }
 }
 
-/// A copy of the fake library of its own, so that nobody shares its state, and its script.
+/// A private copy of the fake library, so that tests do not share its state, and its script.
 pub struct FakeNvml {
     directory: tempfile::TempDir,
     library: PathBuf,
@@ -244,7 +244,7 @@ impl FakeNvml {
         self.replace("libnvidia-ml.so.1.script", &script)
     }
 
-    /// Makes it so many seconds after the beginning of the traces.
+    /// Sets the time, in seconds after the beginning of the traces.
     pub fn set(&self, seconds: f64) -> io::Result<()> {
         self.replace("clock", &seconds.to_string())
     }

@@ -1,4 +1,4 @@
-//! A chat service behind hypercorn: HTTP/2 that somebody else wrote.
+//! A chat service behind hypercorn: HTTP/2 of an independent implementation.
 
 use std::path::Path;
 

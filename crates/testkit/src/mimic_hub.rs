@@ -22,11 +22,11 @@ pub type Files = BTreeMap<(String, String), Vec<u8>>;
 pub struct Manners {
     /// Statuses that come first, whatever is asked of the hub.
     pub first: Vec<u16>,
-    /// The store cuts its first answers after so many bytes.
+    /// The store cuts its first answers after these numbers of bytes.
     pub cuts: Vec<usize>,
     /// Only who has this token may have the files.
     pub token: Option<String>,
-    /// Lists come in pages of so many entries.
+    /// Entries of a page of a list; `None` puts all into one.
     pub page: Option<usize>,
     /// The hub says nothing about sizes and checksums.
     pub hides_checksums: bool,

@@ -13,7 +13,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
-/// So many rows are in memory at a time.
+/// Rows in memory at a time.
 const BATCH: usize = 1024;
 
 /// A Parquet file of these rows, whose columns are those of all of them.

@@ -6,11 +6,25 @@ use std::path::{Path, PathBuf};
 
 use crate::Missing;
 
+/// The environment variable of the fast lane (`cargo xtask fast`): the lab is not used, so that no
+/// test needs a network, Python or a browser.
+const OFFLINE: &str = "IPW_TEST_OFFLINE";
+
 /// `lab/<below>` in the target directory, made if need be.
 pub(crate) fn lab(below: &str) -> Result<PathBuf, Missing> {
+    if is_offline() {
+        let how = format!("unset `{OFFLINE}`");
+        let why = format!("`{OFFLINE}` is set");
+        return Err(Missing::new("the lab of real services", why, &how));
+    }
     let directory = target().join("lab").join(below);
     fs::create_dir_all(&directory).map_err(|error| unusable(&directory, &error))?;
     Ok(directory)
+}
+
+/// Whether tests leave out what they would have to install.
+pub(crate) fn is_offline() -> bool {
+    std::env::var_os(OFFLINE).is_some_and(|value| !value.is_empty())
 }
 
 /// The workspace.

@@ -129,7 +129,7 @@ pub struct Stream {
     pub texts: Vec<String>,
     /// Why it ended.
     pub finish: Option<String>,
-    /// The last `usage`; null where there is none.
+    /// The last `usage`; null without one.
     pub usage: Value,
     /// The last `timings`; null where there are none.
     pub timings: Value,

@@ -92,7 +92,7 @@ pub struct Served {
     pub ignores_range: bool,
     /// The end of the connection is the end of the file.
     pub hides_length: bool,
-    /// Closes the connection after so many bytes of the body.
+    /// Closes the connection after this number of bytes of the body.
     pub cut_after: Option<usize>,
     /// More lines of the head.
     pub headers: Vec<String>,
@@ -114,7 +114,7 @@ impl Served {
         self
     }
 
-    /// Cut off after so many bytes.
+    /// Cuts the body off after a number of bytes.
     #[must_use]
     pub fn cut_after(mut self, bytes: usize) -> Self {
         self.cut_after = Some(bytes);

@@ -200,7 +200,7 @@ impl Monitoring {
             let seconds = clock.now().since(begun).as_secs_f64();
             let heard = count.load(Ordering::Relaxed) - heard;
             let heard = u32::try_from(heard).context("too many messages to count")?;
-            ensure!(subscribers == 0 || heard > 0, "nobody was told anything");
+            ensure!(subscribers == 0 || heard > 0, "no subscriber got a message");
             Ok(Measured {
                 share: spent.as_secs_f64() / seconds,
                 messages: f64::from(heard) / f64::from(subscribers.max(1)) / seconds,

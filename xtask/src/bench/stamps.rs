@@ -30,7 +30,7 @@ use super::{Effort, say_round};
 const FIRST_TOKEN: Duration = Duration::from_millis(20);
 /// Between tokens.
 const GAP: Duration = Duration::from_millis(3);
-/// The same where streams are so many that two cores could not keep up with tokens any faster.
+/// The same with more streams, because two cores could not keep up with faster tokens.
 const LONG_GAP: Duration = Duration::from_millis(100);
 const TOKENS: usize = 64;
 const LIMIT: Duration = Duration::from_mins(1);
@@ -56,7 +56,7 @@ struct Round {
     raw: Lags,
 }
 
-/// So many at once, each so many replies one after the other.
+/// Number of streams at once, and of replies that each sends one after the other.
 #[derive(Clone, Copy)]
 struct Load {
     streams: usize,

@@ -56,7 +56,7 @@ fn measure(rows: u64) -> anyhow::Result<Value> {
     in_own_process("store-once", rows)
 }
 
-/// A bench of so many rows in a process of its own, whose memory can be told apart.
+/// A bench of `rows` rows in its own process, so that its memory is measured alone.
 pub(crate) fn in_own_process(what: &str, rows: u64) -> anyhow::Result<Value> {
     let output = Command::new(std::env::current_exe()?)
         .args(["bench", what, "--rows", &rows.to_string()])

@@ -21,11 +21,11 @@ const LEAD: f64 = 5.0;
 /// When queries come.
 #[derive(Debug, Clone, Copy)]
 pub enum Arrivals {
-    /// One after the other, with a pause of so many seconds.
+    /// One after the other, with a pause in seconds.
     Sequential(f64),
-    /// At random, so many a second.
+    /// At random, with a rate per second.
     Poisson(f64),
-    /// So many at any time: when one is over, the next begins.
+    /// A constant number in flight: when one ends, the next begins.
     Together(usize),
 }
 
@@ -227,7 +227,7 @@ fn live(nature: Nature, queries: &mut [Simulated]) -> Trace {
     trace
 }
 
-/// Whether somebody was in flight half a second before.
+/// Whether a query was in flight half a second before.
 fn is_recent(queries: &[Simulated], ended: &[usize], at: f64) -> bool {
     ended.iter().any(|place| at - queries[*place].end < 0.5)
 }
@@ -240,8 +240,8 @@ fn idle_watts(nature: Nature, is_awake: bool) -> f64 {
     }
 }
 
-/// What a query still draws after its end, which is nobody's: two fifths of its power at first,
-/// and half of that every 40 ms.
+/// Power that a query still draws after its end and that belongs to no query: two fifths of its
+/// power at first, and half of that every 40 ms.
 fn tail(query: &Simulated, at: f64) -> f64 {
     let (_, watts) = query.phases[query.phases.len() - 1];
     0.4 * watts * f64::powf(0.5, (at - query.end) / 0.04)

@@ -23,7 +23,7 @@ pub enum GgufValue {
     Bool(bool),
     /// Type 8.
     Text(String),
-    /// Type 9; the type of its elements is that of the first, or text if there is none.
+    /// Type 9; the type of its elements is that of the first, or text for an empty array.
     Array(Vec<GgufValue>),
     /// Type 10.
     U64(u64),

@@ -93,7 +93,7 @@ impl TinyModel {
         std::fs::write(path, self.bytes())
     }
 
-    /// The file in parts, for whoever wants to break one.
+    /// The file in parts, for tests that break one.
     pub fn builder(&self) -> GgufBuilder {
         let mut file = GgufBuilder {
             alignment: self.alignment as usize,

@@ -35,7 +35,7 @@ pub(super) enum Cause {
     Finish(&'static str),
     /// Every question before the run gets this status.
     Questions(u16),
-    /// Nobody listens.
+    /// No process listens.
     Nowhere,
     /// The host has no address.
     Name,
@@ -93,12 +93,12 @@ const fn status<const STATUS: u16>() -> Cause {
 }
 
 const LATE: &[&str] = &["--request-timeout", "2s"];
-const OWN_LOG: &str = "Look into the service's own log.";
-const NET: &str = "Look at the service, and at what stands between: a proxy, a load balancer.";
+const OWN_LOG: &str = "Read the service's own log.";
+const NET: &str = "Check the service, and proxies and load balancers in between.";
 
 pub(super) const TABLE: &[Line] = &[
     line(
-        "Nobody listens at the address",
+        "No process listens at the address",
         Cause::Nowhere,
         Seen::NoRun("cannot connect"),
         "Start the service, or name another with `--client-base-url`.",
@@ -146,7 +146,7 @@ pub(super) const TABLE: &[Line] = &[
         "Check that the key is for this service.",
     ),
     line(
-        "The service is broken (500) before the run",
+        "The service fails (500) before the run",
         Cause::Questions(500),
         Seen::NoRun("the service is broken"),
         OWN_LOG,
@@ -173,7 +173,7 @@ pub(super) const TABLE: &[Line] = &[
         "400, the request is refused",
         status::<400>(),
         Seen::Row("failed:http_400", "400 Bad Request: its own words"),
-        "Look at `--param`: the service says what it does not take.",
+        "Check `--param`: the service's text names what it refuses.",
     ),
     line(
         "401, the key is refused in the middle of a run",
@@ -203,7 +203,7 @@ pub(super) const TABLE: &[Line] = &[
             "failed:http_404",
             "the service has no model `reference`, which `--model` names",
         ),
-        "Check `--model`: a warning before the run named the nearest.",
+        "Check `--model`: a warning before the run named the nearest model.",
     ),
     line(
         "Another API answers",
@@ -212,7 +212,7 @@ pub(super) const TABLE: &[Line] = &[
             "failed:http_404",
             "a FastAPI server, as vLLM and SGLang are, answered",
         ),
-        "Check the URL's path, `--client` and `--api`: the words say who answered.",
+        "Check the URL's path, `--client` and `--api`: the message names the server that answered.",
     ),
     line(
         "The prompt does not fit the context",
@@ -221,7 +221,7 @@ pub(super) const TABLE: &[Line] = &[
             Fault::Status(400, body.to_owned())
         }),
         Seen::Row("failed:context", "maximum context length is 8192 tokens"),
-        "Shorten the prompt, or take a model with a longer context.",
+        "Shorten the prompt, or use a model with a longer context.",
     ),
     line(
         "The quota is used up (429)",
@@ -230,7 +230,7 @@ pub(super) const TABLE: &[Line] = &[
             Fault::Status(429, body.to_owned())
         }),
         Seen::Row("failed:http_429", "You exceeded your current quota"),
-        "Look at the account. With `--retries N` it is asked N times more and no oftener.",
+        "Check the account. With `--retries N` the query is sent at most N times more.",
     ),
     line(
         "A content filter refuses the prompt (400)",
@@ -248,7 +248,7 @@ pub(super) const TABLE: &[Line] = &[
         "Raise `--param max_tokens=N` if the answer matters.",
     ),
     line(
-        "408, the service gave up waiting",
+        "408, the service stopped waiting",
         status::<408>(),
         Seen::Row("failed:http_408", "408 Request Timeout: its own words"),
         NET,
@@ -257,10 +257,10 @@ pub(super) const TABLE: &[Line] = &[
         "429, too many requests",
         status::<429>(),
         Seen::Row("failed:http_429", "429 Too Many Requests: its own words"),
-        "Send less, or raise the limit. Nothing is sent twice by itself.",
+        "Reduce the load, or raise the limit. Queries are sent again only with `--retries`.",
     ),
     line(
-        "500, the service broke",
+        "500, the service failed",
         status::<500>(),
         Seen::Row(
             "failed:http_500",
@@ -272,7 +272,7 @@ pub(super) const TABLE: &[Line] = &[
         "503, the service is overloaded",
         status::<503>(),
         Seen::Row("failed:http_503", "503 Service Unavailable: its own words"),
-        "Send less, or wait until it is ready.",
+        "Reduce the load, or wait until it is ready.",
     ),
     line(
         "Nothing ever comes",
@@ -284,13 +284,13 @@ pub(super) const TABLE: &[Line] = &[
         "The reply stops in the middle, the connection stays open",
         Cause::Slow(|| Fault::HangAfter(2), LATE),
         Seen::Row("timed_out", "the reply was not over within 2s"),
-        "`--idle-timeout` ends such a query sooner. Look into the service's own log.",
+        "`--idle-timeout` ends such a query sooner. Read the service's own log.",
     ),
     line(
         "The first token does not come within `--first-token-timeout`",
         Cause::Slow(|| Fault::HangAfter(0), &["--first-token-timeout", "2s"]),
         Seen::Row("timed_out", "no token came within 2s"),
-        "Raise the limit if long prompts take their time.",
+        "Raise the limit if long prompts need more time.",
     ),
     line(
         "Nothing comes for as long as `--idle-timeout` in the middle of a reply",
@@ -314,7 +314,7 @@ pub(super) const TABLE: &[Line] = &[
         NET,
     ),
     line(
-        "The stream holds garbage",
+        "The stream contains garbage",
         Cause::Reply(|| Fault::Garbage),
         Seen::Row("failed:bad_event", "not json"),
         "Check that the service speaks the client's API.",
@@ -329,7 +329,7 @@ pub(super) const TABLE: &[Line] = &[
         "The reply is not a stream",
         Cause::Reply(|| Fault::NotAStream),
         Seen::Row("failed:not_a_stream", "the reply is `application/json`"),
-        "Use a service that streams: without that there is no time to first token.",
+        "Use a service that streams; otherwise there is no time to first token.",
     ),
     line(
         "An error comes in the stream",
@@ -350,25 +350,25 @@ pub(super) const TABLE: &[Line] = &[
         "Limit the reply: `--param max_tokens=N`.",
     ),
     line(
-        "An error's text holds control characters",
+        "An error's text contains control characters",
         Cause::Reply(|| Fault::Status(500, HOSTILE.to_owned())),
         Seen::Row("failed:http_500", HOSTILE),
-        "Nothing. The row keeps it as it came; a terminal never sees it raw.",
+        "Nothing. The row keeps the text as received; a terminal never gets it raw.",
     ),
     line(
-        "A reply holds NUL, escape sequences or marks that turn the writing",
+        "A reply contains NUL, escape sequences or direction marks",
         Cause::Text(HOSTILE),
         Seen::Reply,
-        "Nothing. The row keeps it as it came; a terminal never sees it raw.",
+        "Nothing. The row keeps the text as received; a terminal never gets it raw.",
     ),
     line(
         "The reply trickles in, byte by byte",
         Cause::Reply(|| Fault::Trickle(Duration::from_micros(20))),
         Seen::Reply,
-        "Nothing. The stamps show it.",
+        "Nothing. The time stamps show it.",
     ),
     line(
-        "One event holds 10 MB",
+        "One event has 10 MB",
         Cause::Reply(|| Fault::HugeEvent(10_000_000)),
         Seen::Reply,
         "Nothing.",
@@ -389,7 +389,7 @@ pub(super) const TABLE: &[Line] = &[
         "`HTTP_PROXY` or `HTTPS_PROXY` names a dead proxy, and the service is elsewhere",
         Cause::ProxyElsewhere,
         Seen::NoRun("cannot connect to the proxy"),
-        "Mend the variable, or exempt the service with `NO_PROXY`.",
+        "Correct the variable, or exempt the service with `NO_PROXY`.",
     ),
 ];
 

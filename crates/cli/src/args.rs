@@ -8,6 +8,8 @@ mod monitor;
 mod network;
 mod ping;
 mod profile;
+#[cfg(all(test, feature = "engine"))]
+mod reference;
 mod score;
 mod suggestion;
 mod values;

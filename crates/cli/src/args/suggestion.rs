@@ -36,6 +36,8 @@ pub(super) fn add(mut error: clap::Error, words: impl Iterator<Item = String>) -
     if let Some(meant) = meant(given, words) {
         let meant = ContextValue::String(meant.to_owned());
         error.insert(ContextKind::SuggestedArg, meant);
+        // Clap's usage line has the flag that is spelled most alike.
+        error.remove(ContextKind::Usage);
     }
     error
 }

@@ -77,8 +77,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
 fn judge(args: &ScoreArgs) -> Result<Option<JudgeSpec>, CliError> {
     let Some(model) = args.judge_model.clone() else {
         if args.judge_base_url.is_some() || args.judge_client.is_some() {
-            return Err(CliError::usage("a judge without a model")
-                .help("say which one judges: `--judge-model NAME`"));
+            return Err(
+                CliError::usage("the judge has no model").help("name it with `--judge-model NAME`")
+            );
         }
         return Ok(None);
     };

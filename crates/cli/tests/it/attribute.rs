@@ -193,7 +193,7 @@ fn a_finished_run_gets_the_same_shares_and_nothing_else_is_touched() {
     for words in [
         "before    12 rows with energy",
         "now       12",
-        "as the run found it",
+        "as measured in the run",
     ] {
         assert!(text.out.contains(words), "{words}: {}", text.out);
     }

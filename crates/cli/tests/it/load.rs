@@ -510,7 +510,7 @@ fn limits_have_a_verdict_per_row_and_the_steady_time_is_told() {
     for words in [
         "4 at a time",
         "steady for",
-        "% of queries kept it",
+        "% of queries met it",
         "n/a: too few",
     ] {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);

@@ -106,7 +106,7 @@ fn a_model_comes_is_listed_is_found_and_goes() {
     let pulled = place.said(&["pull", FROM_HUB]);
     assert_eq!(pulled.code, Some(0), "{}", pulled.err);
     assert!(
-        pulled.err.starts_with("fetching from 127.0.0.1"),
+        pulled.err.starts_with("downloading from 127.0.0.1"),
         "{}",
         pulled.err
     );
@@ -119,11 +119,11 @@ fn a_model_comes_is_listed_is_found_and_goes() {
     let listed = place.said(&["list"]).out;
     let row = listed.lines().find(|line| line.starts_with(FROM_HUB));
     let row = row.unwrap_or_else(|| panic!("{listed}"));
-    assert!(row.contains("50.0 kB  here, no checksum known"), "{row}");
+    assert!(row.contains("50.0 kB  cached, no checksum known"), "{row}");
     let named = listed.lines().find(|line| line.starts_with("smollm2-135m"));
     let named = named.unwrap_or_else(|| panic!("{listed}"));
     assert!(
-        named.contains("98.4 MB") && named.contains("not here"),
+        named.contains("98.4 MB") && named.contains("not cached"),
         "{named}"
     );
     assert!(named.contains("apache-2.0"), "{named}");

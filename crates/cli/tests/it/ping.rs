@@ -303,7 +303,7 @@ fn the_engine_has_no_wire_and_still_a_row() {
     let said = said(command.arg(&model));
     assert_eq!(said.code, Some(0), "{}", said.err);
     for words in [
-        "there is no wire",
+        "the model runs in this process",
         "\nstream",
         "\nthe row\n  outcome",
         "first token",

@@ -1,4 +1,6 @@
-//! The command line, typed as written: no defaults, no logic.
+//! The command line as typed: no logic, and defaults only in help texts.
+//!
+//! Rare flags of long commands have `hide_short_help`: `-h` stays short, `--help` shows all.
 
 mod basis;
 mod compared;

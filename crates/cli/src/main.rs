@@ -1,4 +1,4 @@
-//! `ipw`: how much correct work an inference service does for the time and energy it takes.
+//! `ipw`: measures the correct work of an inference service per unit of time and energy.
 
 mod args;
 mod commands;

@@ -1,4 +1,4 @@
-//! Which sources the headline counts, for every command that shows energy.
+//! `--basis`: the sources that count in headline figures.
 
 use clap::{Args, ValueEnum};
 use ipw_core::rollup::Choice;

@@ -1,4 +1,4 @@
-//! Flags of the commands that look at several runs.
+//! Flags of commands that read several runs.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What is known of this machine's hardware, wherever its sources are read.
+//! Flags about this machine's hardware.
 
 use clap::Args;
 use ipw::hardware;

@@ -1,4 +1,4 @@
-//! The command lines of what looks at runs that are there.
+//! Flags of commands that read runs.
 
 use std::path::PathBuf;
 

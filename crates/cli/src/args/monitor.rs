@@ -44,6 +44,6 @@ pub(crate) struct MonitorArgs {
 
 fn milliseconds(text: &str) -> Result<Span, String> {
     let number = text.parse::<u32>().ok().filter(|number| *number > 0);
-    let number = number.ok_or("a whole number of milliseconds above zero, like 50")?;
+    let number = number.ok_or("expected a whole number of milliseconds above zero, such as 50")?;
     Ok(Span(Duration::from_millis(number.into())))
 }

@@ -1,4 +1,4 @@
-//! What lies between us and a service: the same flags wherever one is asked.
+//! Flags for the network path to a service.
 
 use std::path::PathBuf;
 

@@ -202,7 +202,7 @@ fn a_list_is_short_unless_long_is_asked_for() {
         assert!(long.lines().any(|line| line.starts_with(&lead)), "{name}");
     }
     for line in short.lines() {
-        assert!(line.chars().count() <= 110, "{line}");
+        assert!(line.chars().count() <= 120, "{line}");
     }
     assert!(!short.contains("NAME=VALUE") && long.contains("--client-param NAME=VALUE"));
     assert!(short.ends_with("`--long` also shows parameters, defaults and details.\n"));

@@ -51,7 +51,7 @@ impl Place {
         path
     }
 
-    /// `ipw serve` as somebody would type it, with `mark` in its arguments to find it by.
+    /// `ipw serve` as typed, with `mark` in its arguments to find it by.
     fn serve(&self) -> Vec<String> {
         let model = self.directory.path().join("tiny.gguf");
         let words = [

@@ -201,7 +201,7 @@ fn pull_to_a_small_disk(place: &Place) -> Option<Said> {
                   \"$0\" models pull \"$1\"; code=$?\n\
                   find \"$2\" -type f -size +0 -printf '%f %s\\n'; exit $code";
     fs::create_dir(place.cache()).unwrap();
-    // A user and mount namespace of its own: no privilege is needed, and nobody else sees the disk.
+    // A new user and mount namespace: needs no privilege, and other processes do not see the disk.
     let ran = place
         .command(&[])
         .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")

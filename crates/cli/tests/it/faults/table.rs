@@ -35,7 +35,7 @@ pub(super) enum Cause {
     Finish(&'static str),
     /// Every question before the run gets this status.
     Questions(u16),
-    /// Nobody listens.
+    /// No process listens.
     Nowhere,
     /// The host has no address.
     Name,
@@ -98,7 +98,7 @@ const NET: &str = "Look at the service, and at what stands between: a proxy, a l
 
 pub(super) const TABLE: &[Line] = &[
     line(
-        "Nobody listens at the address",
+        "No process listens at the address",
         Cause::Nowhere,
         Seen::NoRun("cannot connect"),
         "Start the service, or name another with `--client-base-url`.",

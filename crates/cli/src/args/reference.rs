@@ -91,6 +91,7 @@ fn about(flag: &Arg) -> (String, String) {
     let mut default = flag
         .get_default_values()
         .iter()
+        .filter(|_| flag.get_action().takes_values())
         .map(|value| format!("`{}`", value.to_string_lossy()))
         .collect::<Vec<_>>()
         .join(", ");

@@ -100,7 +100,7 @@ fn a_model_comes_is_listed_is_found_and_goes() {
     let place = Place::new(hub::plain(model(50_000), Length::Announced));
     let absent = place.said(&["path", FROM_HUB]);
     assert_eq!((absent.code, &*absent.out), (Some(1), ""));
-    let help = format!("help: ipw models pull {FROM_HUB}");
+    let help = format!("help: run `ipw models pull {FROM_HUB}`");
     assert!(absent.err.contains(&help), "{}", absent.err);
 
     let pulled = place.said(&["pull", FROM_HUB]);

@@ -317,7 +317,7 @@ fn beyond_loopback_it_takes_a_token_and_tells_who_has_none() {
     let everywhere = ["--bind-address", "0.0.0.0", "--token-file", token_file];
     let monitoring = Monitoring::near(&place, &everywhere);
     assert!(
-        monitoring.about.contains("unencrypted"),
+        monitoring.about.contains("not encrypted"),
         "{}",
         monitoring.about
     );

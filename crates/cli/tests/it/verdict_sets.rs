@@ -104,7 +104,7 @@ fn a_judge_that_fails_takes_no_verdict_away() {
     assert_eq!(told.code, Some(0), "{}", told.err);
     assert!(
         told.out
-            .contains("6 answers got no verdict and keep the one they had"),
+            .contains("6 answers got no new verdict and keep the old one"),
         "{}",
         told.out
     );

@@ -156,7 +156,10 @@ fn of_plan(
         );
     }
     if !args.allow_launch {
-        return Err(CliError::usage(starts).help("check the command, then add `--allow-launch`"));
+        return Err(
+            CliError::usage(format!("{starts}, which needs your permission"))
+                .help("check the command, then add `--allow-launch`"),
+        );
     }
     Ok(Some(launch))
 }

@@ -35,6 +35,7 @@ pub(super) fn check(plan: &Plan, path: &Path, args: &ProfileArgs) -> Result<(), 
         let (from, to) = (printable(&one.from), printable(&masked_url(&one.to)));
         let _ = write!(text, "{and} {from} to {to}");
     }
+    text.push_str(", which needs your permission");
     Err(CliError::usage(text)
         .help("add `--allow-key`, or repeat the flags that name the key and the address"))
 }

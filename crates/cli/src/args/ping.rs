@@ -48,7 +48,7 @@ pub(crate) struct PingArgs {
     /// Prompt to send [default: a short question]
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
-    /// Generation parameter, such as max_tokens=128; typed as JSON; repeatable
+    /// Generation parameter, such as `max_tokens=128`; typed as JSON; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     param: Vec<KeyValue>,
     /// System prompt [default: none is sent]

@@ -311,7 +311,7 @@ pub(crate) struct ProfileArgs {
     #[arg(long, conflicts_with_all = ["sweep", "resume", "plan"], help_heading = "Workload", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) find_saturation: bool,
-    /// Generation parameter sent with each request, such as max_tokens=128; typed as JSON;
+    /// Generation parameter sent with each request, such as `max_tokens=128`; typed as JSON;
     /// repeatable
     #[arg(
         long,

@@ -72,7 +72,7 @@ fn row(flag: &Arg) -> String {
 fn spelling(flag: &Arg) -> String {
     let names = flag.get_value_names().unwrap_or_default();
     let value = names.first().filter(|_| flag.get_action().takes_values());
-    let value = value.map_or(String::new(), |name| name.to_string());
+    let value = value.map_or_else(String::new, ToString::to_string);
     let short = flag.get_short().map(|short| format!("`-{short}`, "));
     match flag.get_long() {
         Some(long) if value.is_empty() => {
@@ -110,6 +110,6 @@ fn about(flag: &Arg) -> (String, String) {
         paragraphs.push(format!("One of {}", values.join(", ")));
     }
     let sentences = paragraphs.iter().map(|text| text.trim_end_matches('.'));
-    let about: String = sentences.map(|text| format!("{text}. ")).collect();
-    (about.trim_end().replace('\n', " "), default)
+    let about = sentences.collect::<Vec<_>>().join(". ") + ".";
+    (about.replace('\n', " "), default)
 }

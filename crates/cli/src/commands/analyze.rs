@@ -89,10 +89,10 @@ pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> CliError {
     if let Some(near) = nearest(given, known.iter().copied()) {
         let _ = write!(help, "did you mean `{near}`? ");
     }
-    help.push_str(&match known {
-        [] => format!("no {what} is known here; omit it"),
-        _ => format!("known: {}", known.join(", ")),
-    });
+    let _ = match known {
+        [] => write!(help, "no {what} is known here; omit it"),
+        _ => write!(help, "known: {}", known.join(", ")),
+    };
     CliError::usage(format!("unknown {what} `{given}`")).help(help)
 }
 

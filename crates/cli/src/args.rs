@@ -1,4 +1,6 @@
-//! The command line, typed as written: no defaults, no logic.
+//! The command line as typed: no logic, and defaults only in help texts.
+//!
+//! Rare flags of long commands have `hide_short_help`: `-h` stays short, `--help` shows all.
 
 mod basis;
 mod compared;
@@ -10,7 +12,10 @@ mod monitor;
 mod network;
 mod ping;
 mod profile;
+#[cfg(all(test, feature = "engine"))]
+mod reference;
 mod score;
+mod suggestion;
 mod values;
 
 use std::num::NonZeroU64;
@@ -40,88 +45,116 @@ pub(crate) use values::{IdlePower, KeyValue, ListenAddress, Pause, Size, Span, j
 
 const EXAMPLES: &str = "\
 Examples:
-  ipw profile
-  ipw profile --client openai --client-base-url http://127.0.0.1:8080 --model smollm2
-  ipw profile --client openai --model m --dataset questions.jsonl --max-queries 100
-  ipw profile --client openai --model m --param temperature=0 --param max_tokens=128
+  ipw profile                                     # measure the embedded engine, as a first run
+  ipw profile --client-base-url http://127.0.0.1:8080 --model smollm2
   ipw show runs/profile_EPYC9654_smollm2_starter_openai
-  ipw export runs/profile_EPYC9654_smollm2_starter_openai --format csv
-  ipw profile --name baseline --tag driver=550
-  ipw runs --filter name=baseline
   ipw compare runs/before runs/after --gate 'joules_per_token<=+3%,accuracy>=-1pp'
-  ipw leaderboard runs -o index.html
+  ipw leaderboard runs -o index.html";
 
-Exit codes: 0 done, 1 unexpected, 2 usage, 3 service unreachable, not ready or refuses our
-credentials, 4 more rows failed than `--max-failed` allows, 5 energy was required and is not
-available, 6 output exists, 7 `ipw calibrate` found a figure out of its bound or the gate of
-`ipw compare` did not hold, 130 interrupted (what there is was saved).";
+/// Exit codes of [`crate::error::Exit`].
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  success
+    1  unexpected error
+    2  wrong usage, or an input that cannot be used
+    3  service unreachable, not ready, or it refuses the credentials
+    4  more rows failed than `--max-failed` allows
+    5  energy is required and not available
+    6  the output exists
+    7  a gate of `ipw compare` failed, or `ipw calibrate` found an error out of bounds
+  130  interrupted; the rows so far are saved";
 
-/// Measure how much correct work an LLM inference service does for its time and energy.
+const PROFILE_EXAMPLES: &str = "\
+Examples:
+  ipw profile --client-base-url http://127.0.0.1:8080 --model smollm2 --concurrency 8
+  ipw profile --client-base-url http://127.0.0.1:8080 --dataset questions.jsonl --max-queries 100
+  ipw profile --client-base-url http://gpu1:8000 --telemetry grpc://gpu1:50053 --name baseline";
+
+/// Measure the correct work that an LLM inference service does per unit of time and energy.
 #[derive(Debug, Parser)]
-#[command(name = "ipw", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    name = "ipw",
+    version,
+    max_term_width = 100,
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// The command line of this process. Wrong usage ends it with exit code 2.
+    pub(crate) fn read() -> Self {
+        Self::try_parse().unwrap_or_else(|error| suggestion::add(error, std::env::args()).exit())
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Send a dataset's prompts to a service and store one row per query
-    #[command(after_help = EXAMPLES)]
+    /// Measure a service: send a dataset's prompts and store one row per query
+    #[command(
+        after_help = format!("{PROFILE_EXAMPLES}\n\n`ipw profile --help` shows all flags."),
+        after_long_help = PROFILE_EXAMPLES,
+    )]
     Profile(Box<ProfileArgs>),
-    /// Ask a service one question and show everything that was seen
+    /// Send one query and show every phase, header and event of the reply
     Ping(Box<PingArgs>),
-    /// Show which clients, datasets and collectors there are
+    /// List clients, datasets, collectors, scorers, analyses and plots
     List {
-        /// What to list
-        #[arg(default_value = "all")]
-        what: Listed,
+        /// Kind to list
+        #[arg(value_name = "KIND", default_value = "all")]
+        kind: ListKind,
+        /// Also show parameters, defaults and details
+        #[arg(long, short)]
+        long: bool,
     },
-    /// List the runs below a directory, the newest first
+    /// List the runs below a directory, newest first
     Runs(RunsArgs),
-    /// Show what came out of a run, finished or not; of a sweep, or of all runs in a directory
+    /// Show the results of a run, a sweep or a directory of runs
     Show(ShowArgs),
-    /// Look into runs: fits, latencies, energy, efficiency, outliers, doubts
+    /// Analyze runs: regressions, latency, energy, efficiency, outliers, warnings
     Analyze(AnalyzeArgs),
-    /// Draw runs
+    /// Draw figures of runs
     Plot(PlotArgs),
-    /// Compute the energy of a run's rows again from its raw readings
+    /// Recompute the energy of a run's rows from its raw readings
     Attribute(AttributeArgs),
-    /// Grade the answers of a run, once more or for the first time; ask a judge
+    /// Grade the answers of a run, with scorers or a judge model
     Score(ScoreArgs),
-    /// Write the report of a run: one page to send to a colleague
+    /// Write the report of a run as one self-contained page
     Report(ReportArgs),
-    /// Write runs as Parquet, CSV or JSON lines, for other tools
+    /// Export runs as Parquet, CSV or JSON lines
     Export(ExportArgs),
-    /// Compare runs with the first of them: differences, how sure they are, gates for CI
+    /// Compare runs with a baseline, with confidence intervals and gates for CI
     Compare(CompareArgs),
-    /// Rank all runs below a directory, measured and estimated ones apart
+    /// Rank the runs below a directory; measured and estimated energy stay separate
     Leaderboard(LeaderboardArgs),
-    /// Say what measures energy here, how well, and what would measure it better
+    /// Show which energy sources work here, how well, and how to enable better ones
     Doctor(DoctorArgs),
-    /// Say how far off the times, loads and joules are that this machine would measure
+    /// Measure this tool's own error on this machine
     Calibrate(CalibrateArgs),
-    /// Show live what every source of energy and state says
+    /// Show live readings of every energy and state source
     Watch(WatchArgs),
-    /// Serve what this machine's sources say to other processes and machines, over gRPC
+    /// Serve this machine's readings to other machines over gRPC
     Monitor(MonitorArgs),
-    /// Fetch, find and remove the models that run in process
+    /// Download, list and remove models for the embedded engine
     #[cfg(feature = "engine")]
     #[command(subcommand)]
     Models(ModelsCommand),
-    /// Put a model behind an OpenAI-compatible API on this machine
+    /// Serve a model over an OpenAI-compatible API on this machine
     #[cfg(feature = "engine")]
     Serve(ServeArgs),
-    /// Become a command in a session of its own (what `--launch` starts services through)
+    /// Run a command in its own session (used by `--launch`)
     #[command(hide = true)]
     Launched {
         /// The command
         #[arg(last = true)]
         command: Vec<std::ffi::OsString>,
     },
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
-        /// Which shell
+        /// Shell to complete for
         shell: clap_complete::Shell,
     },
 }
@@ -129,11 +162,11 @@ pub(crate) enum Command {
 #[cfg(feature = "engine")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
-    /// Show which models there are, and which of them are here
+    /// List known models, and which are in the cache
     List,
-    /// Fetch a model into the cache
+    /// Download a model into the cache
     Pull(ModelName),
-    /// Print where a model's file is
+    /// Print the path of a model's file
     Path(ModelName),
     /// Remove a model from the cache
     Rm(ModelName),
@@ -142,47 +175,48 @@ pub(crate) enum ModelsCommand {
 #[cfg(feature = "engine")]
 #[derive(Debug, Args)]
 pub(crate) struct ModelName {
-    /// A name that `ipw models list` shows, or `hf:owner/repo[@revision]/file.gguf`
+    /// Name from `ipw models list`, or `hf:owner/repo[@revision]/file.gguf`
     pub(crate) name: String,
 }
 
 #[cfg(feature = "engine")]
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// A name that `ipw models list` shows, a GGUF file, or `hf:owner/repo/file.gguf`
-    /// [default: smollm2-135m]
+    /// Name from `ipw models list`, a GGUF file, or `hf:owner/repo/file.gguf` [default:
+    /// smollm2-135m]
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) model: Option<String>,
-    /// The port; 0 takes a free one [default: 8080]
+    /// Port to listen on; 0 picks a free one [default: 8080]
     #[arg(long, value_name = "N")]
     pub(crate) port: Option<u16>,
-    /// The address; beyond loopback everybody who reaches it may ask [default: 127.0.0.1]
+    /// Address to listen on; beyond loopback, any client that reaches it can send queries [default:
+    /// 127.0.0.1]
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<HostName>,
-    /// Answer requests for this host, too (a name that leads here); repeat for more
+    /// Also answer requests for this host name; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<HostName>,
-    /// How many threads compute [default: all cores]
+    /// Number of compute threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// A shorter context than the model's own, in tokens
+    /// Context length in tokens, shorter than the model's own
     #[arg(long, value_name = "N")]
     pub(crate) context: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listed {
-    /// Ways to reach a service
+pub(crate) enum ListKind {
+    /// Clients that reach a service
     Clients,
-    /// Where prompts come from
+    /// Sources of prompts
     Datasets,
-    /// What reads the hardware
+    /// Readers of hardware
     Collectors,
-    /// How answers are graded
+    /// Graders of answers
     Scorers,
-    /// What `ipw analyze` finds out
+    /// Analyses of `ipw analyze`
     Analyses,
-    /// What `ipw plot` draws
+    /// Figures of `ipw plot`
     Plots,
     /// All of them
     All,
@@ -190,23 +224,23 @@ pub(crate) enum Listed {
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// Where readings come from, as for `ipw profile` [default: local]
+    /// Where readings come from, as in `ipw profile` [default: local]
     #[arg(long, value_name = "SOURCE", env = "IPW_TELEMETRY")]
     pub(crate) telemetry: Vec<String>,
-    /// Print a JSON line each time instead of a table
+    /// Print one JSON line per interval instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Time between two looks [default: 1s]
-    #[arg(long, value_name = "D")]
+    /// Time between updates [default: 1s]
+    #[arg(long, value_name = "DURATION")]
     pub(crate) interval: Option<Span>,
-    /// Stop after so many looks [default: when interrupted]
+    /// Number of updates before it stops [default: until interrupted]
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<NonZeroU64>,
-    /// Serve it all for Prometheus, too, at `PORT` or `HOST:PORT` (port 0 takes a free one); beyond
-    /// this machine only with `--token-file`
+    /// Also serve the readings to Prometheus at `PORT` or `HOST:PORT`; port 0 picks a free one;
+    /// beyond this machine it needs `--token-file`
     #[arg(long, value_name = "ADDR")]
     pub(crate) prometheus: Option<ListenAddress>,
-    /// The file with the token that whoever scrapes has to send
+    /// File with the token that a scraper must send
     #[arg(long, value_name = "PATH", requires = "prometheus")]
     pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
@@ -227,10 +261,10 @@ pub(crate) struct CalibrateArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Take some ten seconds instead of half a minute: fewer queries, wider of the mark
+    /// Quick check: about ten seconds instead of half a minute, wider error bars
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Write the result there, too; later runs quote the one in the cache
+    /// Also write the result to this file; later runs quote the one in the cache
     #[arg(long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -239,15 +273,15 @@ pub(crate) struct CalibrateArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HostChoice {
-    /// By its address: here if it is one of this machine's
+    /// By its address: local if the address is this machine's
     Auto,
-    /// Here (containers, WSL)
+    /// This machine (containers, WSL)
     Local,
-    /// Elsewhere (tunnels)
+    /// Another machine (tunnels)
     Remote,
 }
 
-/// How the command line calls a setting.
+/// The flag of a setting, for texts of the library crates.
 pub(crate) fn flag(setting: Setting) -> String {
     match setting {
         Setting::Output => "-o".to_owned(),

@@ -6,17 +6,15 @@ use std::process::ExitCode;
 use ipw_findings::sweep::SweepError;
 use ipw_store::StoreError;
 
-/// How the process ends.
+/// Exit codes: a contract with scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// Done.
     Done = 0,
-    /// Unexpected.
     Unexpected = 1,
-    /// The command line, or what it names, cannot be used.
+    /// Wrong usage, or an input that cannot be used.
     Usage = 2,
-    /// The service is unreachable, not ready, or refuses our credentials.
+    /// The service is unreachable, not ready, or refuses the credentials.
     Service = 3,
     /// Too many rows failed.
     Failed = 4,
@@ -24,9 +22,9 @@ pub(crate) enum Exit {
     NoEnergy = 5,
     /// The output exists.
     Exists = 6,
-    /// A gate was not passed: the numbers are there, and one is out of its bound.
+    /// The command succeeded, and a result is out of its bound.
     Gate = 7,
-    /// Interrupted; what there is was saved.
+    /// Interrupted; the rows so far are saved.
     Interrupted = 130,
 }
 
@@ -36,7 +34,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error on its way to the screen.
+/// An error with its exit code and advice.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) exit: Exit,
@@ -66,9 +64,9 @@ impl CliError {
         Self::new(exit, error)
     }
 
-    /// Told to stop before anything was done.
+    /// Interrupted before the first query.
     pub(crate) fn interrupted() -> Self {
-        Self::new(Exit::Interrupted, anyhow::anyhow!("told to stop"))
+        Self::new(Exit::Interrupted, anyhow::anyhow!("interrupted"))
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
@@ -77,7 +75,7 @@ impl CliError {
     }
 }
 
-/// The library says what kind of failure it is; how the process ends is decided here.
+/// The library reports a kind of failure; this maps it to an exit code.
 impl From<ipw::Error> for CliError {
     fn from(error: ipw::Error) -> Self {
         let exit = match error.kind() {
@@ -100,7 +98,7 @@ impl From<ipw::Error> for CliError {
 
 impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
-        // A directory that is not a run, or that would lead out of itself, is a wrong argument.
+        // A directory that is not a run, or links out of itself, is a wrong argument.
         let is_wrong_run = error.chain().any(|cause| {
             let cause = cause.downcast_ref::<StoreError>();
             matches!(

@@ -1,28 +1,28 @@
-//! Tables that fit the terminal: where there is little room, the least important columns go.
+//! Tables that fit the terminal: on a narrow one, the least important columns are left out.
 
 use std::fmt::Write as _;
 
 use ipw_core::text::excerpt;
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 /// The elastic column is not cut below this.
 const LEAST: usize = 12;
 
-/// The column that gives way when the others do not fit.
+/// The column that shrinks when the table does not fit.
 pub(crate) struct Elastic<C> {
     pub(crate) column: C,
-    /// It is cut to this width before any other column goes.
+    /// It shrinks to this width before any other column is left out.
     pub(crate) enough: usize,
 }
 
-/// Columns with their widths, the gap behind each included.
+/// Columns with their widths, including the gap after each.
 pub(crate) struct Grid<C> {
     columns: Vec<(C, usize)>,
 }
 
 impl<C: Copy + PartialEq> Grid<C> {
-    /// Of columns with the widths of their texts; of `spared` the first go first.
+    /// Fits columns into `width`. Columns in `spared` are left out in their order.
     pub(crate) fn fit(
         columns: impl IntoIterator<Item = (C, usize)>,
         spared: &[C],
@@ -58,7 +58,7 @@ impl<C: Copy + PartialEq> Grid<C> {
         Self { columns }
     }
 
-    /// Adds a line; `text` gets the column and its width.
+    /// Appends a line; `text` gets the column and its width.
     pub(crate) fn line(
         &self,
         out: &mut String,

@@ -1,4 +1,4 @@
-//! `ipw profile --launch -- COMMAND`: a service that is started for the run.
+//! `ipw profile --launch -- COMMAND`: starts a service for the run.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::args::{ProfileArgs, Span};
 use crate::error::{CliError, Exit};
 use crate::{screen, settings};
 
-/// Runs `run` with the service that is to be launched, if one is.
+/// Runs `run`, with a launched service around it if one is asked for.
 pub(crate) fn around(
     mut args: ProfileArgs,
     run: impl FnOnce(ProfileArgs) -> Result<Exit, CliError>,
@@ -24,14 +24,14 @@ pub(crate) fn around(
         return run(args);
     };
     fill(&mut args, &launch);
-    // What is wrong with the rest is said before anything is started.
+    // Report errors in the other settings before starting the service.
     let plan = settings::resolve(&mut args.clone(), |_| Ok("launched".to_owned()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("starting the runtime")?;
+        .context("cannot start the runtime")?;
     let directory = args.output_dir.clone().unwrap_or_else(|| "runs".into());
-    let own = std::env::current_exe().context("finding this program")?;
+    let own = std::env::current_exe().context("cannot find this program")?;
     let through = [own.into_os_string(), "launched".into(), "--".into()];
     let mut launched =
         runtime.block_on(Launched::start(&launch, &through, &directory, &plan.client))?;
@@ -46,13 +46,13 @@ pub(crate) fn around(
     let done = run(args);
     stop(&mut launched, talks);
     if matches!(done, Ok(Exit::Done)) {
-        // Its log is of use to who has to find out what went wrong.
+        // After a failure, the log helps to find its cause.
         let _ = std::fs::remove_file(launched.log());
     }
     done
 }
 
-/// Waits until the service answers; `None` when a signal came first.
+/// Waits until the service answers; `None` if a signal arrives first.
 async fn until_ready(
     launched: &mut Launched,
     args: &ProfileArgs,
@@ -60,9 +60,9 @@ async fn until_ready(
     talks: bool,
 ) -> Result<Option<Ready>, CliError> {
     let limit = args.ready_timeout.map(|Span(limit)| limit);
-    let mut interrupt = signal(SignalKind::interrupt()).context("listening for signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
-    let told = async {
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let signal = async {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
@@ -73,7 +73,7 @@ async fn until_ready(
             screen::talk(&format!("waiting for the service, {seconds} s: {last}"));
         }
     };
-    let ready = launched.until_ready(client, limit, told, waiting).await?;
+    let ready = launched.until_ready(client, limit, signal, waiting).await?;
     if let Some(ready) = ready.as_ref().filter(|_| talks) {
         let waited = screen::seconds(ready.waited.as_secs_f64());
         screen::talk(&format!("ready after {waited}"));
@@ -85,12 +85,12 @@ fn stop(launched: &mut Launched, talks: bool) {
     let killed = launched.stop();
     if killed > 0 && talks {
         screen::talk(&format!(
-            "note: {killed} processes of the service did not end when asked, and were killed"
+            "note: {killed} processes of the service did not exit on request and were killed"
         ));
     }
 }
 
-/// Sets client and address as the command has them, unless they were given.
+/// Sets client and address from the command, if they are not given.
 fn fill(args: &mut ProfileArgs, launch: &Launch) {
     let is_stored = args.plan.is_some() || args.resume.is_some();
     let Some(preset) = preset(&launch.command).filter(|_| !is_stored) else {
@@ -105,16 +105,16 @@ fn fill(args: &mut ProfileArgs, launch: &Launch) {
     args.ready_url.clone_from(&launch.ready_url);
 }
 
-/// What is to be launched: as the flags say, or as a stored plan does, which takes a word.
+/// What to launch, from the flags or from a stored plan. A stored plan needs permission.
 fn wanted(args: &ProfileArgs) -> Result<Option<Launch>, CliError> {
     if let Some((path, plan)) = settings::stored(args)? {
         return of_plan(plan.launch, &path, args);
     }
     match (args.launch, args.command.is_empty()) {
         (false, true) => Ok(None),
-        (true, true) => Err(CliError::usage("`--launch` takes the command behind `--`")
-            .help("`ipw profile --launch -- llama-server -m model.gguf --port 8080`")),
-        (false, false) => Err(CliError::usage("a command behind `--` takes `--launch`")),
+        (true, true) => Err(CliError::usage("`--launch` needs a command after `--`")
+            .help("for example `ipw profile --launch -- llama-server -m model.gguf --port 8080`")),
+        (false, false) => Err(CliError::usage("a command after `--` needs `--launch`")),
         (true, false) => Ok(Some(Launch {
             command: args.command.clone(),
             ready_url: args
@@ -125,7 +125,7 @@ fn wanted(args: &ProfileArgs) -> Result<Option<Launch>, CliError> {
     }
 }
 
-/// What a stored plan starts. Its secrets are not in it: a command that has some is given again.
+/// What a stored plan starts. Plans store no secrets: a command with secrets must be given again.
 fn of_plan(
     stored: Option<Launch>,
     path: &Path,
@@ -141,8 +141,8 @@ fn of_plan(
             let command = args.command.clone();
             Ok(Some(Launch { command, ..launch }))
         } else {
-            let other = format!("{starts}, which is not the command behind `--`");
-            Err(CliError::usage(other).help("give the same command, or start another run"))
+            let other = format!("{starts}, not the command after `--`");
+            Err(CliError::usage(other).help("give the same command, or start a new run"))
         };
     }
     if launch
@@ -151,12 +151,15 @@ fn of_plan(
         .any(|word| word.contains(secret::MASK))
     {
         return Err(
-            CliError::usage(format!("{starts}, and secrets are not stored"))
+            CliError::usage(format!("{starts}, and its secrets are not stored"))
                 .help("give the whole command again: `--launch -- COMMAND`"),
         );
     }
     if !args.allow_launch {
-        return Err(CliError::usage(starts).help("`--allow-launch` lets it"));
+        return Err(
+            CliError::usage(format!("{starts}, which needs your permission"))
+                .help("check the command, then add `--allow-launch`"),
+        );
     }
     Ok(Some(launch))
 }

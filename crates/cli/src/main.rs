@@ -1,4 +1,4 @@
-//! `ipw`: how much correct work an inference service does for the time and energy it takes.
+//! `ipw`: measures the correct work of an inference service per unit of time and energy.
 
 mod args;
 mod commands;
@@ -16,20 +16,19 @@ mod signals;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use ipw_core::setting::name_settings;
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
     name_settings(args::flag);
-    let done = match Cli::parse().command {
+    let done = match Cli::read().command {
         Command::Profile(profile) => match profile.sweep() {
             Some(sweep) => launch::around(*profile, |args| commands::sweep::run(args, &sweep)),
             None => launch::around(*profile, commands::profile::run),
         },
         Command::Ping(ping) => commands::ping::run(&ping),
-        Command::List { what } => commands::list::run(what),
+        Command::List { kind, long } => commands::list::run(kind, long),
         Command::Runs(runs) => commands::runs::run(&runs),
         Command::Show(show) => commands::show::run(&show),
         Command::Analyze(analyze) => commands::analyze::run(&analyze),

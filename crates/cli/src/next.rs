@@ -1,40 +1,40 @@
-//! What to try after the first run: if a service answers on a usual port, the command for it.
+//! Next steps after a first run. If a service answers on a usual port, the command for it.
 
 use ipw::discover::Found;
 use ipw_core::text::printable;
 
-/// What to say at the end of a run on the engine.
+/// Text at the end of a run on the embedded engine.
 pub(crate) fn advice(found: &[Found], run: &str) -> String {
     let mut lines = vec!["\nWhat next?".to_owned()];
     for Found { url, models } in found {
-        // With one model there is no need to name it.
+        // A service with one model needs no `--model`.
         let model = match models.as_slice() {
             [] => " --model NAME".to_owned(),
             [_] => String::new(),
             [first, ..] => format!(" --model {}", quoted(&printable(first))),
         };
-        lines.push(format!("  a service answers at {url}; measure it:"));
+        lines.push(format!("  measure the service at {url}:"));
         lines.push(format!(
             "    ipw profile --client openai --client-base-url {url}{model}"
         ));
     }
     if found.is_empty() {
-        lines.push("  your own server, wherever it listens:".to_owned());
+        lines.push("  measure your own server:".to_owned());
         lines.push(
             "    ipw profile --client openai --client-base-url http://127.0.0.1:8080".to_owned(),
         );
-        lines.push("  this model behind an OpenAI-compatible API:".to_owned());
+        lines.push("  serve this model over an OpenAI-compatible API:".to_owned());
         lines.push("    ipw serve".to_owned());
     }
-    lines.push("  your own questions, one JSON object in a line:".to_owned());
+    lines.push("  use your own questions, one JSON object per line:".to_owned());
     lines.push("    ipw profile --dataset questions.jsonl".to_owned());
-    lines.push("  this run again, and how its energy was found:".to_owned());
+    lines.push("  show this run again, and the energy sources of this machine:".to_owned());
     lines.push(format!("    ipw show {}", quoted(&printable(run))));
     lines.push("    ipw doctor\n".to_owned());
     lines.join("\n")
 }
 
-/// A word for a shell.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+=,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! Where findings go: standard output, or a file.
+//! Writes results to standard output or a file.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,12 +10,12 @@ use ipw_store::file::{self, Aside};
 use crate::error::CliError;
 use crate::screen;
 
-/// Whether this is standard output.
+/// Whether results go to standard output: no file, or `-`.
 pub(crate) fn is_standard(output: Option<&Path>) -> bool {
     output.is_none_or(|path| path.as_os_str() == "-")
 }
 
-/// Puts the text where it was asked for, and says where that is.
+/// Writes the text, and prints the path if it is a file.
 pub(crate) fn put(output: Option<&Path>, text: &str) -> Result<(), CliError> {
     match output.filter(|_| !is_standard(output)) {
         None => screen::print(text),
@@ -27,7 +27,7 @@ pub(crate) fn put(output: Option<&Path>, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Puts the text into a file of a run, and says where that is.
+/// Writes a file of a run, and prints its path.
 pub(crate) fn put_into_run(path: &Path, text: &str) -> Result<(), CliError> {
     let written = file::replace(path, text.as_bytes(), false);
     written.with_context(|| format!("cannot write `{}`", path.display()))?;
@@ -35,7 +35,7 @@ pub(crate) fn put_into_run(path: &Path, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A file is replaced as a whole; a device or a pipe is written to.
+/// Replaces a file atomically; writes into a device or a pipe.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     if is_special {

@@ -1,4 +1,4 @@
-//! The page for Prometheus, beside what a command does.
+//! The Prometheus endpoint of `ipw watch` and `ipw monitor`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::args::ListenAddress;
 use crate::error::{CliError, Exit};
 use crate::screen;
 
-/// Serves the page, if that is wanted, and says where.
+/// Serves the endpoint if an address is given, and prints its URL.
 pub(crate) fn serve(
     address: Option<ListenAddress>,
     token: Option<Token>,

@@ -1,6 +1,6 @@
-//! What a person sees: tables on standard output, talk on standard error.
+//! Terminal output: results on standard output, messages on standard error.
 //!
-//! A closed pipe is not an error: whoever closed it has seen enough.
+//! A closed pipe is not an error: `ipw … | head` succeeds.
 
 mod loaded;
 
@@ -29,7 +29,7 @@ const CELL: usize = 11;
 /// Width of the only other column on a very narrow terminal.
 const NARROW: usize = 8;
 
-/// Columns of the terminal; without one, what fits everywhere.
+/// Columns of the terminal; 80 without one.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
 }
@@ -39,19 +39,18 @@ pub(crate) fn json(value: &Value) -> String {
     escaped(&format!("{value:#}\n")).into_owned()
 }
 
-/// Prints the product.
+/// Prints a result on standard output.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Says something beside the product.
+/// Prints a message on standard error.
 pub(crate) fn talk(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Says what became of files that are made from rows: what went wrong, and unless `quiet` what was
-/// removed.
+/// Prints warnings about files derived from rows, and notes unless `quiet`.
 pub(crate) fn refreshed(files: &Refreshed, quiet: bool) {
     for warning in &files.warnings {
         talk(&format!("warning: {}", printable(warning)));
@@ -61,13 +60,13 @@ pub(crate) fn refreshed(files: &Refreshed, quiet: bool) {
     }
 }
 
-/// Says what went wrong and what to do.
+/// Prints an error with its causes and its advice.
 pub(crate) fn error(error: &CliError) {
     let mut text = String::new();
     for (depth, cause) in error.error.chain().enumerate() {
         let lead = if depth == 0 { "error" } else { "  because" };
         for (line, content) in cause.to_string().lines().enumerate() {
-            // Messages may carry their own `help:` line; all else from outside is one line each.
+            // A message may carry its own `help:` line; other text from outside stays on one line.
             let content = printable(content);
             let _ = if line == 0 {
                 writeln!(text, "{lead}: {content}")
@@ -82,19 +81,19 @@ pub(crate) fn error(error: &CliError) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// What is known of a run beside the counts.
+/// Results of a run in addition to its counts.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct Results<'a> {
     pub(crate) values: &'a Values,
     pub(crate) basis: Choice,
     pub(crate) summary: &'a Summary,
 }
 
-/// What came out of a run.
+/// The overview of a run.
 pub(crate) fn overview(
     head: &[(&str, String)],
     overview: &Overview,
-    told: Told<'_>,
+    results: Results<'_>,
     calibrated: &[String],
     notes: &[String],
     directory: &Path,
@@ -106,20 +105,20 @@ pub(crate) fn overview(
     let _ = writeln!(text, "{:<9} {}", "queries", outcomes(overview));
     let _ = writeln!(text, "{:<9} {}", "tokens", tokens(overview));
     if let Some(cost) = overview.cost_usd {
-        let _ = writeln!(text, "{:<9} {cost:.6} US dollars for its tokens", "price");
+        let _ = writeln!(text, "{:<9} {cost:.6} US dollars for the tokens", "price");
     }
     if let Some(elapsed) = overview.elapsed_seconds {
         let _ = writeln!(text, "{:<9} {}", "elapsed", seconds(elapsed));
     }
-    let summary = told.summary;
-    let methods = methods(summary.telemetry.as_ref(), told.basis);
-    for line in energy(&overview.energy, told.values, methods.as_deref()) {
+    let summary = results.summary;
+    let methods = methods(summary.telemetry.as_ref(), results.basis);
+    for line in energy(&overview.energy, results.values, methods.as_deref()) {
         let _ = writeln!(text, "{line}");
     }
     if let Some(line) = summary.marginal.as_ref().and_then(marginal::line) {
         let _ = writeln!(text, "{line}");
     }
-    for line in answers(overview, told.values)
+    for line in answers(overview, results.values)
         .iter()
         .chain(&subjects(overview))
     {
@@ -187,10 +186,10 @@ fn tokens(overview: &Overview) -> String {
     text
 }
 
-/// More subjects than this are left to `ipw analyze`.
+/// `ipw analyze` shows more subjects than this.
 const SHOWN_SUBJECTS: usize = 12;
 
-/// Right answers by subject, where there are several, and not too many to read.
+/// Accuracy by subject, if there are 2 to [`SHOWN_SUBJECTS`] of them.
 fn subjects(overview: &Overview) -> Vec<String> {
     let known = overview.subjects.iter().flatten();
     let graded: Vec<_> = known
@@ -217,7 +216,7 @@ fn subjects(overview: &Overview) -> Vec<String> {
     graded.iter().filter_map(line).collect()
 }
 
-/// Right answers, and what a watt and a joule bought of them.
+/// Accuracy, and accuracy per watt and joule.
 pub(crate) fn answers(overview: &Overview, values: &Values) -> Vec<String> {
     let verdicts = overview.verdicts;
     let found = efficiency::of(overview, values);
@@ -225,7 +224,7 @@ pub(crate) fn answers(overview: &Overview, values: &Values) -> Vec<String> {
         let why = if overview.rows == 0 {
             "no rows"
         } else {
-            "no row says how, or could be"
+            "no scorer applies to any row"
         };
         return vec![format!("{:<9} none graded ({why})", "answers")];
     };
@@ -274,7 +273,7 @@ fn is_estimate(energy: &EnergyTotals) -> bool {
         .any(|basis| basis.ends_with("estimated"))
 }
 
-/// What is known of the energy, and how; an estimate is called one in every line.
+/// The energy and its method. Every line with an estimate says so.
 fn energy(energy: &EnergyTotals, values: &Values, methods: Option<&str>) -> Vec<String> {
     let Some(joules) = energy.joules else {
         let reasons: Vec<_> = energy
@@ -338,7 +337,7 @@ fn energy(energy: &EnergyTotals, values: &Values, methods: Option<&str>) -> Vec<
     lines
 }
 
-/// A line of the table for each quantity, in columns that fit `width`.
+/// A table of latencies with the columns that fit `width`.
 fn latencies(overview: &Overview, width: usize) -> Option<String> {
     overview.total_query_seconds?;
     let all = [

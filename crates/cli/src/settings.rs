@@ -1,4 +1,4 @@
-//! From what was typed to the plan: defaults < file < environment < flags.
+//! Resolves settings into a plan: defaults < file < environment < flags.
 
 mod allowed;
 mod layers;
@@ -29,9 +29,9 @@ use serde_json::{Map, Value};
 use crate::args::{KeyValue, NetworkArgs, ProfileArgs, ScoreArgs, Span, json_or_text};
 use crate::error::{CliError, Exit};
 
-/// Queries of a run that nobody said anything about.
+/// Number of queries in a first run without settings.
 const FIRST_RUN: NonZeroU64 = NonZeroU64::new(160).expect("not zero");
-/// Where the original's readers look for a monitor.
+/// Variable with which the original project names a monitor.
 const MONITOR_TARGET: &str = "IPW_ENERGY_MONITOR_TARGET";
 
 /// `ipw.toml`.
@@ -41,9 +41,9 @@ struct ConfigFile {
     profile: ProfileArgs,
 }
 
-/// The plan that these flags, the environment and the configuration file ask for.
+/// The plan from flags, environment and configuration file.
 ///
-/// `pick` names the model when nobody did and the client has no default of its own.
+/// `pick` chooses the model if none is named and the client has no default.
 pub(crate) fn resolve(
     args: &mut ProfileArgs,
     pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
@@ -84,10 +84,10 @@ fn output(args: &ProfileArgs) -> Result<Output, CliError> {
     let directory = args.output_dir.clone().unwrap_or(usual.directory);
     if directory.to_str().is_none() {
         return Err(CliError::usage(format!(
-            "`--output-dir {}` is not UTF-8, and the plan of a run is a text that names it",
+            "`--output-dir {}` is not UTF-8, which the stored plan needs",
             directory.display()
         ))
-        .help("choose another place, or `cd` there and use `--output-dir .`"));
+        .help("choose another directory, or `cd` there and use `--output-dir .`"));
     }
     let rows = args.flush_every.map(|rows| usize::try_from(rows.get()));
     Ok(Output {
@@ -100,7 +100,7 @@ fn output(args: &ProfileArgs) -> Result<Output, CliError> {
 pub(crate) use allowed::resume_flags;
 pub(crate) use stored::read as stored;
 
-/// The plan in a file, as an argument.
+/// A plan that cannot be read is a wrong argument.
 fn read_plan(read: Result<Plan, StoreError>) -> Result<Plan, CliError> {
     read.map_err(|error| CliError::new(Exit::Usage, error))
 }
@@ -118,12 +118,12 @@ fn config_file(named: Option<&Path>) -> Result<Option<ConfigFile>, CliError> {
         .with_context(|| format!("cannot read the configuration `{}`", path.display()))
         .map_err(usage)?;
     toml::from_str(&text)
-        .with_context(|| format!("the configuration `{}` is wrong", path.display()))
+        .with_context(|| format!("cannot parse the configuration `{}`", path.display()))
         .map(Some)
         .map_err(usage)
 }
 
-/// Where the user's own configuration is.
+/// Path of the user's configuration; `None` without a home directory.
 fn users_own() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)
@@ -135,7 +135,7 @@ fn users_own() -> Option<PathBuf> {
     Some(directory.join("ipw").join("ipw.toml"))
 }
 
-/// Where readings come from unless flags say: the monitor that the original's readers would take.
+/// Default sources: the monitor that [`MONITOR_TARGET`] names, else none.
 fn usual_sources() -> Result<Vec<SourceSpec>, CliError> {
     let target = std::env::var(MONITOR_TARGET).unwrap_or_default();
     match target.trim() {
@@ -146,11 +146,11 @@ fn usual_sources() -> Result<Vec<SourceSpec>, CliError> {
 
 fn check_slo(slo: Option<&str>) -> Result<(), CliError> {
     let parsed = slo.map(|text| Slo::parse(text, Origin::Sent)).transpose();
-    let wrong = |error: BadSlo| CliError::usage(format!("the SLO cannot be read: {error}"));
+    let wrong = |error: BadSlo| CliError::usage(format!("cannot parse the SLO: {error}"));
     parsed.map(drop).map_err(wrong)
 }
 
-/// Without a word about the workload, a first run takes about a minute on two cores.
+/// Without workload settings, a first run takes about a minute on two cores.
 fn stop(args: &ProfileArgs, client: &str) -> Stop {
     let unsaid = args.dataset.is_none() && args.dataset_param.is_empty();
     match args.max_queries {
@@ -167,7 +167,7 @@ fn model(
 ) -> Result<String, CliError> {
     match args.model.as_deref().map(str::trim) {
         Some("") => {
-            Err(CliError::usage("`--model` is empty").help("name it, or leave the flag out"))
+            Err(CliError::usage("`--model` is empty").help("name a model, or omit the flag"))
         }
         Some(model) => Ok(model.to_owned()),
         None if client.id == clients::EMBEDDED => Ok(clients::DEFAULT_MODEL.to_owned()),
@@ -186,7 +186,7 @@ fn dataset(args: &ProfileArgs) -> Result<DatasetSpec, CliError> {
 fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
     let id = match (&args.client, &args.client_base_url) {
         (Some(id), _) => id.clone(),
-        // Whoever says where a service is wants that one.
+        // A URL implies a service over HTTP.
         (None, Some(_)) => "openai".to_owned(),
         (None, None) => clients::DEFAULT.to_owned(),
     };
@@ -206,7 +206,7 @@ fn client(args: &ProfileArgs) -> Result<ClientSpec, CliError> {
     })
 }
 
-/// The tokenizer, as it was named.
+/// The tokenizer as given.
 fn tokenizer(args: &ProfileArgs) -> Result<Option<String>, CliError> {
     if args.tokenizer.as_deref().map(str::trim) == Some("") {
         return Err(CliError::usage("`--tokenizer` is empty")
@@ -215,7 +215,7 @@ fn tokenizer(args: &ProfileArgs) -> Result<Option<String>, CliError> {
     Ok(args.tokenizer.clone())
 }
 
-/// What lies between us and the service.
+/// Certificates, headers and protocol.
 fn network(args: &NetworkArgs) -> Result<Network, CliError> {
     let is_name = |name: &&String| {
         let is_odd = |c: char| c == ':' || c == '=' || c.is_whitespace();
@@ -223,7 +223,7 @@ fn network(args: &NetworkArgs) -> Result<Network, CliError> {
     };
     if args.header_env.iter().filter(is_name).count() < args.header_env.len() {
         return Err(
-            CliError::usage("`--header-env` takes a variable's name, not a header")
+            CliError::usage("`--header-env` takes the name of a variable, not a header")
                 .help("`export MY_HEADER='Name: value'`, then `--header-env MY_HEADER`"),
         );
     }
@@ -235,7 +235,7 @@ fn network(args: &NetworkArgs) -> Result<Network, CliError> {
     })
 }
 
-/// What `ipw ping` asks, by the same flags, variables and file as a run.
+/// Settings of `ipw ping`, from the same flags, variables and file as a run.
 pub(crate) fn ask(
     args: &mut ProfileArgs,
     pick: impl FnOnce(&ClientSpec) -> Result<String, CliError>,
@@ -255,7 +255,7 @@ pub(crate) fn ask(
     })
 }
 
-/// The client's parameters; `--api` is one of them.
+/// Parameters of the client, including `--api`.
 fn client_params(args: &ProfileArgs) -> Result<Params, CliError> {
     let mut params = params(Setting::ClientParam, &args.client_param)?;
     if let Some(api) = &args.api {
@@ -264,7 +264,7 @@ fn client_params(args: &ProfileArgs) -> Result<Params, CliError> {
     Ok(params)
 }
 
-/// Where a judge is asked.
+/// The client of the judge.
 pub(crate) fn judge(args: &ScoreArgs) -> Result<ClientSpec, CliError> {
     let id = match (&args.judge_client, &args.judge_base_url) {
         (Some(id), _) => id.clone(),
@@ -295,11 +295,11 @@ pub(crate) fn judge_parameters(args: &ScoreArgs) -> Result<Map<String, Value>, C
         .collect())
 }
 
-/// Where a key comes from.
+/// The source of an API key.
 fn key(flag: &str, env: Option<&str>, file: Option<&Path>) -> Result<KeySource, CliError> {
     match (env, file) {
         (Some(name), _) if looks_secret("", name) => Err(CliError::usage(format!(
-            "`{flag}` takes a variable's name, not a key"
+            "`{flag}` takes the name of a variable, not a key"
         ))
         .help(format!("`export MY_KEY=…`, then `{flag} MY_KEY`"))),
         (Some(name), _) => Ok(KeySource::Env(name.to_owned())),
@@ -318,14 +318,14 @@ fn generation(args: &ProfileArgs, client: &str) -> Result<Generation, CliError> 
     for KeyValue { key, value } in &args.param {
         if reserved.contains(&key.as_str()) {
             return Err(CliError::usage(format!(
-                "`--param {key}=…` would change the request itself"
+                "`--param {key}=…` is not allowed: the client sets it"
             ))
             .help(other_way(key)));
         }
         let value = json_or_text(value);
         if key == "n" && value != 1 {
             return Err(CliError::usage("`--param n=…`: a row holds one reply")
-                .help("leave it out, and repeat the dataset instead"));
+                .help("omit it, and repeat the dataset with `--repeat N`"));
         }
         parameters.insert(key.clone(), value);
     }
@@ -340,10 +340,10 @@ fn other_way(reserved: &str) -> &'static str {
     match reserved {
         "model" => "name the model with `--model`",
         "messages" | "prompt" | "input" | "instructions" | "system" => {
-            "prompts come from `--dataset`, a system text from `--system`"
+            "prompts come from `--dataset`, the system prompt from `--system`"
         }
-        "stream_options" => "`--client-param include_usage=false` asks for no token counts",
-        _ => "replies are always streamed: without that there is no time to first token",
+        "stream_options" => "`--client-param include_usage=false` turns token counts off",
+        _ => "replies are always streamed, to measure the time to first token",
     }
 }
 
@@ -360,7 +360,7 @@ fn refuse_secrets(setting: Setting, pairs: &[KeyValue]) -> Result<(), CliError> 
     Ok(pairs.try_for_each(|pair| refuse_secret(setting, &pair.key, &pair.value))?)
 }
 
-/// What is started for the run, as the plan stores it: without secrets.
+/// The launched service as the plan stores it: with secrets masked.
 fn launch(args: &ProfileArgs) -> Result<Option<Launch>, CliError> {
     let ready_url = without_secret("--ready-url", args.ready_url.as_deref())?;
     let command = || masked_arguments(&args.command);
@@ -370,13 +370,13 @@ fn launch(args: &ProfileArgs) -> Result<Option<Launch>, CliError> {
     }))
 }
 
-/// An address that the plan can store.
+/// Refuses an address with a secret: plans are stored.
 fn without_secret(flag: &str, url: Option<&str>) -> Result<Option<String>, CliError> {
     match url.map(|url| (url, masked_url(url))) {
         Some((url, masked)) if url != masked => Err(CliError::usage(format!(
-            "`{flag} {masked}` has a secret in its address"
+            "`{flag} {masked}` contains a secret"
         ))
-        .help("addresses are stored with the run and shown: use one that needs no secret")),
+        .help("addresses are stored with the run: use one without a secret")),
         _ => Ok(url.map(str::to_owned)),
     }
 }

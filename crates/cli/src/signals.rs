@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP: once to drain, twice to end at once.
+//! SIGINT, SIGTERM and SIGHUP: the first drains, the second stops at once.
 
 use ipw_runner::Interrupter;
 use ipw_runner::interrupt::Force;
@@ -10,7 +10,7 @@ use crate::screen;
 pub(crate) fn listen(interrupter: Interrupter, quiet: bool) -> std::io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    // The terminal is gone; what was measured is not.
+    // A closed terminal must not cost measured rows.
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         loop {
@@ -22,7 +22,9 @@ pub(crate) fn listen(interrupter: Interrupter, quiet: bool) -> std::io::Result<(
             let force = interrupter.interrupt();
             if !quiet {
                 screen::talk(match force {
-                    Force::Drain => "stopping after the query in flight; once more to stop at once",
+                    Force::Drain => {
+                        "stopping after the queries in flight; interrupt again to stop at once"
+                    }
                     Force::AtOnce => "stopping at once",
                 });
             }

@@ -1,20 +1,20 @@
-//! Which sources the headline counts, for every command that shows energy.
+//! `--basis`: the sources that count in headline figures.
 
 use clap::{Args, ValueEnum};
 use ipw_core::rollup::Choice;
 use serde::Deserialize;
 
-/// A basis, as the command line spells it.
+/// A basis as the command line spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BasisChoice {
     /// Every measured source, each joule once
     All,
-    /// The GPUs alone
+    /// GPUs only
     Gpu,
-    /// The CPU packages alone
+    /// CPU packages only
     Cpu,
-    /// The whole chip alone
+    /// The whole chip only
     Soc,
 }
 
@@ -29,16 +29,16 @@ impl From<BasisChoice> for Choice {
     }
 }
 
-/// The flag of the commands that look at runs.
+/// The flag `--basis` of commands that read runs.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct BasisArgs {
-    /// Count the energy of these sources only [default: what the run counts]
+    /// Count only the energy of these sources [default: the basis of the run]
     #[arg(long, value_name = "BASIS")]
     pub(crate) basis: Option<BasisChoice>,
 }
 
 impl BasisArgs {
-    /// What was asked for.
+    /// `None` keeps the basis of the run.
     pub(crate) fn choice(self) -> Option<Choice> {
         self.basis.map(Choice::from)
     }

@@ -1,4 +1,4 @@
-//! Flags of the commands that look at several runs.
+//! Flags of commands that read several runs.
 
 use std::path::{Path, PathBuf};
 
@@ -8,67 +8,71 @@ use super::BasisArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The run directories: every other one is compared with the first
+    /// Run directories; each is compared with the first
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Conditions that must hold, like `joules_per_token<=+3%,accuracy>=-1pp` (exit 7 if one does
-    /// not)
+    /// Conditions that must hold, such as `joules_per_token<=+3%,accuracy>=-1pp`; exit with code 7
+    /// if one fails
     #[arg(long, value_name = "CONDITIONS")]
     pub(crate) gate: Option<String>,
-    /// The whole interval of 95 % must keep the gate, not only what was measured
+    /// Require the whole 95 % confidence interval to meet the gate, not only the measured value
     #[arg(long, requires = "gate")]
     pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) basis: BasisArgs,
-    /// Only these metrics (docs/metrics.md); repeat for more [default: the common ones]
+    /// Compare only this metric (see docs/metrics.md); repeatable [default: the common ones]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) metric: Vec<String>,
-    /// What to write [default: by the ending of the file, else table]
+    /// Output format [default: by the file extension, else table]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Write there; `-` is standard output
+    /// File to write; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Compare what is not comparable, and say so
+    /// Compare runs that are not comparable; the output says so
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LeaderboardArgs {
-    /// Where the runs are, at any depth
+    /// Directory to search for runs, at any depth
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) basis: BasisArgs,
-    /// The metric that runs are ranked by (docs/metrics.md) [default: ipw]
+    /// Metric to rank by (see docs/metrics.md) [default: ipw]
     #[arg(long, value_name = "NAME")]
     pub(crate) sort: Option<String>,
-    /// List runs with fewer graded answers apart
+    /// Least number of graded answers for a rank; runs with fewer are listed separately
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) min_graded: u64,
-    /// Only runs whose name, model, dataset, hardware, client, load or status has this text in it,
-    /// or whose tag is this one, like model=llama,hardware=H100,tag.driver=550
+    /// Show only matching runs, such as model=llama,hardware=H100,tag.driver=550
+    ///
+    /// Keys are name, model, dataset, hardware, client, load and status, which match part of a
+    /// text, and `tag.KEY`, which matches the whole value.
     #[arg(long, value_name = "KEY=TEXT", value_delimiter = ',')]
     pub(crate) filter: Vec<String>,
-    /// What to write [default: by the ending of the file, else table]
+    /// Output format [default: by the file extension, else table]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Write there; `-` is standard output
+    /// File to write; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Also write what the original's leaderboard takes
+    /// Also write a submission for the original project's leaderboard
     #[arg(long, value_name = "FILE")]
     pub(crate) submission: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
-    /// Where the runs are, at any depth
+    /// Directory to search for runs, at any depth
     #[arg(value_name = "DIR", env = "IPW_OUTPUT_DIR", default_value = "runs")]
     pub(crate) directory: PathBuf,
-    /// Only runs whose name, model, dataset, hardware, client, load or status has this text in it,
-    /// or whose tag is this one, like name=baseline,tag.driver=550
+    /// Show only matching runs, such as name=baseline,tag.driver=550
+    ///
+    /// Keys are name, model, dataset, hardware, client, load and status, which match part of a
+    /// text, and `tag.KEY`, which matches the whole value.
     #[arg(long, value_name = "KEY=TEXT", value_delimiter = ',')]
     pub(crate) filter: Vec<String>,
     /// Print JSON instead of a table
@@ -76,21 +80,21 @@ pub(crate) struct RunsArgs {
     pub(crate) json: bool,
 }
 
-/// How findings are written.
+/// Output format of comparisons and leaderboards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For a terminal
+    /// Table for a terminal
     Table,
     /// Markdown
     Md,
-    /// For programs
+    /// JSON
     Json,
     /// One self-contained page
     Html,
 }
 
 impl Format {
-    /// What was asked for, else what the file's ending says, else a table.
+    /// The chosen format, else by the file extension, else a table.
     pub(crate) fn of(asked: Option<Self>, output: Option<&Path>) -> Self {
         let ending = output.and_then(Path::extension);
         let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());

@@ -1,4 +1,4 @@
-//! The command lines of what looks at runs that are there.
+//! Flags of commands that read runs.
 
 use std::path::PathBuf;
 
@@ -11,17 +11,17 @@ use super::{BasisArgs, IdlePower};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run directory
+    /// Run directory; also a sweep, or a directory of runs
     pub(crate) run: PathBuf,
     #[command(flatten)]
     pub(crate) basis: BasisArgs,
-    /// What a kilowatt-hour costs: shows what the run's energy came to
+    /// Price of a kilowatt-hour: shows the cost of the run's energy
     #[arg(long, value_name = "MONEY", value_parser = at_least_zero)]
     pub(crate) price_per_kwh: Option<f64>,
-    /// Grams of CO₂ for a kilowatt-hour
+    /// Grams of CO₂ per kilowatt-hour: shows the emissions of the run's energy
     #[arg(long, value_name = "GRAMS", value_parser = at_least_zero)]
     pub(crate) carbon_per_kwh: Option<f64>,
-    /// What the building takes for each joule of the machine
+    /// Power usage effectiveness of the building, for cost and emissions
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = at_least_one)]
     pub(crate) pue: f64,
     /// Print JSON instead of tables
@@ -32,18 +32,18 @@ pub(crate) struct ShowArgs {
 /// Flags of `ipw analyze`.
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// The run directories
+    /// Run directories
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Only this analysis; may be repeated [default: all; see `ipw list analyses`]
+    /// Run only this analysis; repeatable (see `ipw list analyses`) [default: all]
     #[arg(long = "analysis", value_name = "ID")]
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
     pub(crate) basis: BasisArgs,
-    /// An option of an analysis; may be repeated
+    /// Option of an analysis; repeatable (see `ipw list analyses --long`)
     #[arg(long = "option", value_name = "NAME=NUMBER")]
     pub(crate) options: Vec<String>,
-    /// Print JSON instead of a few lines
+    /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -51,26 +51,26 @@ pub(crate) struct AnalyzeArgs {
 /// Flags of `ipw plot`.
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
-    /// The run directories, or those of sweeps
+    /// Directories of runs or sweeps
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Only this figure; may be repeated [default: all; see `ipw list plots`]
+    /// Draw only this figure; repeatable (see `ipw list plots`) [default: all]
     #[arg(long = "plot", value_name = "ID")]
     pub(crate) plots: Vec<String>,
-    /// Only this format; may be repeated [default: both]
+    /// Write only this format; repeatable [default: both]
     #[arg(long = "format", value_name = "FORMAT")]
     pub(crate) formats: Vec<PlotFormat>,
-    /// Where the files go [default: `plots` in the run]
+    /// Directory for the files [default: `plots` in the run]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// What a figure is written as.
+/// File format of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlotFormat {
-    /// Text that scales, and follows light and dark.
+    /// Vector graphics, for light and dark pages
     Svg,
-    /// Pixels.
+    /// Pixels
     Png,
 }
 
@@ -85,18 +85,19 @@ impl From<PlotFormat> for Picture {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run directories; each gets a report of its own
+    /// Run directories; each gets its own report
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Write there; `-` is standard output [default: `report.html` in the run, else standard output]
+    /// File to write; `-` is standard output [default: `report.html` in the run, else standard
+    /// output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// What to write
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "html")]
     pub(crate) format: ReportFormat,
     #[command(flatten)]
     pub(crate) basis: BasisArgs,
-    /// Leave out prompts, replies, error texts, names of machines, paths and addresses
+    /// Leave out prompts, replies, error texts, machine names, paths and addresses
     #[arg(long)]
     pub(crate) redact: bool,
 }
@@ -107,7 +108,7 @@ pub(crate) enum ReportFormat {
     Html,
     /// Markdown, without the queries
     Md,
-    /// Everything that the page says, for programs
+    /// Everything on the page, as JSON
     Json,
     /// The queries of the page
     Csv,
@@ -116,58 +117,59 @@ pub(crate) enum ReportFormat {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ExportArgs {
-    /// The run directories, finished or not
+    /// Run directories, finished or not
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// How the tables are written [default: parquet]
+    /// File format [default: parquet]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<ExportFormat>,
-    /// Where the files go; `-` prints the rows (csv, jsonl) [default: .]
+    /// Directory for the files; `-` prints the rows (csv, jsonl) [default: .]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// A flat table of some 30 short columns with the metrics' names, without empty ones
+    /// Write a flat table of about 30 columns, named after the metrics, without empty columns
     #[arg(long)]
     pub(crate) tidy: bool,
-    /// Only these columns or groups of them, like timing,*joules; repeat for more. With `--tidy`
-    /// in the order given
+    /// Write only these columns or groups, such as timing,*joules; repeatable
+    ///
+    /// With `--tidy`, columns keep the given order.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
     #[command(flatten)]
     pub(crate) basis: BasisArgs,
-    /// Leave out prompts, answers, and what may quote them
+    /// Leave out prompts, answers, and columns that may quote them
     #[arg(long)]
     pub(crate) no_text: bool,
-    /// Leave out the raw readings of the hardware
+    /// Leave out the raw hardware readings
     #[arg(long)]
     pub(crate) no_readings: bool,
-    /// All runs in one table, with `run` and `model` in front
+    /// Write all runs into one table that starts with the columns `run` and `model`
     #[arg(long)]
     pub(crate) together: bool,
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     pub(crate) overwrite: bool,
 }
 
-/// How tables are written.
+/// File format of exported tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// Nested columns, typed and compressed
     Parquet,
-    /// Flat columns by dotted names, lists as JSON
+    /// Flat columns with dotted names; lists as JSON
     Csv,
-    /// One JSON object a line, nested
+    /// One nested JSON object per line
     Jsonl,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AttributeArgs {
-    /// The run's directory: finished, killed or resumed
+    /// Run directory: finished, killed or resumed
     pub(crate) run: PathBuf,
-    /// What decides how queries in flight share a step
-    #[arg(long, value_name = "WHAT", default_value = "equal")]
+    /// How queries in flight at the same time share energy
+    #[arg(long, value_name = "WEIGHTS", default_value = "equal")]
     pub(crate) weights: WeightChoice,
-    /// What a source draws with nobody asking, in watts; with several measured sources
-    /// `NAME=W`, repeated [default: what the run found]
+    /// Idle power of a source in watts; `NAME=W`, repeatable, if several sources are measured
+    /// [default: as recorded in the run]
     #[arg(long, value_name = "[NAME=]W")]
     pub(crate) idle: Vec<IdlePower>,
     /// Print JSON instead of text
@@ -175,12 +177,12 @@ pub(crate) struct AttributeArgs {
     pub(crate) json: bool,
 }
 
-/// What decides how a step is shared.
+/// How queries in flight share the energy of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WeightChoice {
-    /// Time alone
+    /// By time alone
     Equal,
-    /// The tokens that were processed in it
+    /// By the tokens processed in each interval
     Tokens,
 }
 

@@ -6,23 +6,24 @@ use clap::Args;
 
 use super::{KeyValue, NetworkArgs, ProfileArgs, Span};
 
-/// Flags of `ipw ping`: how a service is reached, as `ipw profile` has them, and one question.
+/// Flags of `ipw ping`: how to reach the service, as in `ipw profile`, and one question.
 #[derive(Debug, Args)]
 pub(crate) struct PingArgs {
-    /// How to reach the service (see `ipw list clients`) [default: embedded, with a URL openai]
+    /// Client that talks to the service (see `ipw list clients`) [default: embedded; openai if a
+    /// URL is given]
     #[arg(long, value_name = "ID", env = "IPW_CLIENT")]
     client: Option<String>,
-    /// The model [default: the service's only one]
+    /// Model to ask [default: the only model of the service]
     #[arg(long, value_name = "NAME", env = "IPW_MODEL")]
     model: Option<String>,
-    /// Where the service is, with or without `/v1`; `unix:PATH` for a socket
-    #[arg(long, value_name = "URL", env = "IPW_CLIENT_BASE_URL")]
+    /// Base URL of the service, with or without `/v1`; `unix:PATH` for a socket
+    #[arg(long, value_name = "URL", env = "IPW_CLIENT_BASE_URL", aliases = ["base-url", "url", "endpoint"])]
     client_base_url: Option<String>,
-    /// Which of OpenAI's APIs the service is asked by: chat, completions or responses [default: chat]
-    #[arg(long, value_name = "API", env = "IPW_API")]
+    /// API of an OpenAI-compatible service: chat, completions or responses [default: chat]
+    #[arg(long, value_name = "API", env = "IPW_API", hide_short_help = true)]
     api: Option<String>,
-    /// A parameter of the client; repeat for more
-    #[arg(long, value_name = "K=V")]
+    /// Parameter of the client; repeatable (see `ipw list clients --long`)
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
     client_param: Vec<KeyValue>,
     /// Environment variable that holds the API key (the key itself is never a flag)
     #[arg(long, value_name = "NAME", env = "IPW_API_KEY_ENV")]
@@ -32,40 +33,46 @@ pub(crate) struct PingArgs {
         long,
         value_name = "PATH",
         env = "IPW_API_KEY_FILE",
-        conflicts_with = "api_key_env"
+        conflicts_with = "api_key_env",
+        hide_short_help = true
     )]
     api_key_file: Option<PathBuf>,
-    /// Allow the key to travel over plain http beyond this machine
-    #[arg(long)]
+    /// Allow sending the API key over plain http to another machine
+    #[arg(long, hide_short_help = true)]
     insecure_key: bool,
     #[command(flatten)]
     network: NetworkArgs,
-    /// How long the query may take [default: 10m]
-    #[arg(long, value_name = "D", env = "IPW_REQUEST_TIMEOUT")]
+    /// Time limit for the query [default: 10m]
+    #[arg(long, value_name = "DURATION", env = "IPW_REQUEST_TIMEOUT")]
     request_timeout: Option<Span>,
-    /// What to ask [default: a short question]
+    /// Prompt to send [default: a short question]
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
-    /// A generation parameter, typed as JSON; repeat for more
-    #[arg(long, value_name = "K=V")]
+    /// Generation parameter, such as `max_tokens=128`; typed as JSON; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
     param: Vec<KeyValue>,
-    /// A text for the system role; none is sent otherwise
-    #[arg(long, value_name = "TEXT", env = "IPW_SYSTEM")]
+    /// System prompt [default: none is sent]
+    #[arg(long, value_name = "TEXT", env = "IPW_SYSTEM", hide_short_help = true)]
     system: Option<String>,
-    /// Count tokens by this tokenizer, too: a `tokenizer.json`, its directory, a GGUF file or
+    /// Also count tokens with this tokenizer: a `tokenizer.json`, its directory, a GGUF file or
     /// `hf:owner/name`
-    #[arg(long, value_name = "WHERE", env = "IPW_TOKENIZER")]
+    #[arg(
+        long,
+        value_name = "TOKENIZER",
+        env = "IPW_TOKENIZER",
+        hide_short_help = true
+    )]
     tokenizer: Option<String>,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read defaults from this file instead of the user's own `ipw.toml`
-    #[arg(long, value_name = "PATH", env = "IPW_CONFIG")]
+    /// Configuration file to read instead of the user's `ipw.toml`
+    #[arg(long, value_name = "PATH", env = "IPW_CONFIG", hide_short_help = true)]
     config: Option<PathBuf>,
 }
 
 impl PingArgs {
-    /// The flags of a run that say the same.
+    /// The same settings as flags of `ipw profile`.
     pub(crate) fn as_profile(&self) -> ProfileArgs {
         ProfileArgs {
             client: self.client.clone(),

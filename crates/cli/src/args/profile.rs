@@ -16,27 +16,41 @@ use super::{BasisChoice, HostChoice, KeyValue, NetworkArgs, Pause, Size, Span};
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ProfileArgs {
-    /// How to reach the service (see `ipw list clients`) [default: embedded, with a URL openai]
+    /// Client that talks to the service (see `ipw list clients`) [default: embedded; openai if a
+    /// URL is given]
     #[arg(long, value_name = "ID", env = "IPW_CLIENT", help_heading = "Service")]
     pub(crate) client: Option<String>,
-    /// The model: by the name that the service knows; for the engine a name that `ipw models list`
-    /// shows, a GGUF file or `hf:owner/repo/file.gguf` [default: smollm2-135m, or the service's
-    /// only one]
+    /// Model to measure [default: smollm2-135m, or the only model of the service]
+    ///
+    /// Use the name that the service knows. The client `embedded` takes a name from `ipw models
+    /// list`, a GGUF file or `hf:owner/repo/file.gguf`.
     #[arg(long, value_name = "NAME", env = "IPW_MODEL", help_heading = "Service")]
     pub(crate) model: Option<String>,
-    /// Where the service is, with or without `/v1`; `unix:PATH` for a socket
+    /// Base URL of the service, with or without `/v1`; `unix:PATH` for a socket
     #[arg(
         long,
         value_name = "URL",
         env = "IPW_CLIENT_BASE_URL",
-        help_heading = "Service"
+        help_heading = "Service",
+        aliases = ["base-url", "url", "endpoint"]
     )]
     pub(crate) client_base_url: Option<String>,
-    /// Which of OpenAI's APIs the service is asked by: chat, completions or responses [default: chat]
-    #[arg(long, value_name = "API", env = "IPW_API", help_heading = "Service")]
+    /// API of an OpenAI-compatible service: chat, completions or responses [default: chat]
+    #[arg(
+        long,
+        value_name = "API",
+        env = "IPW_API",
+        help_heading = "Service",
+        hide_short_help = true
+    )]
     pub(crate) api: Option<String>,
-    /// A parameter of the client; repeat for more
-    #[arg(long, value_name = "K=V", help_heading = "Service")]
+    /// Parameter of the client; repeatable (see `ipw list clients --long`)
+    #[arg(
+        long,
+        value_name = "KEY=VALUE",
+        help_heading = "Service",
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "table_of_texts")]
     pub(crate) client_param: Vec<KeyValue>,
     /// Environment variable that holds the API key (the key itself is never a flag)
@@ -44,7 +58,8 @@ pub(crate) struct ProfileArgs {
         long,
         value_name = "NAME",
         env = "IPW_API_KEY_ENV",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) api_key_env: Option<String>,
     /// File whose first line is the API key
@@ -53,110 +68,127 @@ pub(crate) struct ProfileArgs {
         value_name = "PATH",
         env = "IPW_API_KEY_FILE",
         conflicts_with = "api_key_env",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) api_key_file: Option<PathBuf>,
-    /// Allow the key to travel over plain http beyond this machine
-    #[arg(long, help_heading = "Service")]
+    /// Allow sending the API key over plain http to another machine
+    #[arg(long, help_heading = "Service", hide_short_help = true)]
     pub(crate) insecure_key: bool,
-    /// What the service says of itself (a page for Prometheus) is stored beside the rows: its address,
-    /// or `off` [default: /metrics of a service on this machine]
+    /// Prometheus page of the service, stored with the run; `off` turns it off [default: `/metrics`
+    /// of a service on this machine]
     #[arg(
         long,
         value_name = "URL",
         env = "IPW_SERVER_METRICS",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) server_metrics: Option<String>,
-    /// PEM file of authorities to trust beside the system's
+    /// PEM file of CA certificates to trust in addition to the system's
     #[arg(
         long,
         value_name = "PATH",
         env = "IPW_CA_FILE",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) ca_file: Option<PathBuf>,
-    /// File of `Name: value` lines that go with every request; they are neither stored nor shown
+    /// File of `Name: value` lines to send as headers with every request; never stored or shown
     #[arg(
         long,
         value_name = "PATH",
         env = "IPW_HEADER_FILE",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) header_file: Option<PathBuf>,
-    /// Environment variable that holds one such line; repeat for more
+    /// Environment variable that holds one such header line; repeatable
     #[arg(
         long,
         value_name = "NAME",
         env = "IPW_HEADER_ENV",
         value_delimiter = ',',
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) header_env: Vec<String>,
-    /// Speak HTTP/2, and nothing else: many queries share one connection [default: HTTP/1.1]
-    #[arg(long, help_heading = "Service")]
+    /// Use HTTP/2 only: many queries share one connection [default: HTTP/1.1]
+    #[arg(long, help_heading = "Service", hide_short_help = true)]
     pub(crate) http2: bool,
-    /// Start the service for this run: the command stands behind `--`, runs without a shell, and ends
-    /// with the run
-    #[arg(long, help_heading = "Service")]
+    /// Start the service for this run with the command after `--`
+    ///
+    /// The command runs without a shell, in its own session, and ends with the run.
+    #[arg(long, help_heading = "Service", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) launch: bool,
-    /// What answers when the launched service is ready [default: as the command or the client has it]
+    /// URL that answers once the launched service is ready [default: follows from the command or
+    /// the client]
     #[arg(
         long,
         value_name = "URL",
         requires = "launch",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     #[serde(skip)]
     pub(crate) ready_url: Option<String>,
-    /// How long a launched service may take to be ready [default: 10m]
-    #[arg(long, value_name = "D", help_heading = "Service")]
-    #[serde(skip)]
-    pub(crate) ready_timeout: Option<Span>,
-    /// Let a stored plan start the service that it names
-    #[arg(long, help_heading = "Service")]
-    #[serde(skip)]
-    pub(crate) allow_launch: bool,
-    /// Let a stored plan send the keys and headers that it names to the address that it names
-    #[arg(long, help_heading = "Service")]
-    #[serde(skip)]
-    pub(crate) allow_key: bool,
-    /// How long one query may take [default: 10m]
+    /// How long the launched service may take to become ready [default: 10m]
     #[arg(
         long,
-        value_name = "D",
+        value_name = "DURATION",
+        help_heading = "Service",
+        hide_short_help = true
+    )]
+    #[serde(skip)]
+    pub(crate) ready_timeout: Option<Span>,
+    /// Allow a stored plan to start the command it contains
+    #[arg(long, help_heading = "Service", hide_short_help = true)]
+    #[serde(skip)]
+    pub(crate) allow_launch: bool,
+    /// Allow a stored plan to send the keys and headers it names to the address it names
+    #[arg(long, help_heading = "Service", hide_short_help = true)]
+    #[serde(skip)]
+    pub(crate) allow_key: bool,
+    /// Time limit for one query [default: 10m]
+    #[arg(
+        long,
+        value_name = "DURATION",
         env = "IPW_REQUEST_TIMEOUT",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) request_timeout: Option<Span>,
 
-    /// How long the first token may take [default: as long as the query]
+    /// Time limit for the first token [default: `--request-timeout`]
     #[arg(
         long,
-        value_name = "D",
+        value_name = "DURATION",
         env = "IPW_FIRST_TOKEN_TIMEOUT",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) first_token_timeout: Option<Span>,
-    /// How long the service may be silent in the middle of a reply [default: as long as the query]
+    /// Longest silence allowed within a reply [default: `--request-timeout`]
     #[arg(
         long,
-        value_name = "D",
+        value_name = "DURATION",
         env = "IPW_IDLE_TIMEOUT",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) idle_timeout: Option<Span>,
-    /// How many bytes one reply may have, as 64KiB or 1GiB [default: 256MiB]
+    /// Largest reply to accept, such as 64KiB or 1GiB [default: 256MiB]
     #[arg(
         long,
         value_name = "SIZE",
         env = "IPW_MAX_REPLY",
-        help_heading = "Service"
+        help_heading = "Service",
+        hide_short_help = true
     )]
     pub(crate) max_reply: Option<Size>,
 
-    /// A known dataset or a file (see `ipw list datasets`) [default: starter]
+    /// Dataset by name, or a file of your own (see `ipw list datasets`) [default: starter]
     #[arg(
         long,
         value_name = "ID|PATH",
@@ -164,19 +196,25 @@ pub(crate) struct ProfileArgs {
         help_heading = "Workload"
     )]
     pub(crate) dataset: Option<String>,
-    /// A parameter of the dataset; repeat for more
-    #[arg(long, value_name = "K=V", help_heading = "Workload")]
+    /// Parameter of the dataset; repeatable (see `ipw list datasets --long`)
+    #[arg(
+        long,
+        value_name = "KEY=VALUE",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "table_of_texts")]
     pub(crate) dataset_param: Vec<KeyValue>,
-    /// Send at most so many queries [default: all]
+    /// Number of queries to send at most [default: all of the dataset]
     #[arg(
         long,
         value_name = "N",
         env = "IPW_MAX_QUERIES",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        aliases = ["num-queries", "num-prompts", "limit"]
     )]
     pub(crate) max_queries: Option<NonZeroU64>,
-    /// So many queries at a time; with `--rate` or `--trace` never more than so many [default: 1]
+    /// Number of queries in flight (upper limit with `--rate` or `--trace`) [default: 1]
     #[arg(
         long,
         value_name = "N",
@@ -184,147 +222,227 @@ pub(crate) struct ProfileArgs {
         help_heading = "Workload"
     )]
     pub(crate) concurrency: Option<NonZeroUsize>,
-    /// Send by a schedule, so many queries per second, whatever the service does
-    #[arg(long, value_name = "R", env = "IPW_RATE", help_heading = "Workload")]
+    /// Queries per second, sent on schedule even if the service falls behind
+    #[arg(long, value_name = "RATE", env = "IPW_RATE", help_heading = "Workload")]
     pub(crate) rate: Option<Rate>,
-    /// How the queries of `--rate` are spread: constant, poisson or gamma:SHAPE [default: poisson]
-    #[arg(long, value_name = "HOW", requires = "rate", help_heading = "Workload")]
+    /// Arrival process for `--rate`: constant, poisson or gamma:SHAPE [default: poisson]
+    #[arg(
+        long,
+        value_name = "PROCESS",
+        requires = "rate",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
     pub(crate) arrival: Option<Process>,
-    /// Send at the times in this file: seconds, one in a line
+    /// Send queries at the times in this file: seconds, one per line
     #[arg(
         long,
         value_name = "PATH",
         conflicts_with = "rate",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) trace: Option<PathBuf>,
-    /// Let the load grow for so long until it is full [default: 0]
-    #[arg(long, value_name = "D", env = "IPW_RAMP", help_heading = "Workload")]
-    pub(crate) ramp: Option<Pause>,
-    /// Send no more after so long; the dataset is repeated as often as it takes
+    /// Increase the load to its full level over this time [default: 0]
     #[arg(
         long,
-        value_name = "D",
+        value_name = "DURATION",
+        env = "IPW_RAMP",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
+    pub(crate) ramp: Option<Pause>,
+    /// Stop sending after this time; the dataset repeats as needed
+    #[arg(
+        long,
+        value_name = "DURATION",
         env = "IPW_DURATION",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) duration: Option<Span>,
-    /// Go through the dataset so often [default: 1]
-    #[arg(long, value_name = "N", env = "IPW_REPEAT", help_heading = "Workload")]
+    /// Number of passes over the dataset [default: 1]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "IPW_REPEAT",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
     pub(crate) repeat: Option<NonZeroU64>,
-    /// What the schedule of `--rate` comes from: the same seed, the same schedule [default: 0]
-    #[arg(long, value_name = "N", env = "IPW_SEED", help_heading = "Workload")]
+    /// Seed of the schedule for `--rate`: the same seed gives the same schedule [default: 0]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "IPW_SEED",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
     pub(crate) seed: Option<u64>,
-    /// Send a query that failed again, at most so often; the attempts are in its row [default: 0]
-    #[arg(long, value_name = "N", env = "IPW_RETRIES", help_heading = "Workload")]
+    /// Number of retries for a failed query; its row counts the attempts [default: 0]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "IPW_RETRIES",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
     pub(crate) retries: Option<u32>,
-    /// Begin every prompt with a text of its own, so that no prefix cache knows it
-    #[arg(long, help_heading = "Workload")]
+    /// Start every prompt with unique text, so that a prefix cache does not apply
+    #[arg(long, help_heading = "Workload", hide_short_help = true)]
     pub(crate) unique_prefix: bool,
-    /// Limits that a good reply keeps, like ttft=500ms,tpot=50ms,e2e=5s: verdict per row, goodput
+    /// Latency targets, such as ttft=500ms,tpot=50ms,e2e=5s
+    ///
+    /// Each row gets a verdict, and the run a goodput.
     #[arg(
         long,
         value_name = "LIMITS",
         env = "IPW_SLO",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) slo: Option<String>,
-    /// One run for each load, and a table over them: concurrency=1,2,4,8 or rate=1,2,4
+    /// Run once per load and compare the results: concurrency=1,2,4,8 or rate=1,2,4
     #[arg(long, value_name = "AXIS=LIST", conflicts_with_all = ["resume", "plan"],
-          help_heading = "Workload")]
+          help_heading = "Workload", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) sweep: Option<Sweep>,
-    /// Double the concurrency (with `--rate` the rate) until more brings nothing more
-    #[arg(long, conflicts_with_all = ["sweep", "resume", "plan"], help_heading = "Workload")]
+    /// Double the concurrency (or `--rate`, if given) until throughput stops growing
+    #[arg(long, conflicts_with_all = ["sweep", "resume", "plan"], help_heading = "Workload", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) find_saturation: bool,
-    /// A generation parameter sent with each request, typed as JSON; repeat for more
-    #[arg(long, value_name = "K=V", help_heading = "Workload")]
-    #[serde(deserialize_with = "table_of_json")]
-    pub(crate) param: Vec<KeyValue>,
-    /// Grade every row by this scorer, whatever the rows name (see `ipw list scorers`)
-    #[arg(long, value_name = "ID", env = "IPW_SCORER", help_heading = "Workload")]
-    pub(crate) scorer: Option<String>,
-    /// Count tokens by this tokenizer where the service does not say, and check it where it does: a
-    /// `tokenizer.json`, its directory, a GGUF file or `hf:owner/name`
+    /// Generation parameter sent with each request, such as `max_tokens=128`; typed as JSON;
+    /// repeatable
     #[arg(
         long,
-        value_name = "WHERE",
+        value_name = "KEY=VALUE",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
+    #[serde(deserialize_with = "table_of_json")]
+    pub(crate) param: Vec<KeyValue>,
+    /// Grade every row with this scorer, whatever the dataset names (see `ipw list scorers`)
+    #[arg(
+        long,
+        value_name = "ID",
+        env = "IPW_SCORER",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
+    pub(crate) scorer: Option<String>,
+    /// Tokenizer that counts tokens where the service does not, and checks its counts where it does
+    ///
+    /// Takes a `tokenizer.json`, its directory, a GGUF file or `hf:owner/name`.
+    #[arg(
+        long,
+        value_name = "TOKENIZER",
         env = "IPW_TOKENIZER",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) tokenizer: Option<String>,
-    /// A table of prices of tokens, before our own (see the guide)
+    /// File of token prices, used before the built-in ones (see the guide)
     #[arg(
         long,
         value_name = "FILE",
         env = "IPW_PRICES",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) prices: Option<PathBuf>,
-    /// A text for the system role; none is sent otherwise
+    /// System prompt [default: none is sent]
     #[arg(
         long,
         value_name = "TEXT",
         env = "IPW_SYSTEM",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) system: Option<String>,
-    /// Queries before the first that counts; they are not from the dataset [default: 3]
-    #[arg(long, value_name = "N", env = "IPW_WARMUP", help_heading = "Workload")]
+    /// Number of warm-up queries, which are not from the dataset [default: 3]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "IPW_WARMUP",
+        help_heading = "Workload",
+        hide_short_help = true
+    )]
     pub(crate) warmup: Option<u32>,
 
-    /// Exit with 4 if more rows failed: a number, or a share like `10%` [default: 10%]
+    /// Exit with code 4 if more rows failed than this number or share [default: 10%]
     #[arg(
         long,
         value_name = "N|P%",
         env = "IPW_MAX_FAILED",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) max_failed: Option<Tolerance>,
-    /// Send no more once more queries than that have failed; a share counts from the tenth query on
+    /// Stop sending once more queries failed than this number or share
+    ///
+    /// A share applies from the tenth query on.
     #[arg(
         long,
         value_name = "N|P%",
         env = "IPW_MAX_ERROR_RATE",
-        help_heading = "Workload"
+        help_heading = "Workload",
+        hide_short_help = true
     )]
     pub(crate) max_error_rate: Option<Tolerance>,
 
     /// Time between two readings of the hardware [default: 10ms]
     #[arg(
         long,
-        value_name = "D",
+        value_name = "DURATION",
         env = "IPW_SAMPLE_INTERVAL",
-        help_heading = "Energy"
+        help_heading = "Energy",
+        hide_short_help = true
     )]
     pub(crate) sample_interval: Option<Span>,
-    /// How long to look at what the machine draws with nobody asking, before and after the queries,
-    /// where something measures it; 0 skips it [default: 3s]
-    #[arg(long, value_name = "D", env = "IPW_IDLE", help_heading = "Energy")]
+    /// How long to measure idle power before and after the run; 0 skips it [default: 3s]
+    ///
+    /// Applies only where a source measures energy.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "IPW_IDLE",
+        help_heading = "Energy",
+        hide_short_help = true
+    )]
     pub(crate) idle: Option<Pause>,
-    /// Refuse to run without a measured energy source (exit 5); an estimate is none
-    #[arg(long, help_heading = "Energy")]
+    /// Exit with code 5 unless energy is measured; an estimate does not count
+    #[arg(long, help_heading = "Energy", hide_short_help = true)]
     pub(crate) require_energy: bool,
-    /// Do not estimate the CPU's energy where nothing measures it
-    #[arg(long, help_heading = "Energy")]
+    /// Do not estimate the CPU's energy where it is not measured
+    #[arg(long, help_heading = "Energy", hide_short_help = true)]
     pub(crate) no_estimate: bool,
-    /// Design power of this machine's CPUs in watts, for the estimate
-    #[arg(long, value_name = "W", env = "IPW_CPU_TDP", help_heading = "Energy")]
+    /// Thermal design power of this machine's CPUs in watts, for the estimate
+    #[arg(
+        long,
+        value_name = "W",
+        env = "IPW_CPU_TDP",
+        help_heading = "Energy",
+        hide_short_help = true
+    )]
     pub(crate) cpu_tdp: Option<f64>,
-    /// Only these GPUs, by index, UUID or PCI place [default: those that programs see]
+    /// Measure only these GPUs, by index, UUID or PCI address; repeatable [default: the visible
+    /// ones]
     #[arg(
         long,
         value_name = "GPU",
         env = "IPW_GPU",
         value_delimiter = ',',
-        help_heading = "Energy"
+        help_heading = "Energy",
+        hide_short_help = true
     )]
     #[serde(default)]
     pub(crate) gpu: Vec<String>,
-    /// Where readings come from, several divided by commas: local, grpc://HOST:PORT, unix:PATH,
-    /// http://…, replay:RUN, none; options behind each, such as role=client [default: local, or
-    /// what `IPW_ENERGY_MONITOR_TARGET` names]
+    /// Where energy readings come from: local, grpc://HOST:PORT, unix:PATH, http://…, replay:RUN or
+    /// none [default: local]
+    ///
+    /// Separate several sources with commas. Options follow their source, such as
+    /// `grpc://gpu1:50053,role=client`. The variable `IPW_ENERGY_MONITOR_TARGET` names another
+    /// default.
     #[arg(
         long,
         value_name = "SOURCE",
@@ -333,30 +451,38 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(default)]
     pub(crate) telemetry: Vec<String>,
-    /// Count the energy of these sources in the headline: all, gpu, cpu or soc [default: all]
-    #[arg(long, value_name = "BASIS", env = "IPW_BASIS", help_heading = "Energy")]
-    pub(crate) basis: Option<BasisChoice>,
-    /// Where the service runs, and so whether local joules are its own [default: auto]
+    /// Sources whose energy counts in the headline figures: all, gpu, cpu or soc [default: all]
     #[arg(
         long,
-        value_name = "WHERE",
+        value_name = "BASIS",
+        env = "IPW_BASIS",
+        help_heading = "Energy",
+        hide_short_help = true
+    )]
+    pub(crate) basis: Option<BasisChoice>,
+    /// Where the service runs: decides whether local energy counts as its own [default: auto]
+    #[arg(
+        long,
+        value_name = "HOST",
         env = "IPW_SERVICE_HOST",
-        help_heading = "Energy"
+        help_heading = "Energy",
+        hide_short_help = true
     )]
     pub(crate) service_host: Option<HostChoice>,
-    /// A process of the service, whose CPU time is its own; repeat for more [default: found by its
-    /// port]
+    /// Process of the service, to tell its CPU time from other load; repeatable [default: found by
+    /// its port]
     #[arg(
         long,
         value_name = "PID",
         env = "IPW_SERVICE_PID",
         value_delimiter = ',',
-        help_heading = "Energy"
+        help_heading = "Energy",
+        hide_short_help = true
     )]
     #[serde(default)]
     pub(crate) service_pid: Vec<NonZeroU32>,
 
-    /// Where run directories are made [default: ./runs]
+    /// Directory in which run directories are created [default: ./runs]
     #[arg(
         long,
         value_name = "DIR",
@@ -364,81 +490,103 @@ pub(crate) struct ProfileArgs {
         help_heading = "Output"
     )]
     pub(crate) output_dir: Option<PathBuf>,
-    /// A name for the run: shown in lists, and in the name of its directory
+    /// Name of the run, shown in lists and part of its directory name
     #[arg(long, value_name = "TEXT", env = "IPW_NAME", help_heading = "Output")]
     pub(crate) name: Option<String>,
-    /// A note to find the run by, like driver=550; repeat for more (see `ipw runs --filter`)
+    /// Tag to find the run by, such as driver=550; repeatable (see `ipw runs --filter`)
     #[arg(
         long,
-        value_name = "K=V",
+        value_name = "KEY=VALUE",
         env = "IPW_TAG",
         value_delimiter = ',',
-        help_heading = "Output"
+        help_heading = "Output",
+        hide_short_help = true
     )]
     #[serde(deserialize_with = "table_of_texts")]
     pub(crate) tag: Vec<KeyValue>,
-    /// Replace a run of the same name; the old one goes when the new one has finished
-    #[arg(long, help_heading = "Output")]
+    /// Replace a run of the same name; the old run is removed once the new one has finished
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) overwrite: bool,
-    /// Answer every question with yes
-    #[arg(long, short = 'y', help_heading = "Output")]
+    /// Answer yes to every question
+    #[arg(long, short = 'y', help_heading = "Output", hide_short_help = true)]
     pub(crate) yes: bool,
-    /// Commit rows at least every N (and at least every second) [default: 100]
+    /// Commit rows at least every N rows (and at least every second) [default: 100]
     #[arg(
         long,
         value_name = "N",
         env = "IPW_FLUSH_EVERY",
-        help_heading = "Output"
+        help_heading = "Output",
+        hide_short_help = true
     )]
     pub(crate) flush_every: Option<NonZeroU64>,
-    /// Wait for the disk at each commit: rows survive a power cut too
-    #[arg(long, help_heading = "Output")]
+    /// Sync every commit to disk, so that rows survive a power cut
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) durable: bool,
     /// Print notices and the summary as JSON lines on standard output
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) json: bool,
-    /// Print nothing but errors and warnings
-    #[arg(long, short, conflicts_with = "json", help_heading = "Output")]
+    /// Print only errors and warnings
+    #[arg(
+        long,
+        short,
+        conflicts_with = "json",
+        help_heading = "Output",
+        hide_short_help = true
+    )]
     pub(crate) quiet: bool,
-    /// Write no `report.html` into the run's directory
-    #[arg(long, help_heading = "Output")]
+    /// Do not write `report.html` into the run directory
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) no_report: bool,
 
-    /// Read defaults from this file instead of the user's own `ipw.toml`
+    /// Configuration file to read instead of the user's `ipw.toml`
     #[arg(
         long,
         value_name = "PATH",
         env = "IPW_CONFIG",
-        help_heading = "Configuration"
+        help_heading = "Configuration",
+        hide_short_help = true
     )]
     #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
-    /// Go on with a run that was interrupted or killed; its plan is taken from it, and flags that
-    /// say otherwise are refused
+    /// Continue an interrupted or killed run with its own plan
+    ///
+    /// Flags that contradict the plan are refused.
     #[arg(long, value_name = "RUN", help_heading = "Configuration",
-          conflicts_with_all = ["plan", "overwrite"])]
+          conflicts_with_all = ["plan", "overwrite"], hide_short_help = true)]
     #[serde(skip)]
     pub(crate) resume: Option<PathBuf>,
-    /// With `--resume`: send queries again that have no answer yet
-    #[arg(long, requires = "resume", help_heading = "Configuration")]
+    /// With `--resume`: send queries without an answer again
+    #[arg(
+        long,
+        requires = "resume",
+        help_heading = "Configuration",
+        hide_short_help = true
+    )]
     #[serde(skip)]
     pub(crate) retry_failed: bool,
-    /// Run the plan that an earlier run stored (`plan.toml`); flags that say otherwise are refused
-    #[arg(long, value_name = "PATH", help_heading = "Configuration")]
+    /// Run a stored plan (`plan.toml` of an earlier run)
+    ///
+    /// Flags that contradict the plan are refused.
+    #[arg(
+        long,
+        value_name = "PATH",
+        help_heading = "Configuration",
+        hide_short_help = true
+    )]
     #[serde(skip)]
     pub(crate) plan: Option<PathBuf>,
-    /// The command of `--launch`
-    #[arg(last = true, value_name = "COMMAND")]
+    /// Command of `--launch`
+    #[arg(last = true, value_name = "COMMAND", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) command: Vec<String>,
-    /// What is known of the service that was launched.
+    /// Facts about the launched service, stored with the run.
     #[arg(skip)]
     #[serde(skip)]
     pub(crate) launched: Option<serde_json::Value>,
 }
 
 impl ProfileArgs {
-    /// The sweep that is asked for, if one is.
+    /// The sweep, if `--sweep` or `--find-saturation` is given.
     pub(crate) fn sweep(&self) -> Option<Sweep> {
         let search = match self.rate {
             Some(_) => Sweep::FindRate,
@@ -448,7 +596,7 @@ impl ProfileArgs {
         self.sweep.clone().or(search)
     }
 
-    /// What lies between us and the service.
+    /// How the service is reached over the network.
     pub(crate) fn network(&self) -> NetworkArgs {
         NetworkArgs {
             ca_file: self.ca_file.clone(),

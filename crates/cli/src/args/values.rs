@@ -1,4 +1,4 @@
-//! What flags hold: durations, pairs, loads.
+//! Types of flag values.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
@@ -41,7 +41,7 @@ impl FromStr for Span {
     }
 }
 
-/// A duration that may be zero, for "off".
+/// A duration that may be zero, which turns the feature off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pause(pub(crate) Duration);
 
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// A size in bytes, as people write it; larger than zero.
+/// A size in bytes above zero, written with its unit: `64KiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// A key of `ipw.toml`: `duration = 60` gets the same answer as `--duration 60`.
+/// Parses a key of `ipw.toml` like its flag: `duration = 60` fails as `--duration 60` does.
 fn as_written<'de, D: Deserializer<'de>, T: FromStr<Err: std::fmt::Display>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -94,7 +94,7 @@ fn as_written<'de, D: Deserializer<'de>, T: FromStr<Err: std::fmt::Display>>(
     text.parse().map_err(serde::de::Error::custom)
 }
 
-/// A table whose texts are taken as they are.
+/// A table with text values.
 pub(super) fn table_of_texts<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<KeyValue>, D::Error> {
@@ -104,7 +104,7 @@ pub(super) fn table_of_texts<'de, D: Deserializer<'de>>(
     })
 }
 
-/// A table whose values are typed: each becomes its JSON text.
+/// A table with typed values; each becomes JSON text.
 pub(super) fn table_of_json<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<KeyValue>, D::Error> {
@@ -125,17 +125,16 @@ fn table<'de, D: Deserializer<'de>>(
         .collect())
 }
 
-/// What comes after `--param K=`: JSON if it is JSON, else a text.
+/// The value of `--param`: JSON if it parses as JSON, else text.
 pub(crate) fn json_or_text(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned()))
 }
 
-/// Watts, and of which source.
+/// Idle power of a source, in watts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IdlePower {
-    /// The source; `None` for the only one.
+    /// `None` for the only measured source.
     pub(crate) source: Option<String>,
-    /// What it draws.
     pub(crate) watts: f64,
 }
 
@@ -149,12 +148,12 @@ impl FromStr for IdlePower {
         };
         let number = watts.trim_end_matches('W').trim().parse().ok();
         let watts = number.filter(|watts: &f64| watts.is_finite() && *watts >= 0.0);
-        let watts = watts.ok_or("it takes watts, as `50`, or `rapl/package-0=50`")?;
+        let watts = watts.ok_or("expected watts, such as `50` or `rapl/package-0=50`")?;
         Ok(Self { source, watts })
     }
 }
 
-/// Where to listen: a port of this machine, or an address with its port.
+/// An address to listen on: a port on loopback, or an address with a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListenAddress(pub(crate) SocketAddr);
 
@@ -167,23 +166,24 @@ impl FromStr for ListenAddress {
             .parse()
             .map(|port: u16| (Ipv4Addr::LOCALHOST, port).into());
         let address = own.or_else(|_| text.parse());
-        let wrong = |_| "a port, or an address with its port, like `127.0.0.1:9400`".to_owned();
+        let wrong =
+            |_| "expected a port, or an address with a port, such as `127.0.0.1:9400`".to_owned();
         address.map(Self).map_err(wrong)
     }
 }
 
-/// An amount.
+/// Parses a finite number of zero or more.
 pub(crate) fn at_least_zero(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok();
     let fits = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
-    fits.ok_or_else(|| "a number of zero or more, like 0.30".to_owned())
+    fits.ok_or_else(|| "expected a number of zero or more, such as 0.30".to_owned())
 }
 
-/// A factor that only adds.
+/// Parses a finite factor of one or more.
 pub(crate) fn at_least_one(text: &str) -> Result<f64, String> {
     let factor = text.parse::<f64>().ok();
     let fits = factor.filter(|factor| factor.is_finite() && *factor >= 1.0);
-    fits.ok_or_else(|| "a factor of one or more, like 1.2".to_owned())
+    fits.ok_or_else(|| "expected a factor of one or more, such as 1.2".to_owned())
 }
 
 #[cfg(test)]

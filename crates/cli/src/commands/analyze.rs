@@ -22,17 +22,17 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
         let run = open(place, args.basis.choice())?;
         let wanted = chosen.iter().map(|analysis| analysis.wanted());
         let wanted = wanted.fold(Wanted::FIGURES, Wanted::and);
-        let look = Look::at(&run, None, wanted, &mut []).context("reading the rows")?;
+        let look = Look::at(&run, None, wanted, &mut []).context("cannot read the rows")?;
         for analysis in &chosen {
             let found = content(&look, analysis, &options)
-                .with_context(|| format!("computing `{}`", analysis.id))?;
-            let directory = make_directory(place, "analysis").context("writing a result")?;
+                .with_context(|| format!("cannot compute `{}`", analysis.id))?;
+            let directory = make_directory(place, "analysis").context("cannot write a result")?;
             let path = directory.join(format!("{}.json", analysis.id));
-            replace_by(&path, |out| found.write(out)).context("writing a result")?;
+            replace_by(&path, |out| found.write(out)).context("cannot write a result")?;
             if args.json {
-                all.push(serde_json::to_value(&found).context("writing a result")?);
+                all.push(serde_json::to_value(&found).context("cannot write a result")?);
             } else {
-                screen::print(&words::told(analysis, &found.found, &path));
+                screen::print(&words::text(analysis, &found.found, &path));
             }
         }
     }
@@ -56,7 +56,7 @@ fn chosen(ids: &[String]) -> Result<Vec<&'static Analysis>, CliError> {
         .collect()
 }
 
-/// `NAME=NUMBER`, each one that some chosen analysis takes.
+/// Parses `NAME=NUMBER`. A chosen analysis must have the option.
 fn options(given: &[String], chosen: &[&Analysis]) -> Result<Vec<(String, u64)>, CliError> {
     let known: Vec<_> = chosen
         .iter()
@@ -68,35 +68,36 @@ fn options(given: &[String], chosen: &[&Analysis]) -> Result<Vec<(String, u64)>,
         .map(|option| {
             let (name, value) = option.split_once('=').ok_or_else(|| {
                 CliError::usage(format!("`--option {option}` has no `=`"))
-                    .help("write it as NAME=NUMBER")
+                    .help("use `--option NAME=NUMBER`")
             })?;
             if !known.contains(&name) {
                 return Err(unknown("option", name, &known));
             }
             let value = value.parse().map_err(|_| {
-                CliError::usage(format!("`--option {option}`: `{value}` is no whole number"))
+                CliError::usage(format!(
+                    "`--option {option}`: `{value}` is not a whole number"
+                ))
             })?;
             Ok((name.to_owned(), value))
         })
         .collect()
 }
 
-/// An error that names what there is.
+/// An error that lists the known names, the nearest first.
 pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> CliError {
-    let mut message = format!("there is no {what} `{given}`");
+    let mut help = String::new();
     if let Some(near) = nearest(given, known.iter().copied()) {
-        let _ = write!(message, "; `{near}` is near");
+        let _ = write!(help, "did you mean `{near}`? ");
     }
-    let there = if known.is_empty() {
-        "there is none to choose".to_owned()
-    } else {
-        format!("there are: {}", known.join(", "))
+    let _ = match known {
+        [] => write!(help, "no {what} is known here; omit it"),
+        _ => write!(help, "known: {}", known.join(", ")),
     };
-    CliError::usage(message).help(there)
+    CliError::usage(format!("unknown {what} `{given}`")).help(help)
 }
 
 mod words {
-    //! What an analysis found, in a few lines.
+    //! The result of an analysis in a few lines.
 
     use std::fmt::Write as _;
     use std::path::Path;
@@ -108,7 +109,7 @@ mod words {
 
     use ipw_findings::look::analyses::Analysis;
 
-    pub(super) fn told(analysis: &Analysis, found: &Value, path: &Path) -> String {
+    pub(super) fn text(analysis: &Analysis, found: &Value, path: &Path) -> String {
         let data = &found["data"];
         let lines = match analysis.id {
             "regression" => regression(data),
@@ -134,7 +135,7 @@ mod words {
         text
     }
 
-    /// Three digits that count, or `n/a`.
+    /// Three significant digits, or `n/a`.
     fn number(value: &Value) -> String {
         value.as_f64().map_or("n/a".to_owned(), digits)
     }
@@ -222,7 +223,7 @@ mod words {
         Metric::ALL.into_iter().filter_map(line).collect()
     }
 
-    /// Ours and the original's, side by side.
+    /// This project's figures and the original project's.
     fn accuracy(summary: &Value, data: &Value) -> Vec<String> {
         let text = |key: &str| summary[key].as_str().unwrap_or("no energy").to_owned();
         let interval =
@@ -239,7 +240,7 @@ mod words {
         ];
         if !summary["intelligence_per_watt"].is_null() {
             lines.push(format!(
-                "as the original counts ({}): IPW {}, IPJ {}",
+                "as the original project counts ({}): IPW {}, IPJ {}",
                 text("energy_basis"),
                 shown(Unit::PerWatt, &summary["intelligence_per_watt"]),
                 shown(Unit::PerJoule, &summary["intelligence_per_joule"])
@@ -296,7 +297,7 @@ mod words {
             .map(|note| format!("{}: {}", text(note, "finding"), text(note, "advice")))
             .collect();
         if lines.is_empty() {
-            vec!["nothing to doubt".to_owned()]
+            vec!["no warnings".to_owned()]
         } else {
             lines
         }

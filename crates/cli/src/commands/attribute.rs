@@ -1,4 +1,4 @@
-//! `ipw attribute RUN`: the energy of its rows once more, from its raw readings.
+//! `ipw attribute RUN`: recomputes the energy of rows from the raw readings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &AttributeArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// What sources draw with nobody in flight, as far as the command line says.
+/// Idle power by source, from the command line.
 fn idle(args: &AttributeArgs) -> Result<BTreeMap<String, Watts>, CliError> {
     if args.idle.is_empty() {
         return Ok(BTreeMap::new());
@@ -56,28 +56,33 @@ fn idle(args: &AttributeArgs) -> Result<BTreeMap<String, Watts>, CliError> {
         let name = match (source, &names[..]) {
             (None, [only]) => only,
             (None, []) => {
-                return Err(CliError::usage("`--idle` without a measured source")
-                    .help("nothing measures in this run: leave `--idle` out"));
+                return Err(CliError::usage(
+                    "`--idle` needs a measured source, and this run has none",
+                )
+                .help("omit `--idle`"));
             }
             (None, _) => {
                 return Err(CliError::usage(format!(
-                    "`--idle {watts}` is not clear: `{list}` are measured"
+                    "`--idle {watts}` is ambiguous: `{list}` are measured"
                 ))
-                .help(format!("say which: `--idle {}={watts}`", names[0])));
+                .help(format!(
+                    "name the source, such as `--idle {}={watts}`",
+                    names[0]
+                )));
             }
             (Some(name), _) if names.contains(name) => name,
             (Some(name), _) => {
                 return Err(CliError::usage(format!(
-                    "`{name}` is no measured source of this run's basis"
+                    "`{name}` is not a measured source in the basis of this run"
                 ))
-                .help(format!("there is: `{list}`")));
+                .help(format!("measured sources: `{list}`")));
             }
         };
         if idle
             .insert(name.clone(), Watts::from_watts(*watts))
             .is_some()
         {
-            return Err(CliError::usage(format!("`--idle` says `{name}` twice")));
+            return Err(CliError::usage(format!("`--idle` names `{name}` twice")));
         }
     }
     Ok(idle)
@@ -106,7 +111,7 @@ fn text(run: &Path, asking: &Asking, again: &Reattributed) -> String {
     let rows = done.overview.rows;
     line(
         "rows",
-        &format!("{rows}, {} with other joules than before", done.changed),
+        &format!("{rows}, {} with changed energy", done.changed),
     );
     line("before", &energy(&done.before));
     line("now", &energy(&done.overview.energy));
@@ -115,10 +120,10 @@ fn text(run: &Path, asking: &Asking, again: &Reattributed) -> String {
         line("idle", &drawn(used));
     }
     let marginal = marginal.as_ref();
-    if let Some(told) = marginal.and_then(marginal::line) {
-        let _ = writeln!(text, "{told}");
+    if let Some(line) = marginal.and_then(marginal::line) {
+        let _ = writeln!(text, "{line}");
     } else if let Some(reason) = marginal.and_then(|marginal| marginal.reason) {
-        let _ = writeln!(text, "{:<9} not told ({})", "marginal", reason.label());
+        let _ = writeln!(text, "{:<9} unknown ({})", "marginal", reason.label());
     }
     if let Some(rewritten) = files.line() {
         let _ = writeln!(text, "{:<9} {rewritten}", "rewritten");
@@ -150,11 +155,11 @@ fn drawn(used: &IdleUsed) -> String {
     let Some(((watts, sigma), from)) = known else {
         return format!("{name}: unknown{part}");
     };
-    let who = match from {
+    let origin = match from {
         IdleFrom::Given => "as given",
-        IdleFrom::Recorded => "as the run found it",
+        IdleFrom::Recorded => "as measured in the run",
         IdleFrom::BetweenQueries => "between queries",
     };
     let drawn = Unit::Watts.give_or_take(watts.watts(), sigma.watts());
-    format!("{name}: {drawn}, {who}{part}")
+    format!("{name}: {drawn}, {origin}{part}")
 }

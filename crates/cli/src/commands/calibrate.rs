@@ -1,4 +1,4 @@
-//! `ipw calibrate`: how far off the numbers are that this machine would measure.
+//! `ipw calibrate`: the error of measurements on this machine.
 
 mod table;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, CliError> {
     let scenarios = scenarios(effort)?;
     let calibration = runtime()?.block_on(async {
         let (interrupter, interrupt) = Interrupter::new();
-        signals::listen(interrupter, !talks).context("listening for signals")?;
+        signals::listen(interrupter, !talks).context("cannot listen for signals")?;
         let all = scenarios.len();
         let calibration = calibrate(effort, interrupt, |place, scenario| {
             if talks {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, CliError> {
         table::text(&scenarios, &calibration)
     });
     for path in std::iter::once(place.as_path()).chain(args.output.as_deref()) {
-        keep(&calibration, path, talks)?;
+        save(&calibration, path, talks)?;
     }
     Ok(if calibration.passed {
         Exit::Done
@@ -52,15 +52,15 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, CliError> {
     })
 }
 
-fn keep(calibration: &Calibration, path: &Path, talks: bool) -> Result<(), CliError> {
+fn save(calibration: &Calibration, path: &Path, talks: bool) -> Result<(), CliError> {
     let shown = printable(&path.display().to_string());
     calibration::write(calibration, path).map_err(|error| {
         let error = anyhow::Error::from(error).context(format!("cannot write `{shown}`"));
         CliError::new(Exit::Unexpected, error)
-            .help("the result is above; `IPW_CACHE` names another place for what is kept")
+            .help("the result is printed above; set `IPW_CACHE` to another directory to keep it")
     })?;
     if talks {
-        screen::talk(&format!("kept in {shown}"));
+        screen::talk(&format!("saved to {shown}"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `ipw compare A B [C…]`: every other run against the first, paired by query where possible.
+//! `ipw compare A B [C…]`: each run against the first, paired by query where possible.
 
 mod table;
 #[cfg(test)]
@@ -58,7 +58,7 @@ fn gate(args: &CompareArgs) -> Result<Option<Gate>, CliError> {
     parsed.map_err(CliError::usage)
 }
 
-/// Those that are asked for, and those of the gate; without any, the common ones.
+/// The chosen metrics, else the common ones; always those of the gate.
 fn metrics(args: &CompareArgs, gate: Option<&Gate>) -> Result<Vec<Metric>, CliError> {
     if args.metric.is_empty() {
         let named = gate.map(Gate::metrics).unwrap_or_default();
@@ -78,14 +78,15 @@ fn metrics(args: &CompareArgs, gate: Option<&Gate>) -> Result<Vec<Metric>, CliEr
 fn open(path: &Path, basis: Option<Choice>) -> Result<RunRows, CliError> {
     RunRows::open(path, basis).map_err(|error| match &error {
         StoreError::NoBasis { .. } => CliError::from(ipw::run::refusal(error)),
-        _ => CliError::new(Exit::Usage, error).help("name directories that `ipw profile` made"),
+        _ => CliError::new(Exit::Usage, error)
+            .help("name run directories that `ipw profile` created"),
     })
 }
 
 fn refused(error: NotComparable) -> CliError {
     match error {
         NotComparable::Unfair(warning) => CliError::usage(printable(&warning.text)).help(format!(
-            "{}; `--force` compares them all the same",
+            "{}; `--force` compares them anyway",
             printable(warning.advice())
         )),
         NotComparable::Nothing => CliError::usage(error),

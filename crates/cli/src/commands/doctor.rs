@@ -1,4 +1,4 @@
-//! `ipw doctor`: what the energy of a run here would mean, and what would make it better.
+//! `ipw doctor`: the energy sources of this machine, and how to enable better ones.
 
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ fn text(found: &Examination) -> String {
     }
     if !nowhere.is_empty() {
         let names: Vec<_> = nowhere.iter().map(|absent| &*absent.collector).collect();
-        let words = "no sign of such hardware (`--json` says where it was looked for)";
+        let words = "no such hardware found (`--json` shows where it was searched)";
         let _ = writeln!(
             text,
             "{}",
@@ -79,7 +79,7 @@ fn text(found: &Examination) -> String {
     text
 }
 
-/// What a source is, and what a short look at it showed.
+/// A source, and the result of its self-test.
 fn describe(source: &Source, tested: &SelfTest) -> String {
     let mut parts = Vec::new();
     match source.method {
@@ -98,9 +98,9 @@ fn describe(source: &Source, tested: &SelfTest) -> String {
     if source.domain().is_some() {
         parts.push(
             if tested.moves {
-                "moves"
+                "changes"
             } else {
-                "does not move: counts as absent"
+                "does not change: counts as absent"
             }
             .to_owned(),
         );
@@ -108,10 +108,10 @@ fn describe(source: &Source, tested: &SelfTest) -> String {
             parts.push("went backwards".to_owned());
         }
     } else if tested.readings == 0 {
-        parts.push("silent".to_owned());
+        parts.push("no readings".to_owned());
     }
     if let Some(interval) = tested.change_interval_seconds {
-        parts.push(format!("changes every {}", screen::seconds(interval)));
+        parts.push(format!("updates every {}", screen::seconds(interval)));
     }
     if source.domain().is_some() {
         let needed = if source.privilege == "none" {
@@ -124,7 +124,7 @@ fn describe(source: &Source, tested: &SelfTest) -> String {
     parts.join(", ")
 }
 
-/// `text` in lines that fit, the first behind `lead`, the others below it.
+/// Wraps `text`; the first line follows `lead`, the others align below it.
 pub(crate) fn wrapped(lead: &str, text: &str) -> String {
     let indent = lead.chars().count();
     let mut lines = vec![lead.to_owned()];

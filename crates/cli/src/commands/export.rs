@@ -60,13 +60,13 @@ fn refuse_unprintable(args: &ExportArgs, format: Format) -> Result<(), CliError>
     if args.runs.len() > 1 && !args.together {
         return Err(
             CliError::usage("several runs cannot be printed as one table")
-                .help("add `--together`, which tells their rows apart"),
+                .help("add `--together`, which adds the run to each row"),
         );
     }
     Ok(())
 }
 
-/// Bytes in a unit that fits.
+/// Bytes in a readable unit.
 fn size(bytes: u64) -> String {
     let (scale, unit) = match bytes {
         ..1_000 => return format!("{bytes} bytes"),

@@ -1,4 +1,4 @@
-//! `ipw leaderboard DIR`: one row for each run below a directory.
+//! `ipw leaderboard DIR`: one row per run below a directory.
 
 mod table;
 
@@ -21,11 +21,11 @@ pub(crate) fn run(args: &LeaderboardArgs) -> Result<Exit, CliError> {
     let sort = sort.map_err(CliError::usage)?;
     let filter = Filter::parse(&args.filter).map_err(CliError::usage)?;
     let found = runs::below(&args.directory).map_err(|error| {
-        CliError::new(Exit::Usage, error).help("name a directory that has runs in it, at any depth")
+        CliError::new(Exit::Usage, error).help("name a directory with runs below it, at any depth")
     })?;
     if found.is_empty() {
         let error = CliError::usage(format!("no run below `{}`", args.directory.display()));
-        return Err(error.help("`ipw profile` makes runs, in `./runs` unless told"));
+        return Err(error.help("`ipw profile` creates runs, by default in `./runs`"));
     }
     let asked = Asked {
         sort,

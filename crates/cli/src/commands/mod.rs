@@ -31,10 +31,11 @@ use ipw_store::Run;
 
 use crate::error::CliError;
 
-/// Opens a run to look at it, on another basis where one is asked for.
+/// Opens a run, on another basis if one is given.
 pub(crate) fn open(place: &Path, basis: Option<Choice>) -> Result<Run, CliError> {
-    let run = ipw::run::open(place)
-        .map_err(|error| CliError::from(error).help("name a directory that `ipw profile` made"))?;
+    let run = ipw::run::open(place).map_err(|error| {
+        CliError::from(error).help("name a run directory that `ipw profile` created")
+    })?;
     Ok(match basis {
         Some(basis) => ipw::run::on(run, basis)?,
         None => run,

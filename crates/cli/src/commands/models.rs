@@ -36,7 +36,7 @@ fn pull(name: &str) -> Result<Exit, CliError> {
     let path = Transfer::during(false, |progress| ipw::clients::model_file(name, progress))?;
     let name = printable(&model.to_string());
     let path = printable(&path.display().to_string());
-    screen::print(&format!("`{name}` is here: {path}\n"));
+    screen::print(&format!("`{name}` is in the cache: {path}\n"));
     Ok(Exit::Done)
 }
 
@@ -44,7 +44,7 @@ fn print_path(name: &str) -> Result<Exit, CliError> {
     let model = ModelRef::parse(name).map_err(failed)?;
     let cache = Cache::locate().map_err(failed)?;
     let Some(path) = path(&model, &cache).map_err(failed)? else {
-        return Err(not_here(&model).help(format!("ipw models pull {model}")));
+        return Err(not_here(&model).help(format!("run `ipw models pull {model}`")));
     };
     screen::print(&format!("{}\n", path.display()));
     Ok(Exit::Done)
@@ -54,7 +54,7 @@ fn rm(name: &str) -> Result<Exit, CliError> {
     let model = ModelRef::parse(name).map_err(failed)?;
     let cache = Cache::locate().map_err(failed)?;
     let Some(freed) = remove(&model, &cache).map_err(failed)? else {
-        return Err(not_here(&model).help("`ipw models list` shows what is"));
+        return Err(not_here(&model).help("`ipw models list` shows the cached models"));
     };
     let name = printable(&model.to_string());
     screen::print(&format!(
@@ -78,7 +78,7 @@ fn failed(error: ModelError) -> CliError {
     CliError::new(exit, error)
 }
 
-/// A line for each model, in columns as wide as what is in them.
+/// A line per model.
 fn table(listed: &[Listed]) -> String {
     let mut rows = vec![["NAME", "SIZE", "STATE", "LICENCE", "WHAT"].map(str::to_owned)];
     rows.extend(listed.iter().map(row));
@@ -102,12 +102,12 @@ fn row(listed: &Listed) -> [String; 5] {
     let entry = listed.entry();
     let (size, state) = match listed.state {
         State::Cached { bytes, check } => (Some(bytes), cached(check).to_owned()),
-        State::Unchecked { bytes } => (Some(bytes), "here, not checked yet".to_owned()),
+        State::Unchecked { bytes } => (Some(bytes), "cached, not verified yet".to_owned()),
         State::Partial { bytes } => (
             entry.map(|entry| entry.bytes),
-            format!("{} fetched so far", bytes_in_words(bytes)),
+            format!("{} downloaded so far", bytes_in_words(bytes)),
         ),
-        State::Absent => (entry.map(|entry| entry.bytes), "not here".to_owned()),
+        State::Absent => (entry.map(|entry| entry.bytes), "not cached".to_owned()),
     };
     [
         excerpt(&printable(&listed.model.to_string()), LONGEST_NAME),
@@ -117,14 +117,14 @@ fn row(listed: &Listed) -> [String; 5] {
             .map_or("see the hub", |entry| entry.licence)
             .to_owned(),
         entry
-            .map_or("a file of the hub", |entry| entry.summary)
+            .map_or("a file from the hub", |entry| entry.summary)
             .to_owned(),
     ]
 }
 
 fn cached(check: Check) -> &'static str {
     match check {
-        Check::Catalogue | Check::Hub => "here",
-        Check::Length => "here, no checksum known",
+        Check::Catalogue | Check::Hub => "cached",
+        Check::Length => "cached, no checksum known",
     }
 }

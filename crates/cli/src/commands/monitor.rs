@@ -1,4 +1,4 @@
-//! `ipw monitor`: what this machine's sources say, for readers elsewhere.
+//! `ipw monitor`: serves this machine's readings over gRPC.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -23,11 +23,11 @@ use crate::{prometheus, screen};
 const HOST: &str = "127.0.0.1";
 const PORT: u16 = 50_053;
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Shorter ones are said to tell others what this machine computes.
+/// Readings at shorter intervals can reveal what the machine computes (PLATYPUS).
 const FINEST: Duration = Duration::from_millis(50);
-/// Faster than this, sampling itself would show in what it measures.
+/// At shorter intervals, sampling itself would affect the measurement.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// Slower than this, the sources would count as silent between two readings.
+/// At longer intervals, sources would count as silent between two readings.
 const LONGEST: Duration = Duration::from_mins(1);
 /// Connections that the system holds until they are accepted.
 const BACKLOG: u32 = 256;
@@ -38,19 +38,19 @@ pub(crate) fn run(args: &MonitorArgs) -> Result<Exit, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("starting the runtime")?;
+        .context("cannot start the runtime")?;
     runtime.block_on(async {
-        // A place that is taken is said before the hardware is touched.
+        // Report a taken address before opening the hardware.
         let listener = listen(args, token.is_some())?;
-        let mut signals = Signals::new().context("listening for signals")?;
+        let mut signals = Signals::new().context("cannot listen for signals")?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let (session, machine) = look(args, interval, &clock)?;
         screen::print(&format!("listening on {}\n", target(args, &listener)));
         screen::talk(&about(args, &session, &machine, &listener));
         if interval < FINEST {
             screen::talk(
-                "note: readings finer than 50 ms tell whoever gets them what this machine \
-                 computes (PLATYPUS): serve them to yourself alone",
+                "note: readings finer than 50 ms can reveal what this machine computes (PLATYPUS): \
+                 do not share them",
             );
         }
         let exporter = prometheus::serve(args.prometheus, token.clone(), &session, &clock)?;
@@ -74,7 +74,7 @@ fn interval(args: &MonitorArgs) -> Result<Duration, CliError> {
         return Ok(interval);
     }
     let words = format!("`--interval {interval:?}` is out of bounds");
-    Err(CliError::usage(words).help("it takes 1ms to 1m; 50ms does for most"))
+    Err(CliError::usage(words).help("use 1ms to 1m; 50ms suits most uses"))
 }
 
 fn token(args: &MonitorArgs) -> Result<Option<Token>, CliError> {
@@ -83,20 +83,20 @@ fn token(args: &MonitorArgs) -> Result<Option<Token>, CliError> {
     };
     let token = Token::read(path).map_err(|error| {
         CliError::new(Exit::Usage, error).help(format!(
-            "make one: (umask 077; head -c 24 /dev/urandom | base64 > {})",
+            "create one: (umask 077; head -c 24 /dev/urandom | base64 > {})",
             path.display()
         ))
     })?;
     if Token::is_open_to_others(path) {
         let path = printable(&path.display().to_string());
         screen::talk(&format!(
-            "warning: others than its owner may read the token in `{path}`: chmod 600 {path}"
+            "warning: other users can read the token in `{path}`; run `chmod 600 {path}`"
         ));
     }
     Ok(Some(token))
 }
 
-/// What is here to be read, and the session that reads it.
+/// Detects the sources, and starts the session that reads them.
 fn look(
     args: &MonitorArgs,
     interval: Duration,
@@ -115,7 +115,7 @@ fn look(
         role: Role::Service,
         absent: reason,
     };
-    let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
+    let session = Session::start(setup, Arc::clone(clock)).context("cannot start the samplers")?;
     let machine = Machine {
         system: system_info(&options),
         absent,
@@ -131,10 +131,10 @@ fn listen(args: &MonitorArgs, has_token: bool) -> Result<Listener, CliError> {
     let host = args.bind_address.as_deref().unwrap_or(HOST);
     let place = Place::find("--bind-address", host, args.port.unwrap_or(PORT))?;
     if !place.address.ip().to_canonical().is_loopback() && !has_token {
-        let words = format!("`--bind-address {host}` is reached from elsewhere");
+        let words = format!("`--bind-address {host}` is open to other machines and needs a token");
         return Err(CliError::usage(words).help(
-            "name a file whose first line is a token with `--token-file PATH`, or stay on \
-             loopback and use `ssh -L`",
+            "add `--token-file PATH`, a file with the token in its first line, or stay on loopback \
+             and use `ssh -L`",
         ));
     }
     let listener = place.bind()?.listen(BACKLOG);
@@ -145,9 +145,11 @@ fn listen(args: &MonitorArgs, has_token: bool) -> Result<Listener, CliError> {
 
 fn refused_at(error: ListenError) -> CliError {
     let help = match &error {
-        ListenError::Taken(_) => "another monitor may be there already: use it, or another path",
-        ListenError::NoSocket(_) => "name a path where nothing is yet",
-        ListenError::Refused { .. } => "the directory has to exist and to be yours",
+        ListenError::Taken(_) => {
+            "another monitor may use this socket: connect to it, or choose another path"
+        }
+        ListenError::NoSocket(_) => "choose a path that does not exist yet",
+        ListenError::Refused { .. } => "the directory must exist and belong to you",
     };
     let exit = match &error {
         ListenError::Taken(_) => Exit::Unexpected,
@@ -156,7 +158,7 @@ fn refused_at(error: ListenError) -> CliError {
     CliError::new(exit, error).help(help)
 }
 
-/// Where readers find it, as `--telemetry` takes it.
+/// The address as `--telemetry` takes it.
 fn target(args: &MonitorArgs, listener: &Listener) -> String {
     match (&args.unix, listener.address()) {
         (Some(path), _) => format!("unix:{}", printable(&path.display().to_string())),
@@ -165,7 +167,7 @@ fn target(args: &MonitorArgs, listener: &Listener) -> String {
     }
 }
 
-/// What it reads, and what to mind.
+/// The sources it reads, and warnings.
 fn about(args: &MonitorArgs, session: &Session, machine: &Machine, listener: &Listener) -> String {
     let names = |wanted: fn(&Source) -> bool| {
         let names: Vec<&str> = session
@@ -177,14 +179,14 @@ fn about(args: &MonitorArgs, session: &Session, machine: &Machine, listener: &Li
     };
     let measured = names(Source::is_measured_energy);
     let mut text = if measured.is_empty() {
-        "nothing here measures energy (see `ipw doctor`)".to_owned()
+        "no source here measures energy (see `ipw doctor`)".to_owned()
     } else {
         format!("measured: {measured}")
     };
     if let Some(estimate) = &machine.estimate {
         let of = names(|source| source.method == Method::Estimated);
         let _ = write!(text, "\nestimated: {of} ({})", printable(estimate));
-        text.push_str("; readers of the original's fields see \"not available\"");
+        text.push_str("; clients of the original project see \"not available\"");
     }
     let states = names(|source| source.domain().is_none());
     if !states.is_empty() {
@@ -193,12 +195,12 @@ fn about(args: &MonitorArgs, session: &Session, machine: &Machine, listener: &Li
     let is_near = |address: SocketAddr| address.ip().to_canonical().is_loopback();
     if args.unix.is_none() && !listener.address().is_some_and(is_near) {
         text.push_str(
-            "\nwarning: the token and the readings travel unencrypted: in a network that others \
-             share, listen on loopback and use `ssh -L`",
+            "\nwarning: the token and the readings are not encrypted: on a shared network, listen on \
+             loopback and use `ssh -L`",
         );
     }
     if args.prometheus.is_none() {
-        text.push_str("\nnothing is read while nobody listens");
+        text.push_str("\nsources are read only while a client is connected");
     }
     text
 }

@@ -1,6 +1,6 @@
-//! `ipw ping`: one question, and everything that was seen of its answer.
+//! `ipw ping`: one query, and every phase and event of its reply.
 
-mod told;
+mod sections;
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::error::{CliError, Exit};
 use crate::observe::Transfer;
 use crate::{screen, settings};
 
-/// Short, and nobody has to think about the answer.
+/// Short, and any model can answer it.
 const PROMPT: &str = "What is the capital of France? Answer in one sentence.";
 
 pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
@@ -50,12 +50,12 @@ pub(crate) fn run(args: &PingArgs) -> Result<Exit, CliError> {
     screen::print(&if args.json {
         screen::json(&ping.json())
     } else {
-        told::text(&ping)
+        sections::text(&ping)
     });
     verdict(&ping)
 }
 
-/// What a failed reply means for the one who asked.
+/// Exit code and advice for a failed reply.
 fn verdict(ping: &Ping<'_>) -> Result<Exit, CliError> {
     let reply = &ping.row.reply;
     if reply.outcome.is_answered() {

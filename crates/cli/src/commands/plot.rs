@@ -48,12 +48,11 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
 
 fn of_run(place: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Drawing>, CliError> {
     let run = open(place, None)?;
-    let look = Look::at(&run, None, Wanted::FIGURES, &mut []).context("reading the rows")?;
+    let look = Look::at(&run, None, Wanted::FIGURES, &mut []).context("cannot read the rows")?;
     Ok(figures::of(&look, is_wanted))
 }
 
-/// Accuracy against energy, over all runs; more than one figure where not all of them may stand
-/// beside each other.
+/// Accuracy against energy over all runs; several figures if not all runs are comparable.
 fn over_all(args: &PlotArgs) -> Result<(), CliError> {
     let (id, about) = figures::PARETO;
     let (figures, left_out) = match args.runs.len() {
@@ -84,10 +83,10 @@ fn over_all(args: &PlotArgs) -> Result<(), CliError> {
 }
 
 fn nothing(id: &str, about: &str) {
-    screen::talk(&format!("note: nothing to draw in `{id}` ({about})\n"));
+    screen::talk(&format!("note: no data for `{id}` ({about})\n"));
 }
 
-/// Several runs in one place have a directory each.
+/// With `--output` and several runs, each run gets a directory below it.
 fn directory(args: &PlotArgs, place: &Path) -> PathBuf {
     match &args.output {
         None => place.join("plots"),
@@ -96,7 +95,7 @@ fn directory(args: &PlotArgs, place: &Path) -> PathBuf {
     }
 }
 
-/// Writes a figure in every format that is wanted, and says where.
+/// Writes a figure in every chosen format, and prints the paths.
 fn draw(
     args: &PlotArgs,
     directory: &Path,
@@ -104,18 +103,18 @@ fn draw(
     svg: impl Fn(&Style) -> String,
 ) -> Result<(), CliError> {
     if args.output.is_none() {
-        refuse_link(directory).context("writing a figure")?;
+        refuse_link(directory).context("cannot write a figure")?;
     }
     std::fs::create_dir_all(directory)
-        .with_context(|| format!("creating `{}`", directory.display()))?;
+        .with_context(|| format!("cannot create `{}`", directory.display()))?;
     let wanted = |format: &Picture| {
         let mut asked = args.formats.iter().map(|asked| Picture::from(*asked));
         args.formats.is_empty() || asked.any(|asked| asked == *format)
     };
     for format in Picture::ALL.into_iter().filter(wanted) {
         let path = directory.join(format!("{name}.{}", format.extension()));
-        let content = content(format, &svg).with_context(|| format!("drawing `{name}`"))?;
-        replace(&path, &content, false).context("writing a figure")?;
+        let content = content(format, &svg).with_context(|| format!("cannot draw `{name}`"))?;
+        replace(&path, &content, false).context("cannot write a figure")?;
         screen::print(&format!("{}\n", path.display()));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `ipw profile`: one run, what is seen of it while it goes on, and what came out.
+//! `ipw profile`: one run, its progress and its results.
 
 mod start;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(mut args: ProfileArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// The run by this plan; `None` if it was told to stop before its first query.
+/// Runs the plan; `None` if interrupted before the first query.
 pub(crate) fn carry_out(args: &ProfileArgs, plan: Plan) -> Result<Option<Finished>, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let resume_flags = settings::resume_flags(&plan);
@@ -44,7 +44,7 @@ pub(crate) fn carry_out(args: &ProfileArgs, plan: Plan) -> Result<Option<Finishe
     raise_file_limit();
     let finished = runtime()?.block_on(async {
         let (interrupter, interrupt) = Interrupter::new();
-        signals::listen(interrupter, args.quiet).context("listening for signals")?;
+        signals::listen(interrupter, args.quiet).context("cannot listen for signals")?;
         Ok::<_, CliError>(profile.interrupt(interrupt).run().await)
     })?;
     match finished {
@@ -61,7 +61,7 @@ pub(crate) fn carry_out(args: &ProfileArgs, plan: Plan) -> Result<Option<Finishe
     }
 }
 
-/// The parts of the run; what must be fetched is fetched in sight of the user.
+/// Puts the run together, and shows the downloads that it needs.
 fn assemble(args: &ProfileArgs, plan: Plan, clock: &Arc<dyn Clock>) -> Result<Profile, CliError> {
     let quiet = args.quiet || args.json;
     let tokens = Transfer::during(quiet, |progress| {
@@ -118,9 +118,7 @@ fn resume(args: &ProfileArgs, profile: Profile, directory: &Path) -> Result<Prof
     let profile = profile.resuming(directory, resend)?;
     let (resent, unanswered) = profile.resent().unwrap_or_default();
     if resent > 0 && !args.quiet {
-        screen::talk(&format!(
-            "note: {resent} queries {what}; they are sent again"
-        ));
+        screen::talk(&format!("note: {resent} queries {what} and are sent again"));
     }
     if unanswered > 0 && !args.retry_failed && !args.quiet {
         screen::talk(&format!(
@@ -130,7 +128,7 @@ fn resume(args: &ProfileArgs, profile: Profile, directory: &Path) -> Result<Prof
     Ok(profile)
 }
 
-/// Shows what came out, and says whether it is what was asked for.
+/// Shows the results and determines the exit code.
 pub(crate) fn conclude(args: &ProfileArgs, finished: Finished) -> Result<Exit, CliError> {
     screen::refreshed(&finished.files, args.quiet);
     show(args, &finished);
@@ -138,7 +136,7 @@ pub(crate) fn conclude(args: &ProfileArgs, finished: Finished) -> Result<Exit, C
     if finished.status != Status::Complete && talks {
         let run = next::quoted(&printable(&finished.directory.display().to_string()));
         let flags = settings::resume_flags(&finished.plan);
-        screen::talk(&format!("to go on: ipw profile --resume {run}{flags}"));
+        screen::talk(&format!("to continue: ipw profile --resume {run}{flags}"));
     }
     let close_warning = finished.close_warning.clone();
     let done = finished.checked();
@@ -154,7 +152,7 @@ pub(crate) fn conclude(args: &ProfileArgs, finished: Finished) -> Result<Exit, C
     })
 }
 
-/// After a run of the engine inside: other services that answer here.
+/// After a run on the embedded engine: services that answer on this machine.
 fn suggest_next(finished: &Finished) -> Result<(), CliError> {
     if finished.plan.client.id == clients::EMBEDDED {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -193,7 +191,7 @@ fn show(args: &ProfileArgs, finished: &Finished) {
     screen::print(&screen::overview(
         &head,
         &finished.overview,
-        screen::Told {
+        screen::Results {
             values: &finished.metrics,
             basis: plan.telemetry.basis,
             summary: &finished.summary,
@@ -211,19 +209,19 @@ fn show(args: &ProfileArgs, finished: &Finished) {
 fn resume_help(directory: &Path, flags: &str) -> String {
     let run = next::quoted(&directory.display().to_string()) + flags;
     format!(
-        "what was committed is in `{}`; when the cause is mended, `ipw profile --resume {run}` goes on",
+        "committed rows are in `{}`; fix the cause, then run `ipw profile --resume {run}`",
         directory.display()
     )
 }
 
-/// Every stream is an open file: as many as the system allows may be open.
+/// Raises the limit of open files: every stream in flight is one.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // A system that refuses leaves what there was.
+    // On failure, the old limit stays.
     let _ = setrlimit(Resource::Nofile, raised);
 }
 

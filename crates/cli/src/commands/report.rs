@@ -12,16 +12,18 @@ use crate::{output, screen};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     if args.runs.len() > 1 && args.output.is_some() {
-        return Err(CliError::usage("one file for several runs")
-            .help("leave `--output` out: each run's report goes into its own directory"));
+        return Err(
+            CliError::usage("`--output` takes one run, and several are given")
+                .help("omit `--output`: each report goes into its run directory"),
+        );
     }
     for directory in &args.runs {
         let run = super::open(directory, args.basis.choice())?;
-        let overview = Overview::of(&run).context("counting the rows")?;
-        let page = report::page(&run, &overview, args.redact).context("reading the rows")?;
+        let overview = Overview::of(&run).context("cannot read the rows")?;
+        let page = report::page(&run, &overview, args.redact).context("cannot read the rows")?;
         let (place, text) = (place(args, directory), text(&page, args.format));
         match place.filter(|_| args.output.is_none()) {
-            // What lies in the run may be a stranger's: its own file is replaced, never followed.
+            // A run may come from a stranger: replace its file, never follow a link.
             Some(own) => output::put_into_run(&own, &text)?,
             None => output::put(args.output.as_deref(), &text)?,
         }
@@ -32,7 +34,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Where it goes; `None` is standard output.
+/// The file to write; `None` for standard output.
 fn place(args: &ReportArgs, run: &Path) -> Option<PathBuf> {
     let own = || (args.format == ReportFormat::Html).then(|| run.join(report::FILE));
     args.output.clone().or_else(own)

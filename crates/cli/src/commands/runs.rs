@@ -1,4 +1,4 @@
-//! `ipw runs [DIR]`: all runs below a directory, the newest first. It reads summaries, not rows.
+//! `ipw runs [DIR]`: the runs below a directory, newest first. It reads summaries, not rows.
 
 mod table;
 
@@ -21,7 +21,7 @@ const FORMAT_VERSION: u32 = 1;
 
 /// A directory that looks like a run and cannot be read.
 #[derive(Debug, Serialize)]
-struct Damaged {
+struct DamagedRun {
     directory: String,
     reason: String,
 }
@@ -29,13 +29,13 @@ struct Damaged {
 /// The runs below a directory.
 struct Listing {
     runs: Vec<Entry>,
-    damaged: Vec<Damaged>,
+    damaged: Vec<DamagedRun>,
     filtered_out: u64,
 }
 
 pub(crate) fn run(args: &RunsArgs) -> Result<Exit, CliError> {
     let filter = Filter::parse(&args.filter).map_err(CliError::usage)?;
-    let help = "name a directory that has runs below it; `ipw profile` makes them in `./runs`";
+    let help = "name a directory with runs below it; `ipw profile` creates runs in `./runs`";
     let found = runs::below(&args.directory)
         .map_err(|error| CliError::new(Exit::Usage, error).help(help))?;
     if found.is_empty() {
@@ -83,7 +83,7 @@ impl Listing {
             match read {
                 Ok(entry) if filter.takes(&entry.facts) => listing.runs.push(entry),
                 Ok(_) => listing.filtered_out += 1,
-                Err(reason) => listing.damaged.push(Damaged {
+                Err(reason) => listing.damaged.push(DamagedRun {
                     directory: printable(&path.display().to_string()),
                     reason: printable(&reason),
                 }),

@@ -1,4 +1,4 @@
-//! `ipw score RUN`: the answers of its rows graded, once more or for the first time.
+//! `ipw score RUN`: grades the answers of a run.
 
 mod sets;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
     });
     let graded = graded.map_err(|error| match error.exit {
         Exit::Usage if error.help.is_none() && args.judge_model.is_none() => {
-            error.help("name a directory that `ipw profile` made")
+            error.help("name a run directory that `ipw profile` created")
         }
         _ => error,
     })?;
@@ -73,12 +73,13 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The judge that the command line names; `None` where it names none.
+/// The judge from the command line; `None` without one.
 fn judge(args: &ScoreArgs) -> Result<Option<JudgeSpec>, CliError> {
     let Some(model) = args.judge_model.clone() else {
         if args.judge_base_url.is_some() || args.judge_client.is_some() {
-            return Err(CliError::usage("a judge without a model")
-                .help("say which one judges: `--judge-model NAME`"));
+            return Err(
+                CliError::usage("the judge has no model").help("name it with `--judge-model NAME`")
+            );
         }
         return Ok(None);
     };
@@ -99,7 +100,7 @@ fn text(done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
     line(
         "rows",
         &format!(
-            "{}, {} graded now, {} with another verdict than before",
+            "{}, {} graded now, {} verdicts changed",
             done.overview.rows, done.graded, done.changed
         ),
     );
@@ -118,22 +119,22 @@ fn text(done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
     if kept > 0 {
         line(
             "kept",
-            &format!("{kept} answers got no verdict and keep the one they had"),
+            &format!("{kept} answers got no new verdict and keep the old one"),
         );
     }
     if let Some(id) = done.earlier.filter(|_| done.changed > 0) {
         line(
             "earlier",
-            &format!("the verdicts before are set {id}: `--use {id}` switches back to them"),
+            &format!("the earlier verdicts are set {id}: `--use {id}` switches back"),
         );
     }
     text
 }
 
-/// The last lines: accuracy, files that were written again, and where the run lies.
+/// The last lines: accuracy, rewritten files and the run directory.
 fn close(text: &mut String, done: &Scored, values: &Values, refreshed: &Refreshed, run: &Path) {
-    for told in screen::answers(&done.overview, values) {
-        let _ = writeln!(text, "{told}");
+    for line in screen::answers(&done.overview, values) {
+        let _ = writeln!(text, "{line}");
     }
     if let Some(files) = refreshed.line() {
         let _ = writeln!(text, "{:<9} {files}", "rewritten");

@@ -1,4 +1,4 @@
-//! `ipw serve`: the embedded engine behind an OpenAI-compatible API.
+//! `ipw serve`: an OpenAI-compatible API over the embedded engine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -31,11 +31,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("starting the runtime")?;
+        .context("cannot start the runtime")?;
     let host = args.host.as_ref().map_or(HOST, |host| host.as_str());
     let place = Place::find("--host", host, args.port.unwrap_or(PORT))?;
-    // A port that is taken is said now and not after a download. Nobody can connect yet: whoever
-    // tries is refused, as by a server that has not started, instead of waiting for a model.
+    // Bind now, so that a taken port fails before a download. The socket does not listen yet:
+    // clients are refused instead of waiting for the model.
     let socket = place.bind()?;
     let model = args.model.as_deref().unwrap_or(clients::DEFAULT_MODEL);
     let path = Transfer::during(false, |progress| clients::model_file(model, progress))?;
@@ -45,11 +45,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
         server = server.allowing(host.clone());
     }
     runtime.block_on(async {
-        let signals = Signals::new().context("listening for signals")?;
+        let signals = Signals::new().context("cannot listen for signals")?;
         let listener = socket
             .listen(BACKLOG)
             .map_err(|error| place.refused(error))?;
-        let address = listener.local_addr().context("listening")?;
+        let address = listener.local_addr().context("cannot listen")?;
         screen::print(&format!(
             "listening on http://{address}/v1 (model {})\n",
             printable(&model_label(model))
@@ -68,13 +68,12 @@ fn load(path: &Path, args: &ServeArgs, clock: &Arc<dyn Clock>) -> Result<Engine,
     options.context = args.context.map(std::num::NonZeroUsize::get);
     Engine::load(path, options, Arc::clone(clock)).map_err(|error| {
         let message = format!("cannot load `{}`", path.display());
-        CliError::new(Exit::Service, anyhow::Error::from(error).context(message)).help(
-            "any GGUF file of the llama family will do: `--model PATH.gguf`, or `ipw models list`",
-        )
+        CliError::new(Exit::Service, anyhow::Error::from(error).context(message))
+            .help("use a GGUF file of the llama family, or a name from `ipw models list`")
     })
 }
 
-/// Serves until a signal comes; a second one does not wait for replies in flight.
+/// Serves until a signal arrives. A second signal does not wait for replies in flight.
 async fn serve(server: Arc<Server>, listener: TcpListener, mut signals: Signals) {
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = server.run(listener, async {
@@ -86,14 +85,14 @@ async fn serve(server: Arc<Server>, listener: TcpListener, mut signals: Signals)
         () = signals.next() => {}
     }
     let _ = stop.send(());
-    screen::talk("stopping when the replies in flight have ended; once more to stop at once");
+    screen::talk("stopping after the replies in flight; interrupt again to stop at once");
     tokio::select! {
         () = &mut serving => {}
         () = signals.next() => screen::talk("stopping at once"),
     }
 }
 
-/// What to do next, and what to mind.
+/// The command to measure this server, and a warning beyond loopback.
 fn hints(address: SocketAddr) -> String {
     let mut near = address;
     if address.ip().is_unspecified() {
@@ -108,7 +107,7 @@ fn hints(address: SocketAddr) -> String {
         return measure;
     }
     format!(
-        "warning: there is no authentication: everybody who reaches {address} may ask\n{measure}"
+        "warning: no authentication: any client that reaches {address} can send queries\n{measure}"
     )
 }
 

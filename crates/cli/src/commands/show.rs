@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let run = super::open(&args.run, args.basis.choice())?;
-    let (overview, values) = measured::counted(&run).context("counting the rows")?;
+    let (overview, values) = measured::counted(&run).context("cannot read the rows")?;
     let running = running(args, &overview);
     if args.json {
         let shown = json!({
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     screen::print(&screen::overview(
         &head,
         &overview,
-        screen::Told {
+        screen::Results {
             values: &values,
             basis: run.choice(),
             summary,
@@ -67,16 +67,16 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
         run.directory(),
     ));
     match running {
-        Some(running) => screen::print(&told(&running, overview.energy.is_estimated())),
+        Some(running) => screen::print(&running_text(&running, overview.energy.is_estimated())),
         None if args.price_per_kwh.is_some() || args.carbon_per_kwh.is_some() => {
-            screen::talk("note: no row has energy, so it has no price");
+            screen::talk("note: cost unknown, as no row has energy");
         }
         None => {}
     }
     Ok(Exit::Done)
 }
 
-/// Shows the sweep or the runs of a directory that is not itself a run; false where it has neither.
+/// Shows the sweep or the runs in a directory that is not a run itself; false if it has neither.
 fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
     if found::is_run(&args.run) || !args.run.is_dir() {
         return Ok(false);
@@ -88,11 +88,12 @@ fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
     };
     if swept.is_none() && found.is_empty() {
         let error = CliError::usage(format!("no run and no sweep in `{}`", args.run.display()));
-        return Err(error.help("name a directory that `ipw profile` made, or one above it"));
+        return Err(error.help("name a run directory that `ipw profile` created, or one above it"));
     }
     if args.price_per_kwh.is_some() || args.carbon_per_kwh.is_some() {
-        let error = CliError::usage("rates per kilowatt-hour take one run, not several");
-        return Err(error.help("name the directory of one run; `ipw runs` lists them"));
+        let error =
+            CliError::usage("`--price-per-kwh` and `--carbon-per-kwh` take one run, not several");
+        return Err(error.help("name one run directory; `ipw runs` lists them"));
     }
     match swept {
         Some(swept) if args.json => screen::print(&screen::json(&json!(swept))),
@@ -102,7 +103,7 @@ fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
     Ok(true)
 }
 
-/// What the energy came to, where somebody names a rate.
+/// Cost and emissions of the energy; `None` without a rate or without energy.
 fn running(args: &ShowArgs, overview: &Overview) -> Option<Running> {
     let rates = Rates {
         per_kwh: args.price_per_kwh,
@@ -116,17 +117,17 @@ fn running(args: &ShowArgs, overview: &Overview) -> Option<Running> {
         .flatten()
 }
 
-fn told(running: &Running, is_estimated: bool) -> String {
+fn running_text(running: &Running, is_estimated: bool) -> String {
     let mark = if is_estimated { " (estimated)" } else { "" };
     let mut parts = vec![format!("{:.3e} kWh", running.kilowatt_hours)];
     if let Some(money) = running.money {
-        parts.push(format!("{money:.2e} in money"));
+        parts.push(format!("cost {money:.2e}"));
     }
     if let Some(money) = running.money_per_1000_queries {
-        parts.push(format!("{money:.2e} for 1000 queries"));
+        parts.push(format!("{money:.2e} per 1000 queries"));
     }
     if let Some(money) = running.money_per_million_output_tokens {
-        parts.push(format!("{money:.3} for a million output tokens"));
+        parts.push(format!("{money:.3} per million output tokens"));
     }
     if let Some(grams) = running.grams_co2 {
         parts.push(format!("{grams:.2e} g of CO₂"));
@@ -137,7 +138,7 @@ fn told(running: &Running, is_estimated: bool) -> String {
 fn status(summary: &Summary) -> String {
     match (summary.status, &summary.reason) {
         (Some(Status::Running), _) => {
-            "running, or its process was killed: these are the rows so far (`ipw profile --resume` goes on)"
+            "running, or killed: these are the rows so far (`ipw profile --resume` continues it)"
                 .to_owned()
         }
         (status, reason) => {

@@ -1,5 +1,5 @@
-//! `ipw profile --sweep concurrency=1,2,4` and `--find-saturation`: one run for each load, and a
-//! table over all of them.
+//! `ipw profile --sweep concurrency=1,2,4` and `--find-saturation`: one run per load, and a
+//! table of all.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::screen;
 
-/// Runs every step, whatever became of the one before, unless it was interrupted.
+/// Runs every step, even after a failed one, until interrupted.
 pub(crate) fn run(mut args: ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError> {
     let plan = profile::resolve(&mut args)?;
     let dataset = args.dataset.as_deref().unwrap_or("starter");
@@ -35,7 +35,7 @@ pub(crate) fn run(mut args: ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError
         };
         let run = finished.directory.clone();
         let exit = match profile::conclude(&args, finished) {
-            // Failed queries are a finding; what makes a run impossible ends the sweep.
+            // Failed queries are a result; any other error ends the sweep.
             Err(error) if error.exit == Exit::Failed => {
                 screen::error(&error);
                 Exit::Failed
@@ -61,7 +61,7 @@ pub(crate) fn run(mut args: ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError
     Ok(worst)
 }
 
-/// The steps side by side, and where they saturate.
+/// A line per step, and the saturation point.
 pub(super) fn table(swept: &Swept, path: &Path) -> String {
     let Swept { axis, points, knee } = swept;
     let has_slo = points
@@ -105,7 +105,7 @@ pub(super) fn table(swept: &Swept, path: &Path) -> String {
         title(Metric::Ipw),
     ]);
     for point in points {
-        // An estimate is called one wherever it stands.
+        // Every estimate is marked.
         let mark = if point.is_estimated { "~" } else { "" };
         let energy = |unit: Unit, value: Option<f64>| {
             value.map_or(UNKNOWN.to_owned(), |value| {
@@ -150,12 +150,12 @@ fn saturation(axis: &str, points: &[Point], knee: &Knee) -> String {
             beyond,
             ..
         } => format!(
-            "Throughput stopped growing after {axis} {}: {} brought no more.",
+            "Throughput stopped growing after {axis} {}; {} gave no more.",
             recommended.load, beyond.load
         ),
         Knee::NotReached { .. } => {
-            "Throughput still grew at the largest load: saturation was not reached.".to_owned()
+            "Throughput still grew at the largest load: no saturation found.".to_owned()
         }
-        Knee::CannotTell { .. } => "Too few steady steps to tell where it saturates.".to_owned(),
+        Knee::CannotTell { .. } => "Too few steady steps to find the saturation point.".to_owned(),
     }
 }

@@ -1,5 +1,4 @@
-//! `ipw watch`: what every source says, live, here and to Prometheus. It needs no rights beyond
-//! looking.
+//! `ipw watch`: live readings of every source, on the terminal and for Prometheus.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -41,9 +40,9 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
         let why: Vec<_> = absent.iter().map(|absent| &*absent.reason).collect();
         return Err(CliError::new(
             Exit::NoEnergy,
-            anyhow::anyhow!("nothing here can be watched: {}", why.join("; ")),
+            anyhow::anyhow!("no source to watch: {}", why.join("; ")),
         )
-        .help("`ipw doctor` says what would help"));
+        .help("`ipw doctor` shows how to enable sources"));
     }
     let setup = Setup {
         collectors,
@@ -51,12 +50,12 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
         role: Role::Service,
         absent: reason,
     };
-    let session = Session::start(setup, Arc::clone(&clock)).context("starting the samplers")?;
+    let session = Session::start(setup, Arc::clone(&clock)).context("cannot start the samplers")?;
     let session = Arc::new(session);
     let token = args.token_file.as_deref().map(Token::read).transpose();
     let token = token.map_err(|error| CliError::new(Exit::Usage, error))?;
     let exporter = prometheus::serve(args.prometheus, token, &session, &clock)?;
-    // Without anybody who looks on, a page for Prometheus is all that is wanted.
+    // With Prometheus and without a terminal, a table would only fill a log.
     let is_shown = exporter.is_none() || args.json || std::io::stdout().is_terminal();
     let pause = args.interval.map_or(INTERVAL, |Span(pause)| pause);
     let mut before = session.accounts();
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     let mut looks = 0;
     while args.count.is_none_or(|count| looks < count.get()) {
         std::thread::sleep(pause);
-        // Readings are for looking at, not for keeping.
+        // Drop the readings: nothing is stored here.
         session.take_unsaved();
         session.saved(clock.now());
         let now = session.accounts();
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Draws over the last table on a terminal, below it elsewhere.
+/// Draws over the last table on a terminal, else below it.
 fn draw(table: &str, drawn: usize) -> usize {
     let lines = table.lines().count();
     let over = if drawn > 0 && std::io::stdout().is_terminal() {
@@ -133,7 +132,7 @@ struct Column {
     show: fn(&DeviceState) -> Option<String>,
 }
 
-/// The most important first: a narrow terminal shows fewer.
+/// The most important first: a narrow terminal shows fewer columns.
 const COLUMNS: [Column; 7] = [
     Column {
         head: "power",

@@ -1,4 +1,4 @@
-//! Who looks on: a progress bar for people, JSON lines for programs; and how a fetch looks.
+//! Progress of a run as a bar or as JSON lines, and progress of downloads.
 
 mod json;
 mod progress;

@@ -1,4 +1,4 @@
-//! The progress bar; without a terminal, a line for what matters.
+//! The progress bar; without a terminal, single lines for important events.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use ipw_core::text::printable;
 
 use crate::screen;
 
-/// Below this many columns there is no room for a bar: what matters is cut to the line.
+/// A terminal with fewer columns shows no bar, only the message.
 const NARROW: usize = 60;
 
 pub(crate) struct Progress {
@@ -24,16 +24,16 @@ pub(crate) struct Progress {
     basis: Option<Cow<'static, str>>,
 }
 
-/// How long at least one query was in flight, so far.
+/// Time during which at least one query was in flight.
 #[derive(Default)]
 struct Busy {
-    /// Stretches that may still grow, in order and apart.
+    /// Disjoint intervals in order, which may still grow.
     open: Vec<(f64, f64)>,
-    /// Length of those before.
+    /// Total length in seconds of the intervals before them.
     closed: f64,
 }
 
-/// Queries finish nearly in order: more stretches than this are not looked at again.
+/// Queries finish nearly in order, so intervals beyond this number no longer grow.
 const MOST_OPEN: usize = 1024;
 
 impl Busy {
@@ -92,7 +92,7 @@ impl Progress {
         self.bar = bar;
     }
 
-    /// What is known so far: joules, watts, joules per token, failures. An estimate says so.
+    /// Joules, watts, joules per token and failures so far; an estimate is marked.
     fn message(&self) -> String {
         let mut text = "profiling".to_owned();
         if let Some(basis) = &self.basis {
@@ -181,7 +181,7 @@ impl Observer for Progress {
             }
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             Event::Note { message } => self.say(&format!("note: {message}")),
-            // Whoever told it to stop was answered at once.
+            // The signal handler has already answered.
             Event::Idling { seconds } if self.is_terminal => {
                 self.bar.set_message(format!("idle for {seconds:.0} s"));
             }

@@ -1,4 +1,4 @@
-//! How a fetch looks: a bar on a terminal; without one, a line for what matters.
+//! Progress of downloads: a bar on a terminal; without one, single lines.
 
 use std::io::IsTerminal as _;
 
@@ -17,18 +17,18 @@ pub(crate) struct Transfer {
     bar: ProgressBar,
     is_quiet: bool,
     is_terminal: bool,
-    /// A failure that is not told yet: if it was the last, the error tells it.
+    /// A failure that is not printed yet: the last one becomes the error.
     failure: Option<String>,
 }
 
 impl Transfer {
-    /// Shows what `work` fetches.
+    /// Shows the downloads of `work`.
     pub(crate) fn during<T>(
         quiet: bool,
         work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, ipw::Error>,
     ) -> Result<T, CliError> {
         let mut transfer = Self::new(quiet);
-        let done = work(&mut |progress| transfer.told(progress));
+        let done = work(&mut |progress| transfer.show(progress));
         transfer.end();
         Ok(done?)
     }
@@ -42,37 +42,37 @@ impl Transfer {
         }
     }
 
-    fn told(&mut self, progress: Progress) {
+    fn show(&mut self, progress: Progress) {
         if self.is_quiet {
             return;
         }
         match progress {
             Progress::Waiting { .. } => {
-                self.say("another process is fetching this file; waiting for it");
+                self.say("another process is downloading this file; waiting for it");
             }
             Progress::Trying { source } => {
                 if let Some(failure) = self.failure.take() {
                     self.say(&format!("note: {failure}"));
                 }
-                self.say(&format!("fetching from {source}"));
+                self.say(&format!("downloading from {source}"));
             }
             Progress::Checking { done, total } => {
                 if self.bar.length() != Some(total) {
-                    self.start(Some(total), "checking");
+                    self.start(Some(total), "verifying");
                 }
                 self.bar.set_position(done);
             }
             Progress::Started { resumed, total } => {
                 if resumed > 0 {
-                    self.say(&format!("{} are here already", bytes_in_words(resumed)));
+                    self.say(&format!("{} already downloaded", bytes_in_words(resumed)));
                 }
-                self.start(total, "fetching");
+                self.start(total, "downloading");
                 self.bar.set_position(resumed);
-                // What came in an earlier run says nothing about the speed of this one.
+                // Bytes of an earlier download say nothing about the current speed.
                 self.bar.reset_eta();
             }
             Progress::Received { done, .. } => self.bar.set_position(done),
-            Progress::Again { reason } => self.say(&format!("note: {reason}; trying again")),
+            Progress::Again { reason } => self.say(&format!("note: {reason}; retrying")),
             Progress::Failed { source, reason } => {
                 self.failure = Some(format!("{source}: {reason}"));
             }

@@ -1,4 +1,4 @@
-//! The load of a run on the screen, from what its summary says of it: the same live and later.
+//! The load of a run. It comes from the summary, so it is the same live and later.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use ipw_store::summary::{LoadSummary, SloKept};
 
 use super::{CELL, NAME, NARROW, seconds};
 
-/// What the load was, what was served while it was full, how the SLO was kept.
+/// Load, steady-state throughput and SLO attainment.
 pub(super) fn lines(load: &LoadSummary) -> Vec<String> {
     let mut lines = vec![format!("{:<9} {}", "load", load.load)];
     let not_steady = load.not_steady.values().next();
@@ -51,8 +51,8 @@ fn reason(why: &NotSteady) -> String {
         NotSteady::NeverFull { most, wanted } => {
             format!("at most {most} of {wanted} were in flight")
         }
-        NotSteady::StillRamping => "it ended while the load was growing".to_owned(),
-        NotSteady::NoTime => "all queries came at once".to_owned(),
+        NotSteady::StillRamping => "the run ended during the ramp".to_owned(),
+        NotSteady::NoTime => "all queries were sent at once".to_owned(),
         NotSteady::NoQueries => "no query was in flight".to_owned(),
     }
 }
@@ -63,12 +63,12 @@ fn slo(slo: &SloKept) -> Vec<String> {
         Some(share) => {
             let _ = write!(
                 text,
-                "{} of queries kept it (95 %: {})",
+                "{} of queries met it (95 %: {})",
                 Unit::Share.show(share.value),
                 Unit::Share.range(share.low, share.high)
             );
         }
-        None => text.push_str("no query can tell"),
+        None => text.push_str("no query has the timings that it needs"),
     }
     let mut lines = vec![text];
     if let Some(good) = slo.steady.requests_per_second {
@@ -119,7 +119,7 @@ impl Column {
         }
     }
 
-    /// What it shows of a distribution; `None` where the sample is too small.
+    /// The value of this column; `None` if the sample is too small.
     fn of(self, of: &Summary) -> Option<f64> {
         let percentile: Percentile = match self {
             Self::Mean => return Some(of.mean),
@@ -133,7 +133,7 @@ impl Column {
         percentile.value()
     }
 
-    /// The same of one whose percentiles do not say what they need.
+    /// The same for a distribution that does not store the sample size each percentile needs.
     pub(super) fn ruled(self, of: &Distribution) -> Option<f64> {
         let (value, fraction) = match self {
             Self::Mean => return Some(of.mean),
@@ -149,10 +149,11 @@ impl Column {
     }
 }
 
-/// Width of a column where there are many.
+/// Width of a column in a table with many.
 const CLOSE: usize = 9;
 
-/// A line for each latency, in columns that fit. Both origins are shown where they differ.
+/// A table of latencies with the columns that fit. Latency from the planned start is a second
+/// line if the schedule lagged.
 pub(super) fn table(load: &LoadSummary, overview: &Overview, width: usize) -> Option<String> {
     let latency = &load.latency;
     latency.total_seconds.sent?;

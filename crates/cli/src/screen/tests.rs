@@ -82,13 +82,13 @@ fn shown(overview: &Overview, joules: f64, watts: f64) -> String {
         "ipj": 0.32 / joules,
     });
     let values = serde_json::from_value(values).unwrap();
-    let told = Told {
+    let results = Results {
         values: &values,
         basis: Choice::All,
         summary: &Summary::default(),
     };
     let head = [("model", "m".to_owned()), ("status", "complete".to_owned())];
-    super::overview(&head, overview, told, &[], &[], Path::new("runs/m"))
+    super::overview(&head, overview, results, &[], &[], Path::new("runs/m"))
 }
 
 #[test]

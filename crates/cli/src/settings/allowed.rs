@@ -1,4 +1,4 @@
-//! Which secrets a stored plan sends where: a plan may come from a stranger.
+//! Guards secrets that a stored plan sends: a plan may come from a stranger.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,17 +14,17 @@ use crate::args::ProfileArgs;
 use crate::error::CliError;
 
 /// A secret that a plan sends to an address.
-struct Sent {
-    /// Where it comes from, in words.
+struct Disclosure {
+    /// Its source in words, for the error.
     from: String,
     to: String,
-    /// Whether this command line names both as well.
+    /// Whether the command line names both source and address.
     is_named: bool,
 }
 
-/// Refuses a plan that sends a secret somewhere, unless this command line says the same or allows it.
+/// Refuses a plan that sends a secret, unless the command line names or allows it.
 pub(super) fn check(plan: &Plan, path: &Path, args: &ProfileArgs) -> Result<(), CliError> {
-    let mut refused = sent(plan, args);
+    let mut refused = disclosures(plan, args);
     refused.retain(|sent| !sent.is_named);
     if args.allow_key || refused.is_empty() {
         return Ok(());
@@ -35,14 +35,14 @@ pub(super) fn check(plan: &Plan, path: &Path, args: &ProfileArgs) -> Result<(), 
         let (from, to) = (printable(&one.from), printable(&masked_url(&one.to)));
         let _ = write!(text, "{and} {from} to {to}");
     }
-    Err(CliError::usage(text).help(
-        "`--allow-key` lets it; so do the flags that name the key and the address, given again",
-    ))
+    text.push_str(", which needs your permission");
+    Err(CliError::usage(text)
+        .help("add `--allow-key`, or repeat the flags that name the key and the address"))
 }
 
-/// The flags without which `--resume` refuses this plan, each with a space before it.
+/// The flags that `--resume` needs for this plan, each after a space.
 pub(crate) fn resume_flags(plan: &Plan) -> String {
-    let is_sent = !sent(plan, &ProfileArgs::default()).is_empty();
+    let is_sent = !disclosures(plan, &ProfileArgs::default()).is_empty();
     let key = if is_sent { " --allow-key" } else { "" };
     let launch = match &plan.launch {
         None => "",
@@ -54,20 +54,20 @@ pub(crate) fn resume_flags(plan: &Plan) -> String {
     format!("{key}{launch}")
 }
 
-fn sent(plan: &Plan, args: &ProfileArgs) -> Vec<Sent> {
+fn disclosures(plan: &Plan, args: &ProfileArgs) -> Vec<Disclosure> {
     let client = &plan.client;
     let known = clients::known();
     let usual = known.iter().find(|known| known.id == client.id);
     let to = client.base_url.as_deref();
     let to = to.or(usual.map(|known| known.default_url));
     let to = to.unwrap_or_default().to_owned();
-    // Flags that say otherwise than the plan have been refused already.
+    // Flags that contradict the plan have been refused already.
     let is_there = args.client_base_url.is_some() == client.base_url.is_some();
     let variable = |name: &str| format!("the environment variable `{name}`");
     let file = |path: &Path| format!("the file `{}`", path.display());
     let mut all = Vec::new();
     let mut add = |from: String, is_named: bool| {
-        all.push(Sent {
+        all.push(Disclosure {
             from,
             to: to.clone(),
             is_named: is_named && is_there,
@@ -88,7 +88,7 @@ fn sent(plan: &Plan, args: &ProfileArgs) -> Vec<Sent> {
     for source in &plan.telemetry.sources {
         let files = source.params.iter();
         let files = files.filter(|(name, _)| name.ends_with("-file") && *name != "ca-file");
-        all.extend(files.map(|(_, path)| Sent {
+        all.extend(files.map(|(_, path)| Disclosure {
             from: file(Path::new(path)),
             to: source.place.clone(),
             is_named: !args.telemetry.is_empty(),

@@ -1,10 +1,10 @@
-//! How settings of the file lie below those of flags and environment.
+//! Merges settings: flags and environment over the file.
 
 use crate::args::ProfileArgs;
 
-/// A setting that may be given or not.
+/// A setting that may be absent.
 trait Layer {
-    /// Takes what a weaker layer says where this one is silent.
+    /// Fills an absent value from a weaker layer.
     fn over(&mut self, weaker: Self);
 }
 
@@ -31,16 +31,16 @@ impl Layer for bool {
 }
 
 impl ProfileArgs {
-    /// Takes what a weaker layer says where this one is silent.
+    /// Fills absent values from a weaker layer.
     pub(super) fn over(&mut self, weaker: Self) {
         macro_rules! over {
             ($($field:ident),* $(,)?) => { $(self.$field.over(weaker.$field);)* };
         }
-        // One of the two ways to a key is enough.
+        // A key from a stronger layer replaces both ways to name one.
         if self.api_key_env.is_none() && self.api_key_file.is_none() {
             over!(api_key_env, api_key_file);
         }
-        // Later pairs win, so the weaker ones go first.
+        // Later pairs win, so the weaker ones come first.
         for (own, weaker) in [
             (&mut self.client_param, weaker.client_param),
             (&mut self.dataset_param, weaker.dataset_param),
@@ -48,7 +48,7 @@ impl ProfileArgs {
         ] {
             own.splice(0..0, weaker);
         }
-        // A key that is in flags twice stays, to be refused.
+        // Duplicate keys within the flags stay, so that `tags` can refuse them.
         for tag in weaker.tag {
             if !self.tag.iter().any(|own| own.key == tag.key) {
                 self.tag.push(tag);

@@ -1,5 +1,5 @@
-//! What was given goes over a plan: over the defaults of a new run, and over a stored plan to see
-//! whether they differ.
+//! Applies settings to a plan: to the defaults of a new run, or to a stored plan to find
+//! differences.
 
 use ipw::{grading, prices, sources};
 use ipw_core::plan::{Arrivals, Load, Plan, Process, ServiceHost, Stop, Telemetry};
@@ -10,7 +10,7 @@ use super::{check_slo, client, dataset, generation, naming, params, tokenizer, w
 use crate::args::{HostChoice, Pause, ProfileArgs, Size, Span};
 use crate::error::CliError;
 
-/// The plan with what was given over it.
+/// The plan with the given settings applied.
 pub(super) fn over(mut plan: Plan, args: &ProfileArgs) -> Result<Plan, CliError> {
     plan.name = naming::name(args)?.or(plan.name);
     plan.tags.extend(naming::tags(args)?);
@@ -100,7 +100,7 @@ fn load(own: &mut Load, args: &ProfileArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One after the other, unless a flag says otherwise.
+/// Sequential without a flag.
 fn arrivals(args: &ProfileArgs) -> Arrivals {
     match (&args.trace, args.rate, args.concurrency) {
         (Some(path), _, concurrency) => Arrivals::Trace {
@@ -124,7 +124,7 @@ fn energy(own: &mut Telemetry, args: &ProfileArgs) -> Result<(), CliError> {
         .cpu_tdp
         .is_some_and(|watts| !watts.is_finite() || watts <= 0.0)
     {
-        return Err(CliError::usage("`--cpu-tdp` takes watts above zero"));
+        return Err(CliError::usage("`--cpu-tdp` must be above zero watts"));
     }
     if let Some(Span(interval)) = args.sample_interval {
         own.sample_interval = interval;

@@ -1,4 +1,4 @@
-//! A stored plan, and flags beside it: what they say must be what the plan says.
+//! Stored plans. Flags given with one must agree with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::{allowed, check_slo, naming as given, overlay, read_plan};
 use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 
-/// Most differences that are shown.
+/// Number of differences to show at most.
 const MOST: usize = 8;
 
 /// The stored plan that `--resume` or `--plan` names; `None` without them.
@@ -24,13 +24,13 @@ pub(super) fn plan(args: &mut ProfileArgs) -> Result<Option<Plan>, CliError> {
     let is_resumed = args.resume.is_some();
     if is_resumed && plan.dataset.id == "stdin" {
         return Err(CliError::usage(
-            "this run's questions came through a pipe, which cannot be read again",
+            "cannot resume: the questions came through a pipe, which cannot be read again",
         )
-        .help("put them into a file, and run that"));
+        .help("store the questions in a file, and start a new run with it"));
     }
     check_slo(plan.load.slo.as_deref())?;
     if !is_resumed {
-        // A name says nothing about what is done: the same plan may run under another one.
+        // The name does not change what the plan does, so a new one is allowed.
         plan.name = given::name(args)?.or(plan.name);
         plan.tags.extend(given::tags(args)?);
     }
@@ -52,7 +52,7 @@ pub(crate) fn read(args: &ProfileArgs) -> Result<Option<(PathBuf, Plan)>, CliErr
     })
 }
 
-/// Refuses flags and variables that would change the plan, and shows how they differ.
+/// Refuses flags and variables that would change the plan, and lists the differences.
 fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliError> {
     let wanted = overlay::over(plan.clone(), args)?;
     if wanted == *plan {
@@ -73,10 +73,10 @@ fn refuse_changes(plan: &Plan, args: &ProfileArgs) -> Result<(), CliError> {
         let (was, is) = (show(&stored, name), show(&wanted, name));
         let _ = write!(text, "\n  {name}: the plan has {was}, now {is}");
     }
-    Err(CliError::usage(text).help("leave them out; for another plan, start another run"))
+    Err(CliError::usage(text).help("omit them, or start a new run"))
 }
 
-/// Every value of the plan under its dotted name.
+/// The values of the plan by dotted name.
 fn flat(plan: &Plan) -> Result<BTreeMap<String, Value>, CliError> {
     fn walk(name: &str, value: Value, all: &mut BTreeMap<String, Value>) {
         match value {
@@ -92,7 +92,7 @@ fn flat(plan: &Plan) -> Result<BTreeMap<String, Value>, CliError> {
     let mut all = BTreeMap::new();
     let value =
         toml::from_str(&plan::text(plan).map_err(|error| CliError::new(Exit::Usage, error))?)
-            .map_err(|error| CliError::usage(format!("the plan cannot be read again: {error}")))?;
+            .map_err(|error| CliError::usage(format!("cannot parse the plan: {error}")))?;
     walk("", value, &mut all);
     Ok(all)
 }

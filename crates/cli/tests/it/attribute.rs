@@ -179,7 +179,7 @@ fn a_finished_run_gets_the_same_shares_and_nothing_else_is_touched() {
     assert_eq!(marginal["source"], "rapl/package-0", "{now:#}");
     assert_eq!(std::fs::read(run.join("plan.toml")).unwrap(), plan);
     assert!(!run.join(".lock").exists());
-    // Whoever comes back finds the same again, to the bit.
+    // Going back gives the same values again, to the bit.
     let again = rows(&run);
     attribute(&run, &[]);
     assert_eq!(rows(&run), again);
@@ -193,7 +193,7 @@ fn a_finished_run_gets_the_same_shares_and_nothing_else_is_touched() {
     for words in [
         "before    12 rows with energy",
         "now       12",
-        "as the run found it",
+        "as measured in the run",
     ] {
         assert!(text.out.contains(words), "{words}: {}", text.out);
     }

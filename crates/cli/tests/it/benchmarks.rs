@@ -50,7 +50,7 @@ fn a_benchmark_is_fetched_asked_and_graded_and_the_next_time_it_is_here() {
     assert!(
         first
             .err
-            .contains("fetching from 127.0.0.1 (allenai/ai2_arc "),
+            .contains("downloading from 127.0.0.1 (allenai/ai2_arc "),
         "{}",
         first.err
     );

@@ -234,11 +234,7 @@ fn turns_behind_a_failure_are_rows_and_are_asked_when_it_is_tried_again() {
         "turn 2 of the conversation was not answered"
     );
     assert_eq!(third["timing"]["sent_seconds"], Value::Null);
-    assert_eq!(
-        place.service.requests(),
-        8,
-        "the third turn was sent to nobody"
-    );
+    assert_eq!(place.service.requests(), 8, "the third turn was not sent");
     assert!(done.out.contains("failed:history") || done.err.contains("failed:history"));
 
     is_well.store(true, Ordering::Relaxed);

@@ -104,7 +104,7 @@ fn two_machines_with_clocks_of_their_own_are_aligned_within_the_stated_bound() {
     let (token, ms) = (token(&place), Duration::from_millis);
     let (left_tree, _left) = package(&place, "left", &PowerTrace::new(&[(1.0, 40.0)]));
     let (right_tree, _right) = package(&place, "right", &PowerTrace::new(&[(1.0, 70.0)]));
-    // Neither delay is the same both ways: the worst for whoever halves a round trip.
+    // Neither delay is the same both ways: the worst case for halving a round trip.
     let ahead = [100_000, -1_000];
     let ways = [(ms(1), ms(9)), (ms(20), ms(4))];
     let monitors = [
@@ -175,7 +175,7 @@ fn is_aligned(source: &Value, name: &str, truth: i64, way: Duration) {
     assert!(off <= bound, "{name}: off by {off:?}, bound {bound:?}");
     assert!(
         bound >= way / 2,
-        "{name}: nobody can know better than {bound:?}"
+        "{name}: no bound can be better than {bound:?}"
     );
     assert!(bound < way * 3, "{name}: {bound:?}");
     let drift = clock["drift_ppm"].as_f64().unwrap().abs();

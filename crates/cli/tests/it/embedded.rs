@@ -102,7 +102,7 @@ fn a_file_runs_and_every_row_has_what_the_engine_knows() {
         assert!(compute["flops_per_token"].as_f64().unwrap() < flops);
         let derived = &metrics["hardware_utilization"]["derived"];
         assert!(derived["arithmetic_intensity"].as_f64().unwrap() > 0.0);
-        // Nobody knows this machine's peaks.
+        // This machine's peaks are unknown.
         assert!(derived["mfu"].is_null() && derived["mbu"].is_null());
         let timing = &row["timing"];
         let at = |name: &str| timing[name].as_f64().unwrap();

@@ -64,7 +64,7 @@ fn service(cause: Cause) -> Service {
     Service::start_with(options, clock, move |received| script(&cause, received)).unwrap()
 }
 
-/// Where nobody listens.
+/// An address where no process listens.
 fn nowhere() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()

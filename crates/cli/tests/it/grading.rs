@@ -201,7 +201,7 @@ fn tokens_have_the_price_that_the_user_names_and_none_otherwise() {
     let plan = std::fs::read_to_string(run.join("plan.toml")).unwrap();
     assert!(plan.contains("a contract"), "{plan}");
 
-    // What energy costs is told when somebody asks, and is in no file.
+    // The cost of energy is shown on request, and is in no file.
     let before = std::fs::read(run.join("summary.json")).unwrap();
     let rates = [
         "--price-per-kwh",

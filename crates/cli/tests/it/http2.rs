@@ -1,4 +1,4 @@
-//! HTTP/2 through the whole binary, against a server that somebody else wrote.
+//! HTTP/2 through the whole binary, against an independent server.
 
 use std::path::PathBuf;
 

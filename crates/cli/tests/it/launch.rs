@@ -51,7 +51,7 @@ impl Place {
         path
     }
 
-    /// `ipw serve` as somebody would type it, with `mark` in its arguments to find it by.
+    /// `ipw serve` as typed, with `mark` in its arguments to find it by.
     fn serve(&self) -> Vec<String> {
         let model = self.directory.path().join("tiny.gguf");
         let words = [
@@ -268,8 +268,8 @@ fn a_port_that_is_taken_and_a_command_that_is_missing_are_said_at_once() {
     }
     assert_eq!(other.service.requests(), 0, "no query was sent");
     for (more, words) in [
-        (&["--launch"][..], "behind `--`"),
-        (&["--", "sh"], "takes `--launch`"),
+        (&["--launch"][..], "after `--`"),
+        (&["--", "sh"], "needs `--launch`"),
         (
             &["--scorer", "nonsense", "--launch", "--", "sh"],
             "nonsense",

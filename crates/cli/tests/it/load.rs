@@ -1,4 +1,4 @@
-//! Load: the schedule is followed, nobody is dropped, both latencies are told.
+//! Load: the schedule is followed, no query is dropped, both latencies are reported.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -174,7 +174,7 @@ fn a_stalled_service_does_not_hide_behind_the_queries_that_wait() {
         });
         (p99(planned.collect()), p99(actual.collect()))
     };
-    // Request 100 holds everybody up who comes within the next two seconds.
+    // Request 100 delays all requests of the next two seconds.
     let stalling = || {
         let until = std::sync::Mutex::new(None::<std::time::SystemTime>);
         Place::new(move |received| {
@@ -510,7 +510,7 @@ fn limits_have_a_verdict_per_row_and_the_steady_time_is_told() {
     for words in [
         "4 at a time",
         "steady for",
-        "% of queries kept it",
+        "% of queries met it",
         "n/a: too few",
     ] {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);

@@ -84,11 +84,15 @@ fn what_is_asked_wrongly_names_what_there_is() {
     let place = Place::new(|_| Script::words(3));
     let run = profiled(&place);
     for (command, more, words) in [
-        ("analyze", ["--analysis", "latencies"], "`latency` is near"),
+        (
+            "analyze",
+            ["--analysis", "latencies"],
+            "did you mean `latency`?",
+        ),
         ("analyze", ["--option", "most"], "has no `=`"),
-        ("analyze", ["--option", "must=3"], "`most` is near"),
-        ("analyze", ["--option", "most=few"], "no whole number"),
-        ("plot", ["--plot", "timelines"], "`timeline` is near"),
+        ("analyze", ["--option", "must=3"], "did you mean `most`?"),
+        ("analyze", ["--option", "most=few"], "not a whole number"),
+        ("plot", ["--plot", "timelines"], "did you mean `timeline`?"),
     ] {
         let told = look(command, &run, &more);
         assert_eq!(told.code, Some(2), "{more:?}: {}", told.err);
@@ -131,7 +135,7 @@ fn every_figure_with_something_in_it_is_drawn() {
     // Queries of a few milliseconds may have no joules; then that is said.
     for id in ["energy", "power"] {
         let is_drawn = run.join("plots").join(format!("{id}.png")).exists();
-        let is_said = told.err.contains(&format!("nothing to draw in `{id}`"));
+        let is_said = told.err.contains(&format!("no data for `{id}`"));
         assert!(is_drawn != is_said, "{id}: {}", told.err);
     }
     let elsewhere = place.path().join("elsewhere");
@@ -221,11 +225,7 @@ fn a_sweep_and_several_runs_have_figures_of_their_own() {
     // One run has nothing to stand beside, and says so.
     let told = look("plot", &step(1), &["--plot=pareto"]);
     assert_eq!(told.code, Some(0), "{}", told.err);
-    assert!(
-        told.err.contains("nothing to draw in `pareto`"),
-        "{}",
-        told.err
-    );
+    assert!(told.err.contains("no data for `pareto`"), "{}", told.err);
 }
 
 #[test]

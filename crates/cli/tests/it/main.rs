@@ -27,6 +27,7 @@ mod faults;
 mod field;
 mod gpu;
 mod grading;
+mod help;
 mod hostile;
 mod http2;
 mod keys;

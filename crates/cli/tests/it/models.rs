@@ -100,13 +100,13 @@ fn a_model_comes_is_listed_is_found_and_goes() {
     let place = Place::new(hub::plain(model(50_000), Length::Announced));
     let absent = place.said(&["path", FROM_HUB]);
     assert_eq!((absent.code, &*absent.out), (Some(1), ""));
-    let help = format!("help: ipw models pull {FROM_HUB}");
+    let help = format!("help: run `ipw models pull {FROM_HUB}`");
     assert!(absent.err.contains(&help), "{}", absent.err);
 
     let pulled = place.said(&["pull", FROM_HUB]);
     assert_eq!(pulled.code, Some(0), "{}", pulled.err);
     assert!(
-        pulled.err.starts_with("fetching from 127.0.0.1"),
+        pulled.err.starts_with("downloading from 127.0.0.1"),
         "{}",
         pulled.err
     );
@@ -119,11 +119,11 @@ fn a_model_comes_is_listed_is_found_and_goes() {
     let listed = place.said(&["list"]).out;
     let row = listed.lines().find(|line| line.starts_with(FROM_HUB));
     let row = row.unwrap_or_else(|| panic!("{listed}"));
-    assert!(row.contains("50.0 kB  here, no checksum known"), "{row}");
+    assert!(row.contains("50.0 kB  cached, no checksum known"), "{row}");
     let named = listed.lines().find(|line| line.starts_with("smollm2-135m"));
     let named = named.unwrap_or_else(|| panic!("{listed}"));
     assert!(
-        named.contains("98.4 MB") && named.contains("not here"),
+        named.contains("98.4 MB") && named.contains("not cached"),
         "{named}"
     );
     assert!(named.contains("apache-2.0"), "{named}");
@@ -201,7 +201,7 @@ fn pull_to_a_small_disk(place: &Place) -> Option<Said> {
                   \"$0\" models pull \"$1\"; code=$?\n\
                   find \"$2\" -type f -size +0 -printf '%f %s\\n'; exit $code";
     fs::create_dir(place.cache()).unwrap();
-    // A user and mount namespace of its own: no privilege is needed, and nobody else sees the disk.
+    // A new user and mount namespace: needs no privilege, and other processes do not see the disk.
     let ran = place
         .command(&[])
         .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")

@@ -67,7 +67,7 @@ impl Monitoring {
             .unwrap();
         let mut talk = BufReader::new(child.stderr.take().unwrap());
         let mut about = String::new();
-        while !about.contains("nothing is read while nobody listens") {
+        while !about.contains("sources are read only while a client is connected") {
             assert_ne!(talk.read_line(&mut about).unwrap(), 0, "{about}");
         }
         let target = ready.strip_prefix("listening on ").unwrap().trim();
@@ -260,7 +260,7 @@ fn where_nothing_measures_the_originals_fields_say_so_and_an_estimate_is_told_ap
     for more in [&["--no-estimate"][..], &["--cpu-tdp", "100"]] {
         let monitoring = Monitoring::near(&place, more);
         assert!(
-            monitoring.about.contains("nothing here measures energy"),
+            monitoring.about.contains("no source here measures energy"),
             "{}",
             monitoring.about
         );
@@ -317,12 +317,12 @@ fn beyond_loopback_it_takes_a_token_and_tells_who_has_none() {
     let everywhere = ["--bind-address", "0.0.0.0", "--token-file", token_file];
     let monitoring = Monitoring::near(&place, &everywhere);
     assert!(
-        monitoring.about.contains("unencrypted"),
+        monitoring.about.contains("not encrypted"),
         "{}",
         monitoring.about
     );
     assert!(
-        monitoring.about.contains("others than its owner may read"),
+        monitoring.about.contains("other users can read the token"),
         "{}",
         monitoring.about
     );
@@ -462,7 +462,7 @@ fn a_port_in_use_is_named_with_the_way_out() {
     let named = format!("error: port {port} is in use at 127.0.0.1\n");
     assert!(said.err.starts_with(&named), "{}", said.err);
     assert!(
-        said.err.contains("`--port 0` takes a free one"),
+        said.err.contains("`--port 0` picks a free port"),
         "{}",
         said.err
     );

@@ -185,9 +185,9 @@ fn what_failed_is_told_and_has_its_exit_code() {
 #[test]
 fn a_service_that_is_not_there_and_a_wrong_flag_have_their_own_codes() {
     let place = Place::new(|_| Script::default());
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", nobody.local_addr().unwrap());
-    drop(nobody);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
     let at = |more: &[&str]| {
         let mut command = ipw();
         said(command.args(["ping", "--client-base-url", &url]).args(more))
@@ -204,7 +204,7 @@ fn a_service_that_is_not_there_and_a_wrong_flag_have_their_own_codes() {
         "nothing was sent: {}",
         gone.out
     );
-    // Without a model somebody has to be asked for it first.
+    // Without a model, the service is asked for it first.
     assert_eq!(at(&[]).code, Some(3));
     assert_eq!(ping(&place, &["--client", "opena"]).code, Some(2));
     assert_eq!(ping(&place, &["--param", "stream=false"]).code, Some(2));
@@ -303,7 +303,7 @@ fn the_engine_has_no_wire_and_still_a_row() {
     let said = said(command.arg(&model));
     assert_eq!(said.code, Some(0), "{}", said.err);
     for words in [
-        "there is no wire",
+        "the model runs in this process",
         "\nstream",
         "\nthe row\n  outcome",
         "first token",

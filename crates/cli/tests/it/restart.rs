@@ -48,7 +48,7 @@ impl Shaky {
         }
     }
 
-    /// A run that sends on, whether or not anybody answers.
+    /// A run that keeps sending, with or without a service.
     fn profile(&self, more: &[&str]) -> Child {
         let dataset = self.place.jsonl("d", questions(QUESTIONS));
         let url = self.service.as_ref().unwrap().url();
@@ -104,7 +104,7 @@ fn rows_in_between_fail_later_ones_are_complete_and_the_run_is_finished() {
         let mut shaky = Shaky::new();
         let child = shaky.profile(&["--max-failed", tolerance]);
         shaky.goes_down();
-        wait_until("a query found nobody", || {
+        wait_until("a query found no service", || {
             has_failed_to_connect(&shaky.place.run_of("d"))
         });
         shaky.comes_back();
@@ -125,7 +125,7 @@ fn rows_in_between_fail_later_ones_are_complete_and_the_run_is_finished() {
             );
             assert!(row["error"].is_string(), "{row}");
         }
-        // The one in flight is the first; those behind it found nobody.
+        // The one in flight is the first; those after it found no service.
         assert_eq!(failed[0]["query_index"], STRUCK);
         assert!(failed.iter().any(|row| outcome(row) == "failed:connect"));
         let last = failed.last().unwrap()["query_index"].as_u64().unwrap();

@@ -13,7 +13,7 @@ const CYCLES: u64 = 100;
 
 #[test]
 fn a_hundred_kills_and_resumes_lose_and_double_nothing() {
-    // Lives of a tenth of a second get somewhere only where nobody else takes the cores.
+    // Processes that live a tenth of a second make progress only without other load.
     let _alone = no_other_load();
     let place = Place::new(|_| Script {
         first_token: Duration::from_millis(2),

@@ -235,7 +235,7 @@ fn a_flaky_judge_is_asked_until_it_says_a_verdict_and_nobody_twice() {
     let taken = |row: &Value| (row["headline"].clone(), row["energy"].clone());
     assert!(rows.iter().map(taken).eq(before.iter().map(taken)));
 
-    // Once more: nobody is asked, nothing changes.
+    // A second time: the judge is not asked, nothing changes.
     let again = scored(&run, &asked);
     assert_eq!(
         (&again["changed"], &again["judge"]["asked"]),

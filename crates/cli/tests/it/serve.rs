@@ -262,7 +262,7 @@ fn a_second_signal_does_not_wait_for_replies() {
     serving.line();
     serving.signal(Signal::INT);
     let told = serving.line();
-    assert!(told.contains("once more to stop at once"), "{told}");
+    assert!(told.contains("interrupt again to stop at once"), "{told}");
     serving.signal(Signal::INT);
     assert_eq!(serving.line(), "stopping at once\n");
     assert_eq!(serving.exit_code(), Some(0));
@@ -276,7 +276,7 @@ fn a_port_in_use_is_named_with_the_way_out() {
     let said = said(&mut place.command(&["--port", &port]));
     assert_eq!((said.code, &*said.out), (Some(1), ""), "{}", said.err);
     let expected =
-        format!("error: port {port} is in use at 127.0.0.1\nhelp: `--port 0` takes a free one\n");
+        format!("error: port {port} is in use at 127.0.0.1\nhelp: `--port 0` picks a free port\n");
     assert_eq!(said.err, expected);
 }
 
@@ -290,7 +290,7 @@ fn a_host_that_is_not_here_is_a_usage_error() {
         ),
         (
             "no-such-host.invalid",
-            "the host `no-such-host.invalid` has no address",
+            "cannot resolve the host `no-such-host.invalid`",
         ),
         ("http://localhost", "neither a host's name nor its address"),
         ("localhost:80", "neither a host's name nor its address"),

@@ -104,7 +104,7 @@ fn a_judge_that_fails_takes_no_verdict_away() {
     assert_eq!(told.code, Some(0), "{}", told.err);
     assert!(
         told.out
-            .contains("6 answers got no verdict and keep the one they had"),
+            .contains("6 answers got no new verdict and keep the old one"),
         "{}",
         told.out
     );
@@ -177,14 +177,14 @@ fn earlier_verdicts_can_be_had_back() {
     assert!(shown.out.contains("8 right, 4 wrong"), "{}", shown.out);
     assert!(shown.out.starts_with("* 1 "), "{}", shown.out);
     let again = score(&run, &["--use", "1"]);
-    assert!(again.out.contains("nothing was changed"), "{}", again.out);
+    assert!(again.out.contains("nothing changed"), "{}", again.out);
     assert_eq!(rows(&run), first);
     if let Some(venv) = or_skip(hugging_face::newest()) {
         hugging_face::load(&venv, &run, Rows::Included).unwrap();
     }
 
     for (more, words) in [
-        (&["--use", "9"][..], "there are: 1, 2, 3"),
+        (&["--use", "9"][..], "known sets: 1, 2, 3"),
         (&["--use", "x"], "--use <ID>"),
         (&["--use", "1", "--list"], "cannot be used with"),
         (&["--list", "--scorer", "exact"], "cannot be used with"),

@@ -1,4 +1,4 @@
-//! What a person sees of a calibration, in 80 columns.
+//! The table of a calibration, in 80 columns.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,6 @@ use crate::screen;
 const WHAT: usize = 40;
 const CELL: usize = 14;
 
-/// The whole text.
 pub(super) fn text(scenarios: &[Scenario], calibration: &Calibration) -> String {
     let mut text = format!("{:<WHAT$}{:>CELL$}{:>CELL$}\n", "what", "measured", "bound");
     let mut heads: Vec<(&str, &str)> = scenarios
@@ -49,7 +48,7 @@ fn verdict(checks: &[Check]) -> String {
         return format!("\nAll {} checks passed.\n", checks.len());
     }
     let mut text = format!(
-        "\n{} of {} checks failed: numbers taken now would be that wrong.\n",
+        "\n{} of {} checks failed: measurements taken now have errors of this size.\n",
         failed.len(),
         checks.len()
     );
@@ -58,8 +57,8 @@ fn verdict(checks: &[Check]) -> String {
         let why = format!("{} ({scenario}): {}", check.what, check.otherwise);
         let _ = writeln!(text, "{}", wrapped("  ", &why));
     }
-    let advice = "Is the machine busy, or slowed down to save power? Let it be idle, and \
-                  calibrate again.";
+    let advice = "The machine may be busy, or slowed down to save power. Let it idle, then calibrate \
+                  again.";
     let _ = writeln!(text, "{}", wrapped("", advice));
     text
 }
@@ -72,7 +71,7 @@ fn bound(check: &Check) -> String {
         }
         (Some(least), Some(most)) => {
             let least = show(least);
-            // The unit once: `85–100 %`.
+            // Write the unit once: `85–100 %`.
             let number = least.split(' ').next().unwrap_or_default();
             format!("{number}–{}", show(most))
         }
@@ -86,7 +85,7 @@ fn bound(check: &Check) -> String {
 fn figure(value: f64, unit: Unit) -> String {
     let size = value.abs();
     let text = match unit {
-        // Stamps are not good to less.
+        // Timestamps have no finer resolution.
         Unit::Seconds if size < 5e-7 => "0 µs".to_owned(),
         Unit::Seconds => screen::seconds(size),
         Unit::Share if size >= 0.1 => format!("{:.0} %", size * 100.0),
@@ -95,7 +94,7 @@ fn figure(value: f64, unit: Unit) -> String {
         Unit::Count => format!("{size:.0}"),
         Unit::PerSecond => format!("{size:.0}/s"),
     };
-    // What is nothing as shown has no sign.
+    // A value that rounds to zero has no sign.
     let is_nothing = !text.contains(|digit: char| ('1'..='9').contains(&digit));
     let sign = if value < 0.0 && !is_nothing { "-" } else { "" };
     format!("{sign}{text}")

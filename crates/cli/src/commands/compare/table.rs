@@ -1,4 +1,4 @@
-//! A comparison on a terminal.
+//! The table of a comparison on a terminal.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use ipw_core::warning::Severity;
 use ipw_findings::comparison::{Against, Facts, SideBySide};
 use ipw_findings::written::{self, UNKNOWN};
 
-/// How much room there is, and whether colours are wanted.
+/// Width of the terminal, and whether to use colours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub(super) width: usize,
     pub(super) colours: bool,
 }
 
-/// Enough for the metrics that are shown unless others are asked for.
+/// Width that fits the default metrics.
 const NAME: usize = 18;
 const VALUE: usize = 11;
 const CHANGE: usize = 9;
@@ -24,7 +24,7 @@ const VERDICT: usize = 11;
 /// All columns but the name; without the interval as well.
 const ALL: usize = 2 * VALUE + CHANGE + 2 + INTERVAL + 2 + VERDICT;
 const NO_INTERVAL: usize = ALL - INTERVAL - 2;
-/// Sentences are not longer than this, however wide the terminal is.
+/// Longest line of text on a wide terminal.
 const LONGEST: usize = 100;
 
 pub(super) fn text(findings: &SideBySide, look: Look) -> String {
@@ -49,7 +49,7 @@ fn paragraph(text: &str, look: Look) -> String {
     written::wrapped(text, look.width.min(LONGEST), "  ")
 }
 
-/// A run in two lines: what it is, and where.
+/// A run in two lines: its facts and its directory.
 fn head(name: &str, facts: &Facts, width: usize) -> String {
     let called = facts.name.as_ref().map(|called| format!("{called}:"));
     let mut what: Vec<String> = called.into_iter().chain([facts.model.clone()]).collect();
@@ -63,7 +63,7 @@ fn head(name: &str, facts: &Facts, width: usize) -> String {
             None => facts.energy.words().to_owned(),
         }
     ));
-    // The ellipsis takes a place as well.
+    // Leave room for the ellipsis.
     let room = width.saturating_sub(4).max(20);
     let mut text = String::new();
     let _ = writeln!(text, "{name}  {}", excerpt(&what.join(" "), room));
@@ -76,7 +76,7 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against, look: Look) {
     let title = format!("{} against {baseline}, {}", one.name, one.pairing(baseline));
     let _ = writeln!(out, "\n{}", paragraph(&title, look));
     if one.is_forced {
-        let loud = "NOT COMPARABLE: compared all the same, as asked (`--force`)";
+        let loud = "NOT COMPARABLE: compared anyway because of `--force`";
         let _ = writeln!(out, "{}", paragraph(loud, look));
     }
     let marks = [baseline, &one.name].map(|name| {

@@ -1,4 +1,4 @@
-//! A board on a terminal.
+//! The leaderboard on a terminal.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use ipw_findings::written;
 
 use crate::grid::{Elastic, Grid};
 
-/// Cells are not wider than this.
+/// Width of a cell at most.
 const WIDEST: usize = 28;
-/// What is left out first where there is little room. Rank, model, accuracy and the metric that the
-/// board is sorted by stay.
+/// Columns to leave out on a narrow terminal, in this order. Rank, model, accuracy and the metric
+/// of the ranking stay.
 const SPARED: [Column; 15] = [
     Column::Day,
     Column::Run,
@@ -70,12 +70,12 @@ pub(super) fn text(board: &Board, width: usize) -> String {
 /// The same columns for all sections.
 fn layout(board: &Board, width: usize) -> Grid<Column> {
     let columns = columns::with(board.sort).into_iter();
-    // A column that says nothing of any run takes no room.
+    // Leave out the names if no run has one.
     let columns = columns.filter(|column| *column != Column::Name || board.has_names());
     let mut spared = SPARED.to_vec();
     spared.retain(|one| *one != Column::Of(board.sort));
     if board.has_twins() {
-        // Where its place alone tells runs apart, it stays longer.
+        // If only their directories differ, keep that column longer.
         spared.retain(|one| *one != Column::Run);
         spared.insert(spared.len() - 3, Column::Run);
     }
@@ -112,7 +112,7 @@ fn widest(board: &Board, column: Column) -> usize {
     cells.max().unwrap_or(0).max(column.title().chars().count())
 }
 
-/// What stands in a cell; a run with something to bear in mind is marked.
+/// The text of a cell; a run with a warning is marked with `!`.
 fn shown(column: Column, entry: &Entry) -> String {
     let text = cell(&column.text(entry));
     if column == Column::Model && !entry.marks.is_empty() {

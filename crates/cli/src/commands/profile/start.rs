@@ -1,4 +1,4 @@
-//! What is settled before a run: its plan, and the model that the service has.
+//! Before a run: its plan, and the model of the service.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::args::ProfileArgs;
 use crate::error::{CliError, Exit};
 use crate::settings;
 
-/// The plan of a run, before anything is done; a service may be asked for its only model.
+/// The plan of a run. May ask the service for its only model.
 pub(crate) fn resolve(args: &mut ProfileArgs) -> Result<Plan, CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     settings::resolve(args, |client| {
@@ -24,7 +24,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    Ok(runtime.context("starting the runtime")?)
+    Ok(runtime.context("cannot start the runtime")?)
 }
 
 /// The model of a service that has exactly one.
@@ -39,22 +39,27 @@ pub(crate) async fn only_model(
         .health()
         .await
         .map_err(|error| not_ready(client, error))?;
-    let which = |help: String| CliError::usage("which model?").help(help);
+    let no_model =
+        |why: &str, help: &str| CliError::usage(format!("no model given, and {why}")).help(help);
     match client.models().await {
         Ok(models) => match <[String; 1]>::try_from(models) {
             Ok([model]) => Ok(model),
-            Err(models) if models.is_empty() => Err(which(
-                "the service lists none: name it with `--model NAME`".to_owned(),
+            Err(models) if models.is_empty() => Err(no_model(
+                "the service lists none",
+                "name it with `--model NAME`",
             )),
             Err(models) => {
                 let shown = models.iter().take(8).map(String::as_str);
                 let shown = shown.collect::<Vec<_>>().join("`, `");
-                Err(which(format!(
-                    "the service has {}: `--model` with `{shown}`",
-                    models.len()
-                )))
+                Err(no_model(
+                    &format!("the service has {}", models.len()),
+                    &format!("add `--model` with one of `{shown}`"),
+                ))
             }
         },
-        Err(error) => Err(which(format!("name it with `--model NAME` ({error})"))),
+        Err(error) => Err(no_model(
+            &format!("the service does not list its models: {error}"),
+            "name it with `--model NAME`",
+        )),
     }
 }

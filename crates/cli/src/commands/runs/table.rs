@@ -1,4 +1,4 @@
-//! The list on a terminal.
+//! The table of runs on a terminal.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use ipw_findings::written::{self, UNKNOWN};
 use super::Listing;
 use crate::grid::{Elastic, Grid};
 
-/// Cells are not wider than this, but for directories.
+/// Width of a cell at most; directories may be wider.
 const WIDEST: usize = 28;
-/// What is left of a run's name or directory before a column goes.
+/// Least width of a run's name or directory before a column is left out.
 const ENOUGH: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ enum Column {
     Ipw,
     Age,
     Status,
-    /// Where names stand in the first column.
+    /// Only if the first column has names.
     Directory,
 }
 
@@ -46,7 +46,7 @@ const ALL: [Column; 11] = [
     Column::Status,
     Column::Directory,
 ];
-/// What goes first where there is little room.
+/// Columns to leave out on a narrow terminal, in this order.
 const SPARED: [Column; 8] = [
     Column::Directory,
     Column::Client,
@@ -112,7 +112,7 @@ fn table(out: &mut String, runs: &[Entry], width: usize) {
     }
 }
 
-/// The end of a path: that is where runs differ.
+/// The end of a path, where runs differ.
 fn tail(path: &str, room: usize) -> String {
     let beyond = path.chars().count().saturating_sub(room);
     if beyond == 0 {
@@ -174,7 +174,7 @@ fn short(text: &str) -> String {
     excerpt(&printable(text), WIDEST)
 }
 
-/// The usual loads in fewer words.
+/// The usual loads in short.
 fn load(words: &str) -> String {
     match words {
         "one after the other" => "sequential".to_owned(),
@@ -194,7 +194,7 @@ fn age(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Damaged;
+    use super::super::DamagedRun;
     use super::*;
     use ipw_findings::comparison::{Facts, How};
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn listing(runs: Vec<Entry>) -> Listing {
-        let damaged = vec![Damaged {
+        let damaged = vec![DamagedRun {
             directory: "runs/broken".to_owned(),
             reason: "it has no `state.json`".to_owned(),
         }];

@@ -1,4 +1,4 @@
-//! `ipw score RUN --list` and `--use ID`: the sets of verdicts that a run has or had.
+//! `ipw score RUN --list` and `--use ID`: the sets of verdicts of a run.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,7 @@ use crate::args::ScoreArgs;
 use crate::error::{CliError, Exit};
 use crate::screen;
 
-/// Shows the sets, and which one is in use.
+/// Lists the sets, and marks the one in use.
 pub(super) fn list(args: &ScoreArgs) -> Result<Exit, CliError> {
     let found = found(args)?;
     if args.json {
@@ -42,7 +42,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
         let ids: Vec<String> = found.sets.iter().map(|set| set.id.to_string()).collect();
         return Err(
             CliError::usage(format!("the run has no set of verdicts `{id}`")).help(format!(
-                "there are: {}; `--list` shows them",
+                "known sets: {}; `--list` shows them",
                 ids.join(", ")
             )),
         );
@@ -52,7 +52,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
             let shown = json!({ "directory": args.run, "in_use": id, "changed": 0 });
             screen::print(&screen::json(&shown));
         } else {
-            screen::print(&format!("set {id} is in use: nothing was changed\n"));
+            screen::print(&format!("set {id} is already in use: nothing changed\n"));
         }
         return Ok(Exit::Done);
     }
@@ -84,7 +84,7 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
     line("before", &counted(done.before));
     line("now", &counted(done.overview.verdicts));
     if left > 0 {
-        let why = "are not in the set, or have another answer now: they stay as they were";
+        let why = "keep their verdict: they are not in the set, or their answer has changed";
         line("kept", &format!("{left} rows {why}"));
     }
     close(&mut text, done, &graded.metrics, &graded.files, &args.run);
@@ -94,10 +94,10 @@ pub(super) fn switch(args: &ScoreArgs, id: u64) -> Result<Exit, CliError> {
 
 fn found(args: &ScoreArgs) -> Result<VerdictSets, CliError> {
     let run = crate::commands::open(&args.run, None)?;
-    let found = verdicts::sets(&run).context("reading the sets of verdicts")?;
+    let found = verdicts::sets(&run).context("cannot read the sets of verdicts")?;
     for path in &found.damaged {
         let path = printable(&path.display().to_string());
-        screen::talk(&format!("warning: `{path}` is damaged and left out"));
+        screen::talk(&format!("warning: ignoring `{path}`: it is damaged"));
     }
     Ok(found)
 }
@@ -119,7 +119,7 @@ fn table(found: &VerdictSets) -> String {
     text
 }
 
-/// When the verdicts were given.
+/// Time of the verdicts, in UTC.
 fn moment(set: &VerdictSet) -> String {
     /// The last second that a date of four digits has.
     const LAST: f64 = 253_402_300_799.0;

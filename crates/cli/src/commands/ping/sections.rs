@@ -1,4 +1,4 @@
-//! A ping for people: the connection, the request, the reply, the stream, and the row.
+//! Sections of `ipw ping`: connection, request, reply, stream and row.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use ipw::ping::{Carried, Piece, Ping, Said, Seen};
 const BODY: usize = 600;
 const TEXT: usize = 100;
 
-/// Everything, section by section.
 pub(super) fn text(ping: &Ping<'_>) -> String {
     let mut out = format!(
         "{}, model `{}`\n",
@@ -32,17 +31,15 @@ fn line(out: &mut String, name: &str, text: &str) {
     let _ = writeln!(out, "  {name:<12} {}", printable(text));
 }
 
-/// Milliseconds, as all of them are shown.
+/// All times here are in milliseconds.
 fn ms(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-/// Each phase with what it took: from the end of the one before.
+/// Each phase with its duration, counted from the end of the one before.
 fn connection(out: &mut String, ping: &Ping<'_>) {
     if ping.client.in_process() {
-        out.push_str(
-            "\nconnection\n  none: the model runs in this process, and there is no wire\n",
-        );
+        out.push_str("\nconnection\n  none: the model runs in this process\n");
         return;
     }
     let (timing, seen) = (&ping.row.reply.timing, &ping.seen);
@@ -51,7 +48,7 @@ fn connection(out: &mut String, ping: &Ping<'_>) {
         None => what.to_owned(),
     };
     let peer = seen.peer.as_deref().unwrap_or_default();
-    // HTTP/1.1 has nothing to agree on.
+    // HTTP/1.1 has no settings to negotiate.
     let shared = seen.carried.as_ref();
     let shared = shared.filter(|carried| carried.by == "HTTP/2");
     let phases = [
@@ -80,16 +77,16 @@ fn connection(out: &mut String, ping: &Ping<'_>) {
         before = at;
     }
     if shared.is_some_and(|carried| !carried.is_new) {
-        out.push_str("  HTTP/2 on a connection that was there\n");
+        out.push_str("  HTTP/2 on an existing connection\n");
     } else if timing.tcp.is_none() {
         out.push_str("  no connection\n");
     }
 }
 
-/// What a new connection of HTTP/2 was agreed on.
+/// The settings of a new HTTP/2 connection.
 fn agreed(carried: Option<&Carried>) -> String {
     match carried.and_then(|carried| carried.streams) {
-        Some(most) => format!("new connection, takes {most} requests at a time"),
+        Some(most) => format!("new connection, up to {most} requests at a time"),
         None => "new connection".to_owned(),
     }
 }
@@ -113,7 +110,7 @@ fn reply(out: &mut String, seen: &Seen) {
     }
 }
 
-/// Each event with its arrival; several may come with one read.
+/// Each event with its arrival; one read may bring several.
 fn stream(out: &mut String, ping: &Ping<'_>) {
     let timing = &ping.row.reply.timing;
     let sent = timing.sent.unwrap_or(timing.start);
@@ -205,7 +202,7 @@ fn durations(timings: &ServiceTiming) -> String {
     known.collect::<Vec<_>>().join(", ")
 }
 
-/// What a run would store of it.
+/// The row that a run would store.
 fn row(out: &mut String, ping: &Ping<'_>) {
     let reply = &ping.row.reply;
     let latency = ping.row.latency();
@@ -237,8 +234,8 @@ fn row(out: &mut String, ping: &Ping<'_>) {
     ] {
         match value {
             Some(value) => line(out, name, &value),
-            // Of a reply that failed nobody expects them.
-            None if reply.outcome.is_answered() => line(out, name, "not known"),
+            // A failed reply has no such figures.
+            None if reply.outcome.is_answered() => line(out, name, "unknown"),
             None => {}
         }
     }
@@ -250,14 +247,14 @@ fn row(out: &mut String, ping: &Ping<'_>) {
     }
 }
 
-/// Who counted, and what that is worth.
+/// Which part counted the tokens, and what that means.
 fn counted(source: TokenSource) -> String {
-    let worth = match source.label() {
+    let meaning = match source.label() {
         "usage" => "the service's own count",
         "timings" => "the service's own timings",
-        "tokenizer" => "the text that came, by the tokenizer",
-        "chunks" => "chunks with content, and a chunk is not always one token",
+        "tokenizer" => "the text of the reply, by the tokenizer",
+        "chunks" => "chunks with content; a chunk is not always one token",
         _ => "our own count",
     };
-    format!("{}: {worth}", source.label())
+    format!("{}: {meaning}", source.label())
 }

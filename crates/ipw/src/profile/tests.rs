@@ -1,4 +1,5 @@
-//! The client is closed on every path, in the order of a run, and its error hides nothing.
+//! The client is closed on every path, the steps keep their order, and a failed close hides no
+//! error.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// A client that notes what is asked of it.
+/// A client that records the calls it receives.
 struct Noted {
     calls: Arc<Mutex<Vec<&'static str>>>,
     healthy: bool,

@@ -10,11 +10,11 @@ use ipw_store::StoreError;
 pub use ipw_store::attribute::{Asking, Attributed, IdleFrom, IdleUsed, basis};
 use ipw_store::summary::{Attribution, MarginalCosts};
 
-use crate::derived::{self, Page, Refreshed};
+use crate::derived::{self, DerivedFiles, Page};
 use crate::error::{Error, Kind};
 
 /// Result of attributing a run's energy again.
-pub struct Reattributed {
+pub struct Reattribution {
     /// Number of rows whose energy changed.
     pub done: Attributed,
     /// How the energy of the rows was attributed, as stored in the summary.
@@ -22,12 +22,12 @@ pub struct Reattributed {
     /// Marginal energy of a token and of a second; `None` without a measured source.
     pub marginal: Option<MarginalCosts>,
     /// Derived files that were written again or removed.
-    pub files: Refreshed,
+    pub files: DerivedFiles,
 }
 
 /// Attributes the energy of the run in this directory again, and updates its summary and derived
 /// files.
-pub fn attribute(directory: &Path, asking: &Asking) -> Result<Reattributed, Error> {
+pub fn attribute(directory: &Path, asking: &Asking) -> Result<Reattribution, Error> {
     let clock = SystemClock::start();
     let now = || clock.anchor().unix_seconds(clock.now());
     let made =
@@ -38,7 +38,7 @@ pub fn attribute(directory: &Path, asking: &Asking) -> Result<Reattributed, Erro
         summary.marginal = marginal::of(&done.worked);
     });
     let done = done.map_err(refusal)?;
-    Ok(Reattributed {
+    Ok(Reattribution {
         attribution: made(&done),
         marginal: marginal::of(&done.worked),
         files: derived::refresh(directory, &done.overview, Page::IfThere),
@@ -55,13 +55,15 @@ pub fn refusal(error: StoreError) -> Error {
         StoreError::NotARun { .. } => {
             Error::new(Kind::NotARun, error).with_help("name a directory created by `ipw profile`")
         }
-        StoreError::NoReadings { .. } => Error::new(Kind::Invalid, error)
-            .with_help("attribution needs raw readings; without them the stored energy cannot change"),
+        StoreError::NoReadings { .. } => Error::new(Kind::Invalid, error).with_help(
+            "attribution needs raw readings; without them the stored energy cannot change",
+        ),
         StoreError::Json { .. } | StoreError::UnknownSource { .. } | StoreError::Column { .. } => {
             Error::new(Kind::Invalid, error).with_help("nothing was changed")
         }
         _ => Error::from(
-            anyhow::Error::from(error).context("attributing the energy again; the run is unchanged"),
+            anyhow::Error::from(error)
+                .context("attributing the energy again; the run is unchanged"),
         ),
     }
 }

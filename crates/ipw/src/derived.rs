@@ -30,7 +30,7 @@ pub enum Page {
 
 /// The derived files that changed, by their names in the run directory.
 #[derive(Debug, Default, Serialize)]
-pub struct Refreshed {
+pub struct DerivedFiles {
     /// Files that were written again.
     pub rewritten: Vec<String>,
     /// Files that were removed because they would show old numbers.
@@ -50,8 +50,8 @@ pub struct Refreshed {
 ///
 /// Only existing files are written, except `report.html` if `wanted` asks for it. `overview` must
 /// describe the rows after the change.
-pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> Refreshed {
-    let mut done = Refreshed::default();
+pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> DerivedFiles {
+    let mut done = DerivedFiles::default();
     let run = match Run::open(directory) {
         Ok(run) => run,
         Err(error) => {
@@ -64,7 +64,7 @@ pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> Refreshed
     let own = run.choice();
     let mut analyses = analyses(directory);
     let plots = plots(directory);
-    let is_other = |stored: &Stored| stored.basis.is_some_and(|basis| basis != own);
+    let is_other = |stored: &StoredAnalysis| stored.basis.is_some_and(|basis| basis != own);
     let others: Vec<_> = analyses
         .extract_if(.., |(_, stored)| is_other(stored))
         .collect();
@@ -100,7 +100,7 @@ fn counted_on(directory: &Path, basis: Choice) -> Result<(Run, Overview), StoreE
     Ok((run, overview))
 }
 
-impl Refreshed {
+impl DerivedFiles {
     /// The rewritten files in one line, for people; `None` if there are none.
     pub fn line(&self) -> Option<String> {
         (!self.rewritten.is_empty()).then(|| printable(&self.rewritten.join(", ")))
@@ -147,7 +147,7 @@ impl Refreshed {
     }
 
     /// Writes an analysis again that was made on another basis than the run's own.
-    fn on_its_basis(&mut self, directory: &Path, other: (String, Stored)) {
+    fn on_its_basis(&mut self, directory: &Path, other: (String, StoredAnalysis)) {
         let basis = other.1.basis.unwrap_or_default();
         let counted = counted_on(directory, basis);
         let look = counted
@@ -164,7 +164,7 @@ impl Refreshed {
         }
     }
 
-    fn analyses(&mut self, directory: &Path, look: &Look<'_>, found: &[(String, Stored)]) {
+    fn analyses(&mut self, directory: &Path, look: &Look<'_>, found: &[(String, StoredAnalysis)]) {
         for (name, stored) in found {
             let Some(analysis) = stored.analysis else {
                 self.remove(directory, name, "this version of ipw has no such analysis");
@@ -240,7 +240,7 @@ fn basis_of(page: &Path) -> Option<Choice> {
 }
 
 /// A file written by `ipw analyze`.
-struct Stored {
+struct StoredAnalysis {
     /// The basis of the analysis, if it names one.
     basis: Option<Choice>,
     /// `None` if this version has no such analysis.
@@ -250,11 +250,11 @@ struct Stored {
 
 /// The files of `ipw analyze` in a run. Other files in `analysis/` belong to the user and are left
 /// alone.
-fn analyses(directory: &Path) -> Vec<(String, Stored)> {
+fn analyses(directory: &Path) -> Vec<(String, StoredAnalysis)> {
     let inside = directory.join("analysis");
     let entries = (!inside.is_symlink()).then(|| fs::read_dir(inside));
     let entries = entries.into_iter().flatten().flatten().flatten();
-    let mut found: Vec<(String, Stored)> = entries
+    let mut found: Vec<(String, StoredAnalysis)> = entries
         .filter_map(|entry| {
             let file_name = entry.file_name();
             let id = file_name.to_str()?.strip_suffix(".json")?.to_owned();
@@ -268,7 +268,7 @@ fn analyses(directory: &Path) -> Vec<(String, Stored)> {
             }
             let options = content["options"].as_object().into_iter().flatten();
             let options = options.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?)));
-            let stored = Stored {
+            let stored = StoredAnalysis {
                 basis: content["basis"].as_str().and_then(Choice::named),
                 analysis,
                 options: options.collect(),

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(150);
 const LIST: Duration = Duration::from_secs(2);
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundService {
     /// Base URL of the service.
     pub url: String,
     /// Names of the models that it lists.
@@ -23,11 +23,11 @@ pub struct Found {
 }
 
 /// Looks for services on the usual ports of this machine.
-pub async fn look(clock: &Arc<dyn Clock>) -> Vec<Found> {
+pub async fn look(clock: &Arc<dyn Clock>) -> Vec<FoundService> {
     look_at(&PORTS, clock).await
 }
 
-async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<Found> {
+async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<FoundService> {
     let mut found = Vec::new();
     for port in ports {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
@@ -45,7 +45,7 @@ async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<Found> {
             continue;
         };
         if let Ok(Ok(models)) = tokio::time::timeout(LIST, client.models()).await {
-            found.push(Found { url, models });
+            found.push(FoundService { url, models });
         }
     }
     found

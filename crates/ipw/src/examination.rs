@@ -125,9 +125,11 @@ impl Examination {
                     Setting::RequireEnergy
                 )
             }
-            None => "None: there is no energy counter and no basis for an estimate. Energy columns \
+            None => {
+                "None: there is no energy counter and no basis for an estimate. Energy columns \
                      will be null, with the reason."
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct Export {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportedFile {
     pub path: PathBuf,
     /// Number of rows or readings in the file.
     pub count: u64,
@@ -53,7 +53,7 @@ impl Export {
         &self,
         runs: &[PathBuf],
         directory: &Path,
-        mut written: impl FnMut(&Exported),
+        mut written: impl FnMut(&ExportedFile),
     ) -> Result<(), Error> {
         let runs = self.open(runs)?;
         let tables = self.tables(&runs)?;
@@ -73,9 +73,7 @@ impl Export {
         let runs = self.open(runs)?;
         let tables = self.tables(&runs)?;
         let [table] = tables.as_slice() else {
-            return Err(Error::invalid(
-                "cannot print several runs as one table",
-            ));
+            return Err(Error::invalid("cannot print several runs as one table"));
         };
         let path = Path::new("standard output");
         match export::rows(*table, &self.choice, self.format, out, path) {
@@ -100,7 +98,7 @@ impl Export {
     }
 
     /// The files to be written.
-    fn planned<'a>(&self, tables: &[Runs<'a>], directory: &Path) -> Vec<Planned<'a>> {
+    fn planned<'a>(&self, tables: &[Runs<'a>], directory: &Path) -> Vec<PlannedFile<'a>> {
         let mut files = Vec::new();
         let is_tidy = self.choice.shape == Shape::Tidy;
         for runs in tables {
@@ -118,7 +116,7 @@ impl Export {
             let mut plan = |ending: &str, content| {
                 let mut name = name.clone();
                 name.push(ending);
-                files.push(Planned {
+                files.push(PlannedFile {
                     path: directory.join(name),
                     runs: *runs,
                     content,
@@ -195,7 +193,7 @@ fn stem(place: &Path) -> OsString {
     place.file_name().unwrap_or(place.as_os_str()).to_owned()
 }
 
-struct Planned<'a> {
+struct PlannedFile<'a> {
     path: PathBuf,
     runs: Runs<'a>,
     content: Content,
@@ -208,11 +206,14 @@ enum Content {
 }
 
 /// Refuses to overwrite files, and to write two runs to one file, before anything is written.
-fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
+fn refuse_clashes(files: &[PlannedFile<'_>], overwrite: bool) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     for file in files {
         if !seen.insert(&file.path) {
-            let message = format!("two runs would be written to the same file `{}`", file.path.display());
+            let message = format!(
+                "two runs would be written to the same file `{}`",
+                file.path.display()
+            );
             return Err(Error::invalid(message).with_help(format!(
                 "export them to different directories, or use `{}`",
                 Setting::Together
@@ -236,8 +237,8 @@ fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
     Ok(())
 }
 
-impl Planned<'_> {
-    fn write(&self, choice: &Choice, format: Format) -> Result<Exported, Error> {
+impl PlannedFile<'_> {
+    fn write(&self, choice: &Choice, format: Format) -> Result<ExportedFile, Error> {
         let path = &self.path;
         let (aside, file) = Aside::create(path).map_err(unwritable)?;
         let out = BufWriter::new(file);
@@ -247,7 +248,7 @@ impl Planned<'_> {
         };
         let count = count.map_err(explained)?;
         aside.replace().map_err(unwritable)?;
-        Ok(Exported {
+        Ok(ExportedFile {
             path: path.clone(),
             count,
             what,

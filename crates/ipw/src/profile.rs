@@ -37,8 +37,8 @@ use crate::derived::{self, Page};
 use crate::error::{Error, Kind, not_ready};
 use crate::hardware::Hardware;
 use crate::own::Answering;
-use crate::pauses::Beside;
-use crate::service_metrics::{self, Watched};
+use crate::pauses::SideObservations;
+use crate::service_metrics::{self, MetricsWatch};
 use crate::tee::Tee;
 use crate::{counting, summary};
 use assembly::finish_readings;
@@ -136,7 +136,7 @@ impl Profile {
         client: &dyn Client,
         dataset: &dyn Dataset,
         warnings: Vec<String>,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<PreparedRun, Error> {
         let own = self.collectors.take();
         let hardware = Hardware::start(&self.plan, client, own, &self.clock)?;
         let directory = self.directory(&hardware, dataset);
@@ -161,13 +161,13 @@ impl Profile {
         for message in warnings.chain(dataset.notes()) {
             notices.send(Event::Warning { message });
         }
-        hardware.tell(|event| notices.send(event));
+        hardware.send_warnings(|event| notices.send(event));
         let recorder = self.record(&directory, part, &hardware)?;
         let watched = self.watch_service(page, &directory, part)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
         let writer = RunWriter::start(output, *about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
-        Ok(Prepared {
+        Ok(PreparedRun {
             hardware,
             directory,
             aside,
@@ -185,10 +185,10 @@ impl Profile {
         &mut self,
         client: &dyn Client,
         dataset: &dyn Dataset,
-        prepared: Prepared,
+        prepared: PreparedRun,
         interrupt: &Interrupt,
     ) -> Result<Finished, Error> {
-        let Prepared {
+        let PreparedRun {
             hardware,
             directory,
             notices,
@@ -204,14 +204,14 @@ impl Profile {
         // Stop sampling after the last window, so that the totals equal the readings on disk.
         hardware.session.stop();
         finish_readings(prepared.recorder, &notices);
-        let told = prepared.watched.map(|watched| watched.finish(&notices));
+        let server_metrics = prepared.watched.map(|watched| watched.finish(&notices));
         let ending = Ending {
             plan: &self.plan,
             clock: &*self.clock,
             hardware: &hardware,
             self_tests: parts.self_tests.get().map_or(&[][..], Vec::as_slice),
             idled: &parts.idled,
-            beside: Beside::of(told, watch),
+            beside: SideObservations::of(server_metrics, watch),
             ended: &ended,
         };
         let stored = ending.store(sink.into_inner());
@@ -240,14 +240,14 @@ impl Profile {
 }
 
 /// A run on disk without rows yet.
-struct Prepared {
+struct PreparedRun {
     hardware: Hardware,
     directory: PathBuf,
     /// Where the previous run in this directory was moved to.
     aside: Option<PathBuf>,
     notices: Notices,
     recorder: Recorder,
-    watched: Option<Watched>,
+    watched: Option<MetricsWatch>,
     writer: RunWriter,
     left: Left,
     recall: Recall,

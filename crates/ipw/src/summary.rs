@@ -1,4 +1,4 @@
-//! `summary.json` of a new run: the plan in the original's words.
+//! The first `summary.json` of a run: the plan in the original's terms.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub(crate) fn new(
     }
 }
 
-/// The original's configuration, key by key; null where it has no meaning here.
+/// The original's configuration, key by key; null where a key does not apply.
 fn profiler_config(plan: &Plan) -> ProfilerConfig {
     let max_queries = match plan.load.stop {
         Stop::Exhausted => None,

@@ -26,7 +26,7 @@ use super::{Left, Profile};
 use crate::error::{Error, Kind};
 use crate::hardware::Hardware;
 use crate::own::OwnClient;
-use crate::service_metrics::Watched;
+use crate::service_metrics::MetricsWatch;
 use crate::{clients, counting, grading, naming};
 
 /// Files that a run keeps open besides its connections: rows, readings, sources, libraries.
@@ -90,8 +90,9 @@ impl Profile {
         if needed <= limit {
             return Ok(());
         }
-        let message =
-            format!("{streams} queries in flight need {needed} open files, but the limit is {limit}");
+        let message = format!(
+            "{streams} queries in flight need {needed} open files, but the limit is {limit}"
+        );
         let most = limit.saturating_sub(OTHER_FILES).max(1);
         let fewer = Setting::Concurrency.to(most);
         Err(Error::invalid(message).with_help(format!(
@@ -154,9 +155,9 @@ impl Profile {
         page: Option<Page>,
         directory: &Path,
         part: u32,
-    ) -> Result<Option<Watched>, Error> {
+    ) -> Result<Option<MetricsWatch>, Error> {
         let durable = self.plan.output.durable;
-        let start = |page| Watched::start(page, directory, part, durable, &self.clock);
+        let start = |page| MetricsWatch::start(page, directory, part, durable, &self.clock);
         Ok(page
             .map(start)
             .transpose()

@@ -20,7 +20,7 @@ use ipw_telemetry::SelfTest;
 
 use crate::error::Error;
 use crate::hardware::Hardware;
-use crate::pauses::{Beside, Paused};
+use crate::pauses::{PauseCounter, SideObservations};
 
 /// Everything that the summary needs once the last query has ended.
 pub(super) struct Ending<'a> {
@@ -30,7 +30,7 @@ pub(super) struct Ending<'a> {
     /// Results of the sources' self-tests after the warm-up.
     pub(super) self_tests: &'a [SelfTest],
     pub(super) idled: &'a Idled,
-    pub(super) beside: Beside,
+    pub(super) beside: SideObservations,
     pub(super) ended: &'a Result<Ended, RunError>,
 }
 
@@ -51,16 +51,16 @@ impl Ending<'_> {
             ..
         } = self;
         let elapsed = clock.now().since(Timestamp::ZERO);
-        summary.server_metrics = self.beside.told;
+        summary.server_metrics = self.beside.server_metrics;
         let part = summary.parts.last().map_or(0, |part| part.part);
-        let mut pauses = Paused::of(part, &self.beside.pauses);
+        let mut pauses = PauseCounter::of(part, &self.beside.pauses);
         let Conclusion {
             overview,
             values,
             load,
         } = Conclusion::of(run, Some(&plan.load), &mut [&mut pauses])?;
         summary.telemetry = Some(Telemetry {
-            pauses: pauses.told(),
+            pauses: pauses.into_pauses(),
             ..hardware.summary(elapsed, self.self_tests, idled)
         });
         summary.metrics = Some(values);
@@ -122,10 +122,7 @@ pub(super) fn announce(
         });
     }
     if let (Some(old), false) = (aside, status == Status::Complete) {
-        let message = format!(
-            "the previous run is kept at `{}`",
-            old.display()
-        );
+        let message = format!("the previous run is kept at `{}`", old.display());
         notices.send(Event::Warning { message });
     }
     notices.finish(|notices_dropped| Event::RunFinished {

@@ -11,7 +11,7 @@ use ipw_runner::RunError;
 use ipw_store::{Overview, Run, Status, Summary};
 use ipw_telemetry::Session;
 
-use crate::derived::Refreshed;
+use crate::derived::DerivedFiles;
 use crate::error::{Error, Kind, not_ready};
 
 /// A run that has ended: complete, interrupted or stopped early. All that was measured is on disk.
@@ -29,7 +29,7 @@ pub struct Finished {
     /// Warnings to read before quoting its numbers.
     pub warnings: Vec<Warning>,
     /// Which derived files (`report.html`, `analysis/`, `plots/`) were written or removed.
-    pub files: Refreshed,
+    pub files: DerivedFiles,
     /// The readings of the hardware. Sampling has stopped.
     pub session: Arc<Session>,
     /// Description of the service that answered, for people.

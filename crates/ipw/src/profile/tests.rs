@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::*;
 
 /// A client that records the calls it receives.
-struct Noted {
+struct RecordingClient {
     calls: Arc<Mutex<Vec<&'static str>>>,
     healthy: bool,
     ready: bool,
 }
 
-impl Noted {
+impl RecordingClient {
     fn note(&self, call: &'static str) {
         self.calls.lock().unwrap().push(call);
     }
@@ -34,7 +34,7 @@ impl Noted {
     }
 }
 
-impl Client for Noted {
+impl Client for RecordingClient {
     fn id(&self) -> &'static str {
         "noted"
     }
@@ -84,7 +84,7 @@ impl Client for Noted {
 
 fn run(healthy: bool, ready: bool, output: &Path) -> (Result<Finished, Error>, Vec<&'static str>) {
     let calls = Arc::new(Mutex::new(Vec::new()));
-    let client = Noted {
+    let client = RecordingClient {
         calls: Arc::clone(&calls),
         healthy,
         ready,

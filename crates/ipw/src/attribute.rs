@@ -7,7 +7,7 @@ use ipw_findings::summary::renew;
 use ipw_findings::{attribution, marginal};
 use ipw_runner::SystemClock;
 use ipw_store::StoreError;
-pub use ipw_store::attribute::{Asking, Attributed, IdleFrom, IdleUsed, basis};
+pub use ipw_store::attribute::{Asking, AttributionResult, IdleFrom, IdleUsed, basis};
 use ipw_store::summary::{Attribution, MarginalCosts};
 
 use crate::derived::{self, DerivedFiles, Page};
@@ -16,7 +16,7 @@ use crate::error::{Error, Kind};
 /// Result of attributing a run's energy again.
 pub struct Reattribution {
     /// Number of rows whose energy changed.
-    pub done: Attributed,
+    pub done: AttributionResult,
     /// How the energy of the rows was attributed, as stored in the summary.
     pub attribution: Attribution,
     /// Marginal energy of a token and of a second; `None` without a measured source.
@@ -30,8 +30,9 @@ pub struct Reattribution {
 pub fn attribute(directory: &Path, asking: &Asking) -> Result<Reattribution, Error> {
     let clock = SystemClock::start();
     let now = || clock.anchor().unix_seconds(clock.now());
-    let made =
-        |done: &Attributed| attribution::of(asking.weights, &done.idle, &done.overview, now());
+    let made = |done: &AttributionResult| {
+        attribution::of(asking.weights, &done.idle, &done.overview, now())
+    };
     let done = ipw_store::attribute::attribute(directory, asking, |summary, done, run| {
         renew(summary, &done.overview, run);
         summary.attribution = Some(made(done));

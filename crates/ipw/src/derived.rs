@@ -10,7 +10,7 @@ use ipw_core::rollup::Choice;
 use ipw_core::setting::Setting;
 use ipw_core::text::{printable, with_causes};
 use ipw_findings::look::analyses::{ALL, Analysis, content};
-use ipw_findings::look::{Look, Wanted};
+use ipw_findings::look::{Look, LookOptions};
 use ipw_report::figures::{self, Picture};
 use ipw_report::run as report;
 use ipw_store::{Overview, Run, StoreError, file};
@@ -72,7 +72,7 @@ pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> DerivedFi
         let wanted = analyses.iter().filter_map(|(_, stored)| stored.analysis);
         let wanted = wanted
             .map(Analysis::wanted)
-            .fold(Wanted::FIGURES, Wanted::and);
+            .fold(LookOptions::FIGURES, LookOptions::and);
         match Look::at(&run, Some(overview.clone()), wanted, &mut []) {
             Ok(look) => {
                 done.analyses(directory, &look, &analyses);
@@ -154,7 +154,10 @@ impl DerivedFiles {
             .as_ref()
             .map_err(|error| with_causes(error))
             .and_then(|(run, overview)| {
-                let wanted = other.1.analysis.map_or(Wanted::FIGURES, Analysis::wanted);
+                let wanted = other
+                    .1
+                    .analysis
+                    .map_or(LookOptions::FIGURES, Analysis::wanted);
                 Look::at(run, Some(overview.clone()), wanted, &mut [])
                     .map_err(|error| with_causes(&error))
             });

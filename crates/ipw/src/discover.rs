@@ -14,6 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(150);
 /// Timeout for the list of models, which takes longer than a handshake.
 const LIST: Duration = Duration::from_secs(2);
 
+/// A service that answers on this machine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FoundService {
     /// Base URL of the service.

@@ -72,6 +72,7 @@ impl Error {
         self.directory.as_deref()
     }
 
+    /// The kind of failure, to decide by.
     pub const fn kind(&self) -> Kind {
         self.kind
     }

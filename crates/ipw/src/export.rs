@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use ipw_core::rollup::Choice as Basis;
 use ipw_core::setting::Setting;
-use ipw_store::export::{self, ExportError, Labelled, Runs};
+use ipw_store::export::{self, ExportError, LabelledRun, Runs};
 pub use ipw_store::export::{Choice, Format, Shape, Texts};
 use ipw_store::file::Aside;
 use ipw_store::{Run, StoreError};
@@ -22,6 +22,7 @@ const TOGETHER: &str = "runs";
 /// What to export, and how.
 #[derive(Debug, Clone)]
 pub struct Export {
+    /// File format of the tables.
     pub format: Format,
     /// Which table, and which of its columns.
     pub choice: Choice,
@@ -35,8 +36,10 @@ pub struct Export {
     pub overwrite: bool,
 }
 
+/// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedFile {
+    /// Path of the file.
     pub path: PathBuf,
     /// Number of rows or readings in the file.
     pub count: u64,
@@ -85,14 +88,14 @@ impl Export {
         }
     }
 
-    fn open(&self, runs: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
+    fn open(&self, runs: &[PathBuf]) -> Result<Vec<LabelledRun>, Error> {
         let runs = open(runs)?.into_iter();
-        let on = |Labelled { label, run }: Labelled| {
+        let on = |LabelledRun { label, run }: LabelledRun| {
             let run = match self.basis {
                 Some(basis) => crate::run::on(run, basis)?,
                 None => run,
             };
-            Ok(Labelled { label, run })
+            Ok(LabelledRun { label, run })
         };
         runs.map(on).collect()
     }
@@ -133,7 +136,7 @@ impl Export {
         files
     }
 
-    fn tables<'a>(&self, runs: &'a [Labelled]) -> Result<Vec<Runs<'a>>, Error> {
+    fn tables<'a>(&self, runs: &'a [LabelledRun]) -> Result<Vec<Runs<'a>>, Error> {
         let tables: Vec<Runs<'_>> = if self.together {
             vec![Runs::Together(runs)]
         } else {
@@ -156,7 +159,7 @@ fn elsewhere() -> String {
 
 /// Opens the runs and labels them with the names of their directories. Where two names are equal,
 /// the label is the path as typed.
-fn open(paths: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
+fn open(paths: &[PathBuf]) -> Result<Vec<LabelledRun>, Error> {
     let mut seen = BTreeSet::new();
     let mut runs = Vec::new();
     for path in paths {
@@ -168,7 +171,7 @@ fn open(paths: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
             let message = format!("`{}` is named twice", path.display());
             return Err(Error::invalid(message).with_help("name each run once"));
         }
-        runs.push(Labelled { label, run });
+        runs.push(LabelledRun { label, run });
     }
     let labels: Vec<_> = runs.iter().map(|run| run.label.clone()).collect();
     for run in &mut runs {

@@ -25,6 +25,7 @@ pub struct DeviceState {
     pub method: Option<Method>,
     /// Energy since the session began.
     pub joules: Option<f64>,
+    /// Temperature in degrees Celsius.
     pub celsius: Option<f64>,
     /// Utilization in percent.
     pub busy: Option<f64>,

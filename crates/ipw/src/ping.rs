@@ -22,7 +22,9 @@ pub use exchange::{Connection, EventPart, Exchange, Piece, ResponseHead, SentReq
 /// The query to send, and where.
 #[derive(Debug, Clone)]
 pub struct Ask {
+    /// How to reach the service.
     pub client: ClientSpec,
+    /// Name of the model.
     pub model: String,
     /// Generation settings to send with the prompt.
     pub generation: Generation,

@@ -31,7 +31,7 @@ use ipw_telemetry::Collector;
 use serde_json::{Map, Value};
 
 pub use finished::Finished;
-pub use resume::{Left, Resend};
+pub use resume::{EarlierParts, Resend};
 
 use crate::derived::{self, Page};
 use crate::error::{Error, Kind, not_ready};
@@ -249,7 +249,7 @@ struct PreparedRun {
     recorder: Recorder,
     watched: Option<MetricsWatch>,
     writer: RunWriter,
-    left: Left,
+    left: EarlierParts,
     recall: Recall,
 }
 

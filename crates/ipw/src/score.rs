@@ -17,7 +17,7 @@ use ipw_scoring::judge;
 use ipw_store::StoreError;
 use ipw_store::summary::{Scoring, Versions};
 use ipw_store::verdicts::{self, Answer};
-pub use ipw_store::verdicts::{Scored, VerdictSets, sets};
+pub use ipw_store::verdicts::{ScoringResult, VerdictSets, sets};
 use serde_json::{Map, Value};
 
 use crate::derived::{self, DerivedFiles, Page};
@@ -39,7 +39,7 @@ pub struct Grading<'a> {
 /// Result of grading a run.
 pub struct GradingResult {
     /// Number of rows graded and changed.
-    pub done: Scored,
+    pub done: ScoringResult,
     /// Answers without a new verdict.
     pub open: OpenAnswers,
     /// Calls and tokens of the judge; `None` without a judge.
@@ -185,7 +185,7 @@ impl Grading<'_> {
 /// The record of this grading for the summary.
 fn scoring_entry(
     asking: &Grading<'_>,
-    done: &Scored,
+    done: &ScoringResult,
     open: &OpenAnswers,
     judge: Option<Judging>,
     at: f64,

@@ -10,7 +10,7 @@ use ipw_core::slug::model_label;
 use ipw_core::time::Clock;
 use ipw_findings::calibration;
 use ipw_store::Summary;
-use ipw_store::resume::Left;
+use ipw_store::resume::EarlierParts;
 use ipw_store::summary::{Part, ProfilerConfig};
 
 use crate::hardware::Hardware;
@@ -21,7 +21,7 @@ pub(crate) fn new(
     dataset: &dyn Dataset,
     hardware: &Hardware,
     directory: &Path,
-    left: &Left,
+    left: &EarlierParts,
 ) -> Summary {
     let anchor = clock.anchor();
     let this = Part {

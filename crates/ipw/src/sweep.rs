@@ -11,7 +11,7 @@ use ipw_core::plan::{Arrivals, Load, Process, Rate};
 use ipw_core::rollup::is_estimated;
 use ipw_core::slug::slug;
 use ipw_findings::sweep::FILE;
-pub use ipw_findings::sweep::{Point, Swept};
+pub use ipw_findings::sweep::{Point, SweepResult};
 use ipw_store::file::replace;
 use ipw_store::{Overview, Run};
 use serde_json::json;
@@ -117,7 +117,7 @@ impl Sweep {
         &self,
         directory: &Path,
         mut step: impl FnMut(f64, &Path) -> Result<(PathBuf, Next), E>,
-    ) -> Result<Swept, E> {
+    ) -> Result<SweepResult, E> {
         let create = || format!("cannot create `{}`", directory.display());
         std::fs::create_dir_all(directory)
             .with_context(create)
@@ -132,7 +132,7 @@ impl Sweep {
                 break;
             }
         }
-        Ok(Swept {
+        Ok(SweepResult {
             axis: self.axis().to_owned(),
             knee: found(&points),
             points,
@@ -159,7 +159,7 @@ impl FromStr for Sweep {
 }
 
 /// Writes the result of a sweep into its directory, and returns the path.
-pub fn store(swept: &Swept, directory: &Path) -> Result<PathBuf, Error> {
+pub fn store(swept: &SweepResult, directory: &Path) -> Result<PathBuf, Error> {
     let path = directory.join(FILE);
     let text = format!("{:#}\n", json!(swept));
     replace(&path, text.as_bytes(), false)

@@ -52,20 +52,20 @@ pub trait Shim: Send + Sync {
 
 /// A shim that is in place; dropped, it is gone.
 #[must_use]
-pub struct Mounted(Arc<dyn Shim>);
+pub struct ShimGuard(Arc<dyn Shim>);
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SHIMS: Mutex<Vec<(PathBuf, Arc<dyn Shim>)>> = Mutex::new(Vec::new());
 
 /// Puts a shim before all calls below `root`.
-pub fn mount(root: &Path, shim: Arc<dyn Shim>) -> Mounted {
+pub fn mount(root: &Path, shim: Arc<dyn Shim>) -> ShimGuard {
     let mut shims = SHIMS.lock().unwrap_or_else(PoisonError::into_inner);
     shims.push((root.to_owned(), Arc::clone(&shim)));
     COUNT.store(shims.len(), Ordering::SeqCst);
-    Mounted(shim)
+    ShimGuard(shim)
 }
 
-impl Drop for Mounted {
+impl Drop for ShimGuard {
     fn drop(&mut self) {
         let mut shims = SHIMS.lock().unwrap_or_else(PoisonError::into_inner);
         shims.retain(|(_, shim)| !Arc::ptr_eq(shim, &self.0));

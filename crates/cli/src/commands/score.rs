@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ipw::derived::DerivedFiles;
 use ipw::grading;
-use ipw::score::{self, Grading, GradingResult, JudgeSpec, Judging, OpenAnswers, Scored};
+use ipw::score::{self, Grading, GradingResult, JudgeSpec, Judging, OpenAnswers, ScoringResult};
 use ipw_analysis::metric::Values;
 use ipw_core::text::printable;
 use ipw_store::overview::Verdicts;
@@ -91,7 +91,7 @@ fn judge(args: &ScoreArgs) -> Result<Option<JudgeSpec>, CliError> {
     }))
 }
 
-fn text(done: &Scored, open: &OpenAnswers, judging: Option<&Judging>) -> String {
+fn text(done: &ScoringResult, open: &OpenAnswers, judging: Option<&Judging>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -131,7 +131,13 @@ fn text(done: &Scored, open: &OpenAnswers, judging: Option<&Judging>) -> String 
 }
 
 /// The last lines: accuracy, files that were written again, and where the run lies.
-fn close(text: &mut String, done: &Scored, values: &Values, refreshed: &DerivedFiles, run: &Path) {
+fn close(
+    text: &mut String,
+    done: &ScoringResult,
+    values: &Values,
+    refreshed: &DerivedFiles,
+    run: &Path,
+) {
     for told in screen::answers(&done.overview, values) {
         let _ = writeln!(text, "{told}");
     }

@@ -19,6 +19,7 @@ pub struct Exchange {
     pub tls: Option<String>,
     /// The connection that carried the request.
     pub connection: Option<Connection>,
+    /// The request as it was sent.
     pub request: Option<SentRequest>,
     /// The head of the response.
     pub response: Option<ResponseHead>,
@@ -42,6 +43,7 @@ pub struct Connection {
 pub struct SentRequest {
     /// The head, with secrets replaced by `…`.
     pub head: String,
+    /// The body as it was sent.
     pub body: String,
 }
 

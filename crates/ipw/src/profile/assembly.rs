@@ -22,7 +22,7 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 
 use super::resume::Resume;
-use super::{Left, Profile};
+use super::{EarlierParts, Profile};
 use crate::error::{Error, Kind};
 use crate::hardware::Hardware;
 use crate::own::OwnClient;
@@ -220,7 +220,7 @@ impl Profile {
         client: &'a dyn Client,
         dataset: &'a dyn Dataset,
         hardware: &Hardware,
-        left: Left,
+        left: EarlierParts,
         recall: Recall,
     ) -> Parts<'a> {
         let grader = self.grader.clone();

@@ -34,6 +34,7 @@ pub struct Finished {
     pub session: Arc<Session>,
     /// Description of the service that answered, for people.
     pub service: String,
+    /// Name of the dataset.
     pub dataset: String,
     /// The content of `summary.json`.
     pub summary: Box<Summary>,

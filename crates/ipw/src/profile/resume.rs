@@ -13,7 +13,7 @@ use ipw_store::{Run, plan};
 use super::Profile;
 use crate::error::{Error, Kind};
 
-pub use ipw_store::resume::Left;
+pub use ipw_store::resume::EarlierParts;
 
 /// Which queries to send again when a run is resumed, although they have a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,7 +29,7 @@ pub enum Resend {
 pub(super) struct Resume {
     directory: PathBuf,
     again: Again,
-    found: Option<(Left, Recall)>,
+    found: Option<(EarlierParts, Recall)>,
     /// Number of queries with a row that are sent again.
     pub(super) resent: u64,
     /// Number of queries without an answer that keep their row.
@@ -90,9 +90,9 @@ impl Profile {
 
     /// Rows of earlier parts, and their replies in conversations to be continued; both empty for a
     /// new run.
-    pub(super) fn earlier(&mut self) -> Result<(Left, Recall), Error> {
+    pub(super) fn earlier(&mut self) -> Result<(EarlierParts, Recall), Error> {
         let Some(resume) = &mut self.resume else {
-            return Ok((Left::default(), recall(HashMap::new())));
+            return Ok((EarlierParts::default(), recall(HashMap::new())));
         };
         resume
             .found

@@ -43,6 +43,7 @@ pub struct JudgeSpec {
     pub client: ClientSpec,
     /// Name of the model.
     pub model: String,
+    /// Generation parameters for the judge.
     pub parameters: Map<String, Value>,
     /// Number of answers in flight to the judge.
     pub concurrency: NonZeroUsize,

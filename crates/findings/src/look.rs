@@ -16,7 +16,7 @@ use ipw_core::row::{Fields, Row};
 use ipw_store::overview::Counting;
 use ipw_store::{Consumer, Overview, Run, StoreError};
 
-use crate::load::Thinned;
+use crate::load::ChunkSampler;
 use crate::measured::{self, Measuring};
 use crate::survey::Survey;
 use crate::timeline::power::{self, Power};
@@ -231,14 +231,14 @@ impl Consumer for Looking {
 /// Gathers the latencies of rows.
 struct Timing {
     latencies: Latencies,
-    thinned: Thinned,
+    thinned: ChunkSampler,
 }
 
 impl Timing {
     fn of(chunks: u64) -> Self {
         Self {
             latencies: Latencies::default(),
-            thinned: Thinned::of(chunks),
+            thinned: ChunkSampler::of(chunks),
         }
     }
 

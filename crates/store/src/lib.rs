@@ -1,7 +1,7 @@
 //! The run directory: a Hugging Face dataset on disk that survives `kill -9`.
 //!
-//! Everything that is Arrow stays in this crate. A run is written by [`writer::RunWriter`], which
-//! the runner sees only as a [`ipw_core::sink::Sink`], and read by [`reader::Run`].
+//! All Arrow code is in this crate. [`writer::RunWriter`] writes a run; the runner sees it only as
+//! a [`ipw_core::sink::Sink`]. [`reader::Run`] reads it.
 
 mod adopt;
 pub mod attribute;

@@ -92,7 +92,7 @@ pub fn advice(outcome: &str) -> Option<Cow<'static, str>> {
         }
         "failed:protocol" => return Some(Cow::Owned(format!("remove `{}`", Setting::Http2))),
         "failed:reset" | "failed:closed" => {
-            "check the service's log; it closed the connection, often for lack of memory"
+            "check the service's log; it closed the connection, often because it ran out of memory"
         }
         "failed:http_400" => {
             return Some(Cow::Owned(format!(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use ipw::clients;
-use ipw::launch::{Launched, Ready, preset};
+use ipw::launch::{LaunchedService, Ready, preset};
 use ipw_core::client::ClientSpec;
 use ipw_core::plan::Launch;
 use ipw_core::secret;
@@ -33,8 +33,12 @@ pub(crate) fn around(
     let directory = args.output_dir.clone().unwrap_or_else(|| "runs".into());
     let own = std::env::current_exe().context("cannot find this program")?;
     let through = [own.into_os_string(), "launched".into(), "--".into()];
-    let mut launched =
-        runtime.block_on(Launched::start(&launch, &through, &directory, &plan.client))?;
+    let mut launched = runtime.block_on(LaunchedService::start(
+        &launch,
+        &through,
+        &directory,
+        &plan.client,
+    ))?;
     let talks = !args.quiet && !args.json;
     let ready = runtime.block_on(until_ready(&mut launched, &args, &plan.client, talks));
     drop(runtime);
@@ -54,7 +58,7 @@ pub(crate) fn around(
 
 /// Waits until the service answers; `None` if a signal arrives first.
 async fn until_ready(
-    launched: &mut Launched,
+    launched: &mut LaunchedService,
     args: &ProfileArgs,
     client: &ClientSpec,
     talks: bool,
@@ -81,7 +85,7 @@ async fn until_ready(
     Ok(ready)
 }
 
-fn stop(launched: &mut Launched, talks: bool) {
+fn stop(launched: &mut LaunchedService, talks: bool) {
     let killed = launched.stop();
     if killed > 0 && talks {
         screen::talk(&format!(

@@ -1,12 +1,12 @@
 //! Next steps after a first run. If a service answers on a usual port, the command for it.
 
-use ipw::discover::Found;
+use ipw::discover::FoundService;
 use ipw_core::text::printable;
 
 /// Text at the end of a run on the embedded engine.
-pub(crate) fn advice(found: &[Found], run: &str) -> String {
+pub(crate) fn advice(found: &[FoundService], run: &str) -> String {
     let mut lines = vec!["\nWhat next?".to_owned()];
-    for Found { url, models } in found {
+    for FoundService { url, models } in found {
         // A service with one model needs no `--model`.
         let model = match models.as_slice() {
             [] => " --model NAME".to_owned(),
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_found_service_gets_its_command() {
-        let found = |models: &[&str]| Found {
+        let found = |models: &[&str]| FoundService {
             url: "http://127.0.0.1:8080".to_owned(),
             models: models.iter().map(|model| (*model).to_owned()).collect(),
         };

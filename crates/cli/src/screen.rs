@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use ipw::derived::Refreshed;
+use ipw::derived::DerivedFiles;
 use ipw_analysis::interval::wilson;
 use ipw_analysis::metric::{Metric, Values};
 use ipw_core::quantity::{Unit, digits, grouped};
@@ -51,7 +51,7 @@ pub(crate) fn talk(text: &str) {
 }
 
 /// Prints warnings about files derived from rows, and notes unless `quiet`.
-pub(crate) fn refreshed(files: &Refreshed, quiet: bool) {
+pub(crate) fn refreshed(files: &DerivedFiles, quiet: bool) {
     for warning in &files.warnings {
         talk(&format!("warning: {}", printable(warning)));
     }

@@ -1,11 +1,11 @@
-//! Which version and method made the energy of a run's rows, as its summary says it.
+//! Records in the summary which version and method attributed the energy of a run's rows.
 
 use ipw_core::attribution::Weights;
 use ipw_store::Overview;
 use ipw_store::attribute::{IdleUsed, METHOD};
 use ipw_store::summary::{Attribution, Versions};
 
-/// What made the energy of these rows, `at` this many seconds since the Unix epoch.
+/// The attribution of these rows, done `at` this many seconds since the Unix epoch.
 pub fn of(weights: Weights, idle: &[IdleUsed], overview: &Overview, at: f64) -> Attribution {
     Attribution {
         ipw: Versions::IPW.into(),

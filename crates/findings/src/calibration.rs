@@ -1,7 +1,7 @@
-//! What `ipw calibrate` found, as it is kept for later runs to quote.
+//! The stored result of `ipw calibrate`, for later runs to quote.
 //!
-//! It lies in the user's cache, one for the machine. A file that is missing, damaged or of other
-//! hardware is as good as none: no run fails for it.
+//! It is in the user's cache, one file per machine. A file that is missing, damaged or from other
+//! hardware is ignored: no run fails for it.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -13,7 +13,7 @@ use ipw_core::quantity;
 pub use ipw_store::summary::{Calibration, Check, Unit};
 
 const FILE: &str = "calibration.json";
-/// A file beyond this is not ours.
+/// A larger file was not written by this tool.
 const LARGEST: u64 = 1 << 20;
 /// Version of the file.
 const FORMAT_VERSION: u32 = 1;
@@ -25,17 +25,17 @@ pub const STAMPS_OF_MANY: &str = "streams.stamp_late_p99";
 /// The checks of energy, by a fast and a slow counter.
 pub const JOULES: [&str; 2] = ["sequential.joules_fast", "sequential.joules_slow"];
 
-/// Who calibrated what, and when.
+/// Time, hardware and length of a calibration.
 pub struct Occasion {
-    /// When: seconds since the Unix epoch.
+    /// Seconds since the Unix epoch.
     pub calibrated_at: f64,
-    /// On what.
+    /// Label of the hardware.
     pub hardware_label: String,
-    /// Whether it was the short one.
+    /// Whether it was the quick one.
     pub quick: bool,
 }
 
-/// The calibration that these checks make.
+/// Makes a calibration from its checks.
 pub fn new(occasion: Occasion, checks: Vec<Check>) -> Calibration {
     Calibration {
         format_version: FORMAT_VERSION,
@@ -48,13 +48,13 @@ pub fn new(occasion: Occasion, checks: Vec<Check>) -> Calibration {
     }
 }
 
-/// The file's text.
+/// The text of the file.
 pub fn text(calibration: &Calibration) -> String {
     let text = serde_json::to_string_pretty(calibration).expect("a calibration serializes");
     format!("{text}\n")
 }
 
-/// Replaces the file at `path` as a whole.
+/// Replaces the file at `path` atomically.
 pub fn write(calibration: &Calibration, path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
@@ -67,7 +67,7 @@ pub fn write(calibration: &Calibration, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What a run that quotes one says of it, in lines that fit; nothing where there is none.
+/// Lines for a run that quotes a calibration; empty without one.
 pub fn quoted(calibration: Option<&Calibration>) -> Vec<String> {
     let Some(calibration) = calibration else {
         return Vec::new();
@@ -95,12 +95,12 @@ pub fn quoted(calibration: Option<&Calibration>) -> Vec<String> {
     ]
 }
 
-/// Where the calibration of this machine is kept.
+/// Path of this machine's calibration.
 pub fn place() -> Result<PathBuf, NoCache> {
     Ok(cache::directory(|name| std::env::var_os(name))?.join(FILE))
 }
 
-/// The calibration of this hardware, as a run quotes it.
+/// The calibration of this hardware, as runs quote it.
 pub fn of(hardware_label: &str) -> Option<Calibration> {
     let calibration = read(&place().ok()?)?;
     (calibration.hardware_label == hardware_label).then_some(calibration)
@@ -118,7 +118,7 @@ fn read(path: &Path) -> Option<Calibration> {
     (calibration.format_version == FORMAT_VERSION).then_some(calibration)
 }
 
-/// The day of a moment, by Greenwich.
+/// The date of a moment, in UTC.
 pub fn day(unix_seconds: f64) -> String {
     /// The last second that a date of four digits has.
     const LAST: Duration = Duration::from_secs(253_402_300_799);

@@ -1,6 +1,6 @@
-//! Runs as they are compared: their rows, and what must be alike for a comparison to be fair.
+//! Reads runs for comparison: their rows, and the facts that must agree for a fair comparison.
 //!
-//! A run is read in one pass. What stays in memory is a few numbers a row and each query's id.
+//! Each run is read in one pass. Memory holds a few numbers per row and each query's id.
 
 mod facts;
 mod fairness;
@@ -20,33 +20,35 @@ use ipw_store::{Consumer, Run, StoreError};
 use crate::survey::Survey;
 
 pub use facts::{Facts, How};
-pub use fairness::{Named, unfair};
-pub use side_by_side::{Against, Asked, Entrant, NotComparable, SideBySide, compare_runs, outcome};
+pub use fairness::{NamedRun, unfair};
+pub use side_by_side::{
+    Against, ComparisonRequest, Entrant, NotComparable, SideBySide, compare_runs, outcome,
+};
 
-/// Hexadecimal digits of a prompt's fingerprint before the query's id.
+/// Hexadecimal digits of the prompt's fingerprint before the query's id.
 const FINGERPRINT: usize = 16;
 
-/// A run that was read.
+/// The rows of a run, as a comparison needs them.
 pub struct RunRows {
-    /// What it says of itself.
+    /// What the run's files say about it.
     pub facts: Facts,
-    /// Fingerprint of the prompt and id: a query is the same only if both are.
+    /// Prompt fingerprint and id: two queries are the same only if both agree.
     keys: Vec<String>,
     subjects: Vec<String>,
     scorers: Vec<String>,
     lines: Vec<Line>,
 }
 
-/// One row.
+/// Numbers of one row.
 struct Line {
     key: usize,
     subject: Option<usize>,
-    /// Who gave the verdict; `None` without one.
+    /// The scorer that gave the verdict; `None` without a verdict.
     scorer: Option<usize>,
     row: Row<'static>,
 }
 
-/// How far the queries of two runs are the same.
+/// How many queries two runs share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Overlap {
     /// Queries of A.
@@ -75,7 +77,7 @@ impl RunRows {
         })
     }
 
-    /// Opens and reads a run, on another basis where one is asked for.
+    /// Opens and reads a run, on another basis if requested.
     pub fn open(directory: &Path, basis: Option<Choice>) -> Result<Self, StoreError> {
         let run = Run::open(directory)?;
         Self::read(&match basis {
@@ -84,7 +86,7 @@ impl RunRows {
         })
     }
 
-    /// Its rows, as metrics are made from them.
+    /// The rows, as metrics are computed from them.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let row = |line: &Line| Row {
             query: &self.keys[line.key],
@@ -93,7 +95,7 @@ impl RunRows {
         self.lines.iter().map(row).collect()
     }
 
-    /// Rows by subject, in the order in which subjects first came.
+    /// Rows by subject, in order of first appearance.
     pub fn by_subject(&self) -> Vec<(Option<&str>, Vec<Row<'_>>)> {
         let mut groups: Vec<(Option<&str>, Vec<_>)> = Vec::new();
         for line in &self.lines {
@@ -107,7 +109,7 @@ impl RunRows {
         groups
     }
 
-    /// What tells one set of queries from another: how many, and a sum over all of them.
+    /// Identifies a set of queries: their number, and a sum of hashes over all of them.
     pub fn queries(&self) -> (usize, u64) {
         let sum = self.keys.iter().map(|key| fingerprint(key));
         (self.keys.len(), sum.fold(0, u64::wrapping_add))
@@ -126,7 +128,7 @@ impl RunRows {
         }
     }
 
-    /// Queries that both graded, and how many of them by different scorers.
+    /// Number of queries graded in both runs, and how many of them by different scorers.
     fn graded_otherwise(&self, other: &Self) -> (u64, u64) {
         let ours: HashMap<&str, &str> = self.graded().collect();
         let theirs: HashMap<&str, &str> = other.graded().collect();
@@ -138,7 +140,7 @@ impl RunRows {
         })
     }
 
-    /// Queries with a verdict, and who gave it.
+    /// Queries with a verdict, and the scorer that gave it.
     fn graded(&self) -> impl Iterator<Item = (&str, &str)> {
         self.lines.iter().filter_map(|line| {
             let scorer = &self.scorers[line.scorer?];
@@ -151,16 +153,16 @@ fn id(key: &str) -> &str {
     key.get(FINGERPRINT..).unwrap_or_default()
 }
 
-/// Fixed within a build, which is all that is asked of it: it is never written.
+/// Stable within one build, which suffices: the hash is never written.
 fn fingerprint(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
-/// What the rows say beside their numbers.
+/// Facts gathered from the rows.
 #[derive(Debug, Default)]
-struct Seen {
+struct RowFacts {
     rows: u64,
     queries: u64,
     failed: u64,
@@ -169,7 +171,7 @@ struct Seen {
     scorers: Vec<String>,
 }
 
-/// A run while it is being read.
+/// A run that is being read.
 struct Reading<'a> {
     frame: &'a Frame,
     keys: Vec<String>,
@@ -239,7 +241,7 @@ impl<'a> Reading<'a> {
         }
         let is_estimate = is_estimated(basis);
         for share in row.shares.iter().filter(|share| share.joules.is_some()) {
-            // An estimate beside a measured basis is shown, not counted.
+            // An estimate beside a measured basis is shown, but does not count.
             let counts = is_estimate || share.method != "estimated";
             if counts && !self.methods.contains(share.method) {
                 self.methods.insert(share.method.to_owned());
@@ -247,8 +249,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn seen(&mut self) -> Seen {
-        Seen {
+    fn seen(&mut self) -> RowFacts {
+        RowFacts {
             rows: self.lines.len() as u64,
             queries: self.keys.len() as u64,
             failed: self.failed,
@@ -259,7 +261,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The place of a name in a list, at whose end it is put if it is new.
+/// The index of a name in a list, to which a new name is appended.
 fn place(names: &mut Vec<String>, name: &str) -> usize {
     let known = names.iter().position(|known| known == name);
     known.unwrap_or_else(|| {
@@ -276,7 +278,7 @@ pub fn metric_named(name: &str) -> Result<Metric, String> {
         let meant = nearest(name, Metric::ALL.map(Metric::name))
             .map_or(String::new(), |name| format!("did you mean `{name}`? "));
         format!(
-            "`{name}` is no metric\nhelp: {meant}known are {}",
+            "`{name}` is not a metric\nhelp: {meant}known metrics are {}",
             known.join(", ")
         )
     })

@@ -1,4 +1,4 @@
-//! What the summary of a run says of its rows, from one pass over them.
+//! Computes what the summary says about a run's rows, in one pass.
 
 use ipw_analysis::metric::Values;
 use ipw_core::plan::Load as Planned;
@@ -9,18 +9,18 @@ use crate::load::{Findings, Loading};
 use crate::measured::Measuring;
 use crate::survey::Survey;
 
-/// What the rows of a run come to.
+/// Results over all rows of a run.
 pub struct Conclusion {
-    /// Their counts.
+    /// Counts and totals.
     pub overview: Overview,
     /// The metrics of the run.
     pub values: Values,
-    /// What it says of its load; `None` without a plan.
+    /// Findings about the load; `None` without a plan.
     pub load: Option<Findings>,
 }
 
 impl Conclusion {
-    /// Looks at a run that was sent by this plan. `more` are fed in the same pass.
+    /// Reads a run that followed this plan. `more` consumers are fed in the same pass.
     pub fn of(
         run: &Run,
         plan: Option<&Planned>,

@@ -1,4 +1,4 @@
-//! Queries that failed: by kind, with an example and what to do.
+//! Failed queries by kind, each with an example and advice.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use ipw_core::warning::{PageKind, Warning};
 use ipw_store::Overview;
 use ipw_store::overview::FailureKind;
 
-/// A warning for each kind, in the words of a page; without examples where `redact` is set.
+/// One warning per kind, for a page; without examples if `redact` is set.
 pub fn warnings(overview: &Overview, redact: bool) -> Vec<Warning> {
     each(overview, |failure| {
         let example = failure.error.as_deref().filter(|_| !redact);
-        // Backticks would make an error's words look like ours.
+        // Backticks would make an error's text look like this tool's own.
         let example = example.map_or(String::new(), |error| {
             format!(
                 ", the first: {}",
@@ -37,7 +37,7 @@ fn each(overview: &Overview, words: impl Fn(&FailureKind) -> String) -> Vec<Warn
     failures.map(warning).collect()
 }
 
-/// A line for each kind, one for its first example, one for what to do.
+/// For each kind: its count, its first example, and advice.
 pub fn lines(overview: &Overview) -> Vec<String> {
     let mut lines = Vec::new();
     if overview.failures.is_empty() {
@@ -65,13 +65,13 @@ pub fn lines(overview: &Overview) -> Vec<String> {
     lines
 }
 
-/// What to do about an outcome.
+/// Advice for an outcome.
 pub fn advice(outcome: &str) -> Option<Cow<'static, str>> {
     let fewer_tokens = Setting::Param.to("max_tokens=…");
     let fixed = match outcome {
         "timed_out" => {
             return Some(Cow::Owned(format!(
-                "allow more (`{}`, `{}`, `{}`), or ask for less (`{fewer_tokens}`)",
+                "raise the limit (`{}`, `{}`, `{}`), or request fewer tokens (`{fewer_tokens}`)",
                 Setting::RequestTimeout,
                 Setting::FirstTokenTimeout,
                 Setting::IdleTimeout
@@ -83,63 +83,61 @@ pub fn advice(outcome: &str) -> Option<Cow<'static, str>> {
                 Setting::ClientBaseUrl
             )));
         }
-        "failed:connect" => "the service went away or is overloaded: look whether it still runs",
+        "failed:connect" => "check whether the service still runs; it stopped or is overloaded",
         "failed:tls" => {
             return Some(Cow::Owned(format!(
-                "check that the URL's scheme and name fit the certificate, and that its issuer is trusted here (`{}`)",
+                "check that the URL's scheme and host match the certificate, and that its issuer is trusted here (`{}`)",
                 Setting::CaFile
             )));
         }
-        "failed:protocol" => return Some(Cow::Owned(format!("leave `{}` out", Setting::Http2))),
+        "failed:protocol" => return Some(Cow::Owned(format!("remove `{}`", Setting::Http2))),
         "failed:reset" | "failed:closed" => {
-            "the service broke off: look into its log, often it ran out of memory"
+            "check the service's log; it closed the connection, often because it ran out of memory"
         }
         "failed:http_400" => {
             return Some(Cow::Owned(format!(
-                "the service refuses the request: look at the parameters (`{}`) and the prompt's length",
+                "check the parameters (`{}`) and the length of the prompt; the service refuses the request",
                 Setting::Param
             )));
         }
-        "failed:http_401" | "failed:http_403" => "the key is wrong, or has run out",
+        "failed:http_401" | "failed:http_403" => "check the API key; it is wrong or has expired",
         "failed:http_404" => {
             return Some(Cow::Owned(format!(
                 "check `{}` and the URL's path",
                 Setting::Model
             )));
         }
-        "failed:http_408" => {
-            "the service gave up waiting: it is overloaded, or a proxy is in between"
+        "failed:http_408" => "the service or a proxy timed out; it may be overloaded",
+        "failed:http_413" => "shorten the prompt; it is too long for the service",
+        "failed:http_429" => {
+            "send fewer queries, or request more quota; the service limits its clients"
         }
-        "failed:http_413" => "the prompt is too long for the service",
-        "failed:http_429" => "the service limits its clients: send less, or ask for more quota",
-        "failed:http_503" => "the service is overloaded or still loading its model",
+        "failed:http_503" => {
+            "wait or send less; the service is overloaded or still loading its model"
+        }
         "failed:not_a_stream" => {
-            "the URL is not that of a chat API, or a proxy answers in its place"
+            "check the URL; it is not a chat API, or a proxy answers in its place"
         }
-        "failed:bad_event" => {
-            "the service's replies are not what its API promises: try another client"
-        }
-        "failed:service" => "the service says so itself: look into its log",
-        "failed:empty" => {
-            "the model said nothing: look at the prompt, and at `stop` and `max_tokens`"
-        }
+        "failed:bad_event" => "try another client; the replies do not follow this API",
+        "failed:service" => "check the service's log; the service reports this error",
+        "failed:empty" => "check the prompt, `stop` and `max_tokens`; the model returned no text",
         "failed:too_large" => {
             return Some(Cow::Owned(format!(
-                "ask for less (`{fewer_tokens}`), or allow larger replies (`{}`)",
+                "request fewer tokens (`{fewer_tokens}`), or allow larger replies (`{}`)",
                 Setting::MaxReply
             )));
         }
-        "failed:parameter" => "`ipw list clients` and the guide have the parameters",
-        "failed:context" => "shorten the prompt, or take a model with a longer context",
+        "failed:parameter" => "see `ipw list clients` and the guide for the parameters",
+        "failed:context" => "shorten the prompt, or use a model with a longer context",
         "failed:history" => "see why the turn before it failed",
         "failed:template" => {
             return Some(Cow::Owned(format!(
-                "the model's chat template refuses it, often because of `{}`",
+                "the model's chat template rejects the messages, often because of `{}`",
                 Setting::System
             )));
         }
-        "failed:engine" => "a fault of ours: please report it",
-        other if other.starts_with("failed:http_5") => "look into the service's own log",
+        "failed:engine" => "this is a bug in ipw: please report it",
+        other if other.starts_with("failed:http_5") => "check the service's log",
         other if other.starts_with("failed:http_") => "the service refuses the request",
         _ => return None,
     };

@@ -1,5 +1,5 @@
-//! Runs, ranked. What was measured is never ranked with what was estimated, nor one dataset with
-//! another: each has a section of its own.
+//! Ranks runs. Each dataset has its own section, and measured energy is never ranked with estimated
+//! energy.
 
 pub mod columns;
 mod filter;
@@ -20,31 +20,31 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::comparison::{Facts, How, RunRows};
-use crate::runs::Found;
+use crate::runs::FoundRun;
 
 pub use filter::Filter;
 
-/// What intervals are drawn from: the same runs, the same intervals.
+/// Fixed, so that the same runs always give the same intervals.
 const SEED: u64 = 0;
-/// Warnings that are said elsewhere.
+/// Warnings that the board shows in another place.
 const SAID: [Kind; 2] = [
     Kind::Run(RunKind::Estimated),
     Kind::Run(RunKind::FewSamples),
 ];
 
-/// What a board is asked for.
-pub struct Asked<'a> {
-    /// The metric that runs are ranked by.
+/// What to rank, and how.
+pub struct BoardRequest<'a> {
+    /// The metric to rank by.
     pub sort: Metric,
-    /// Which runs are wanted.
+    /// Which runs to include.
     pub filter: &'a Filter,
-    /// Which sources count; `None` for those that each run counts.
+    /// Basis of the energy; `None` keeps each run's own.
     pub basis: Option<Choice>,
-    /// Runs with fewer graded answers are listed apart.
+    /// Runs with fewer graded answers are listed without a rank.
     pub least_graded: u64,
 }
 
-/// A number with its interval of 95 %; `None` is not known.
+/// A number with its 95 % interval; `None` if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Figure {
     /// The number.
@@ -80,37 +80,37 @@ impl Figure {
 /// A run with its numbers.
 #[derive(Serialize)]
 pub struct Entry {
-    /// Place in its section, from 1; `None` where the metric is not known. Equals share one.
+    /// Rank in its section, from 1; `None` if the metric is unknown. Equal values share a rank.
     pub rank: Option<u64>,
-    /// What the run says of itself.
+    /// What the run's files say about it.
     #[serde(flatten)]
     pub facts: Facts,
-    /// Where it lies below the directory that was looked into.
+    /// Path below the searched directory.
     #[serde(skip)]
     pub place: String,
     /// Its metrics.
     #[serde(serialize_with = "by_name")]
     pub metrics: Vec<(Metric, Figure)>,
-    /// What to bear in mind.
+    /// Reservations about the run's numbers.
     pub marks: Vec<String>,
-    /// What the original's leaderboard takes of it.
+    /// The entry for the original's leaderboard.
     #[serde(skip)]
     pub submission: Value,
-    /// Graded answers.
+    /// Number of graded answers.
     pub graded: u64,
     #[serde(skip)]
-    /// What tells its set of queries from another.
+    /// Identifies its set of queries.
     pub queries: (usize, u64),
 }
 
-/// Runs that may stand beside each other.
+/// Runs that are comparable with each other.
 #[derive(Serialize)]
 pub struct Section {
-    /// The dataset that all of them used.
+    /// The dataset of all runs in the section.
     pub dataset: String,
-    /// How their energy came about.
+    /// How their energy was obtained.
     pub energy: How,
-    /// What the joules are made from; `None` without energy.
+    /// The sources of the energy; `None` without energy.
     pub basis: Option<String>,
     /// Ranked runs, the best first.
     pub runs: Vec<Entry>,
@@ -118,24 +118,24 @@ pub struct Section {
     pub too_few: Vec<Entry>,
 }
 
-/// A run that is not ranked, and why.
+/// A run without a rank, and the reason.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct NotRanked {
-    /// Where it lies.
+    /// Path of the run.
     pub directory: String,
     /// Why it has no rank.
     pub reason: String,
 }
 
-/// All runs.
+/// The leaderboard.
 pub struct Board {
     /// The metric that runs are ranked by.
     pub sort: Metric,
-    /// Runs that may stand beside each other, section by section.
+    /// Sections of comparable runs.
     pub sections: Vec<Section>,
     /// Runs without a rank.
     pub not_ranked: Vec<NotRanked>,
-    /// Runs that the filter left out.
+    /// Number of runs that the filter excluded.
     pub filtered_out: u64,
 }
 
@@ -220,7 +220,7 @@ fn marks(facts: &Facts) -> Vec<String> {
         .map(|warning| warning.text.clone())
         .collect();
     if facts.energy == How::PartlyEstimated {
-        marks.push("some of its energy is estimated".to_owned());
+        marks.push("its energy is partly estimated".to_owned());
     }
     if facts.failed > 0 {
         marks.push(format!(
@@ -232,9 +232,9 @@ fn marks(facts: &Facts) -> Vec<String> {
 }
 
 impl Board {
-    /// Reads the runs that were found below `root`, and ranks them.
-    pub fn of(root: &Path, found: Vec<Found>, asked: &Asked<'_>) -> Self {
-        let Asked {
+    /// Reads the runs found below `root`, and ranks them.
+    pub fn of(root: &Path, found: Vec<FoundRun>, asked: &BoardRequest<'_>) -> Self {
+        let BoardRequest {
             sort,
             filter,
             basis,
@@ -248,10 +248,10 @@ impl Board {
         };
         for one in found {
             match one {
-                Found::Unreadable { path, reason } => {
+                FoundRun::Unreadable { path, reason } => {
                     board.leave_out(&path.display().to_string(), &reason);
                 }
-                Found::Run(path) => match RunRows::open(&path, basis) {
+                FoundRun::Run(path) => match RunRows::open(&path, basis) {
                     Ok(run) => board.take(root, &run, filter, least_graded),
                     Err(error) => {
                         board.leave_out(&path.display().to_string(), &with_causes(&error));
@@ -262,7 +262,7 @@ impl Board {
         for section in &mut board.sections {
             section.rank(sort);
         }
-        // Measured ones first within a dataset.
+        // Within a dataset, measured energy comes first.
         board.sections.sort_by(|left, right| {
             let key = |section: &Section| {
                 (
@@ -321,7 +321,7 @@ impl Board {
         }
     }
 
-    /// How many runs are ranked, in words.
+    /// The number of ranked runs, for people.
     pub fn count(&self) -> String {
         match self.sections.iter().map(|section| section.runs.len()).sum() {
             1_usize => "1 run".to_owned(),
@@ -329,18 +329,18 @@ impl Board {
         }
     }
 
-    /// All runs that are shown.
+    /// All runs on the board.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         let sections = self.sections.iter();
         sections.flat_map(|section| section.runs.iter().chain(&section.too_few))
     }
 
-    /// Whether a run has a name.
+    /// Whether any run has a name.
     pub fn has_names(&self) -> bool {
         self.entries().any(|entry| entry.facts.name.is_some())
     }
 
-    /// Whether two runs of a section differ in nothing but their place.
+    /// Whether two runs of a section differ only in their path.
     pub fn has_twins(&self) -> bool {
         self.sections.iter().any(|section| {
             let mut seen = HashSet::new();
@@ -359,7 +359,7 @@ impl Board {
     }
 }
 
-/// Its name; with the id where that says more (`questions (jsonl)`).
+/// Name of the dataset, with its id if that differs: `questions (jsonl)`.
 fn dataset(facts: &Facts) -> String {
     match (&facts.dataset, &facts.dataset_name) {
         (Some(id), Some(name)) if id != name => format!("{name} ({id})"),
@@ -368,7 +368,7 @@ fn dataset(facts: &Facts) -> String {
 }
 
 impl Section {
-    /// What stands above it.
+    /// Title of the section.
     pub fn title(&self) -> String {
         let how = match self.energy {
             How::Measured => "energy measured",
@@ -381,7 +381,7 @@ impl Section {
         }
     }
 
-    /// Puts the runs in order and numbers them.
+    /// Sorts the runs and assigns ranks.
     pub fn rank(&mut self, sort: Metric) {
         let value = |entry: &Entry| entry.figure(sort).value;
         let accuracy = |entry: &Entry| entry.figure(Metric::Accuracy).value;
@@ -404,7 +404,7 @@ impl Section {
         self.mark_other_queries();
     }
 
-    /// Runs that asked other queries than most of what was asked here.
+    /// Marks runs whose queries differ from those of most runs in the section.
     fn mark_other_queries(&mut self) {
         let Some(usual) = self.runs.iter().map(|entry| entry.queries).max() else {
             return;
@@ -420,7 +420,7 @@ impl Section {
     }
 }
 
-/// The better first, what is not known last.
+/// Better values first, unknown values last.
 fn order(left: Option<f64>, right: Option<f64>, better: Better) -> Ordering {
     match (left, right) {
         (Some(left), Some(right)) => match better {

@@ -1,8 +1,8 @@
-//! From the rows of runs to what they say: metrics, load, warnings, comparisons, leaderboards,
-//! and the content of pages.
+//! Derives findings from the rows of runs: metrics, load, warnings, comparisons, leaderboards, and
+//! the content of pages.
 //!
-//! Everything here reads runs and computes; nothing prints, draws or writes into a run. The
-//! mathematics are in `ipw-analysis`, which opens no file; pages are rendered by `ipw-report`.
+//! This crate reads runs and computes. It does not print, draw or write into a run. The mathematics
+//! is in `ipw-analysis`, which opens no file; `ipw-report` renders pages.
 
 #[cfg(test)]
 extern crate self as ipw_findings;

@@ -1,4 +1,4 @@
-//! What a run says of its load: latencies with intervals, the steady window, SLOs, the queue.
+//! Findings about the load of a run: latencies with intervals, the steady window, SLOs, the queue.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,25 +14,26 @@ use ipw_core::record::{self, Record, SloCheck};
 use ipw_core::row::{Fields, Row};
 use ipw_core::time::Timestamp;
 use ipw_store::Consumer;
-use ipw_store::summary::{Gained, LoadSummary, SloKept};
+use ipw_store::summary::{DerivedMetrics, LoadSummary, SloKept};
 
 use crate::survey::Survey;
 
-/// Longest time between a query's end and the start of the next one that does not end the window.
+/// Longest gap between a query's end and the next start that does not end the steady window.
 const DIP: f64 = 0.05;
-/// Gaps between chunks that are kept at the most: more rows are thinned evenly.
+/// Limit on gaps between chunks kept in memory. Above it, rows are sampled evenly.
 const MOST_GAPS: u64 = 10_000_000;
 
-/// What came out.
+/// Findings about the load.
 #[derive(Debug, Clone)]
 pub struct Findings {
-    /// What the summary says of the load.
+    /// The load part of the summary.
     pub load: LoadSummary,
-    /// What energy and time gave: part of `efficiency`.
-    pub derived: Gained,
+    /// Energy and time per unit of work: part of `efficiency`.
+    pub derived: DerivedMetrics,
 }
 
-/// Where a plan's SLO counts from unless it says: an open loop's users come by the plan.
+/// Default start of a plan's SLO: the planned send for an open loop, whose users arrive by the
+/// plan.
 pub fn origin(load: &Planned) -> Origin {
     if load.arrivals.is_open() {
         Origin::Planned
@@ -41,7 +42,7 @@ pub fn origin(load: &Planned) -> Origin {
     }
 }
 
-/// What checks every row against the limits of the plan; `None` without limits.
+/// Checks every row against the limits of the plan; `None` without limits.
 pub fn slo_check(load: &Planned) -> Option<SloCheck> {
     let slo = Slo::parse(load.slo.as_deref()?, origin(load)).ok()?;
     Some(Arc::new(move |record| kept(&slo, record)))
@@ -82,16 +83,16 @@ fn kept(slo: &Slo, record: &Record) -> record::SloMark {
     }
 }
 
-/// Rows on their way to [`Findings`].
+/// Gathers [`Findings`] row by row.
 pub struct Loading<'a> {
     plan: &'a Planned,
     survey: &'a Survey,
     windows: Windows,
     not_steady: BTreeMap<u32, NotSteady>,
-    thinned: Thinned,
+    thinned: ChunkSampler,
     latencies: Latencies,
     served: Served,
-    /// How the SLO was kept: over all rows, and over those that ended while the load was full.
+    /// SLO attainment over all rows, and over those that ended while the load was full.
     kept: Option<(Tally, Tally)>,
     whole: Gains,
     steady: Gains,
@@ -99,13 +100,13 @@ pub struct Loading<'a> {
 }
 
 impl<'a> Loading<'a> {
-    /// Nothing yet, of the run that was surveyed.
+    /// An empty gatherer for the surveyed run.
     pub fn of(survey: &'a Survey, plan: &'a Planned) -> Self {
         let (windows, not_steady) = split(survey.flights.windows(kind(plan)));
         let slo = plan.slo.as_deref();
         let slo = slo.and_then(|text| Slo::parse(text, origin(plan)).ok());
         Self {
-            thinned: Thinned::of(survey.chunks),
+            thinned: ChunkSampler::of(survey.chunks),
             latencies: Latencies::default(),
             served: Served::within(windows.clone()),
             kept: slo.map(|slo| (Tally::new(slo.clone()), Tally::new(slo))),
@@ -119,7 +120,7 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// What came together.
+    /// The findings over all rows.
     pub fn finish(self) -> Findings {
         let Self { plan, windows, .. } = self;
         let seconds: f64 = windows.values().map(Window::seconds).sum();
@@ -147,7 +148,7 @@ impl<'a> Loading<'a> {
         };
         Findings {
             load,
-            derived: Gained {
+            derived: DerivedMetrics {
                 whole: self.whole.finish(),
                 steady: (!windows.is_empty()).then(|| self.steady.finish()),
             },
@@ -194,7 +195,7 @@ impl Consumer for Loading<'_> {
     }
 }
 
-/// How the plan sends queries, as the steady window asks.
+/// How the plan sends queries, as the steady window needs it.
 pub fn kind(plan: &Planned) -> Load {
     match plan.arrivals.concurrency() {
         Some(places) if !plan.arrivals.is_open() => Load::Closed {
@@ -207,13 +208,13 @@ pub fn kind(plan: &Planned) -> Load {
     }
 }
 
-/// Rows of which only so many keep their chunks that all gaps fit into memory.
-pub struct Thinned {
+/// Selects rows that keep their chunks, so that all gaps fit into memory.
+pub struct ChunkSampler {
     of_every: u64,
     number: u64,
 }
 
-impl Thinned {
+impl ChunkSampler {
     /// For a run with this number of chunks.
     pub fn of(chunks: u64) -> Self {
         Self {
@@ -222,17 +223,17 @@ impl Thinned {
         }
     }
 
-    /// Only every so many queries keep their chunks.
+    /// The distance between two queries that keep their chunks.
     pub fn of_every(&self) -> u64 {
         self.of_every
     }
 
-    /// The first row comes again.
+    /// Starts again at the first row.
     pub fn restart(&mut self) {
         self.number = 0;
     }
 
-    /// The next row.
+    /// Advances to the next row.
     pub fn row<'a>(&mut self, row: &Row<'a>) -> Row<'a> {
         let is_kept = self.number.is_multiple_of(self.of_every);
         self.number += 1;
@@ -257,7 +258,7 @@ fn split(windows: BTreeMap<u32, Result<Window, NotSteady>>) -> (Windows, BTreeMa
     (found, missing)
 }
 
-/// How queries are sent.
+/// How queries are sent, in words.
 pub fn in_words(plan: &Planned) -> String {
     use ipw_core::plan::Arrivals;
     let capped = |concurrency: &Option<std::num::NonZeroUsize>| {

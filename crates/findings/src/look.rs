@@ -1,4 +1,4 @@
-//! What there is to see in a run: its rows' numbers, gathered in one pass, for analyses and figures.
+//! Gathers the numbers of a run's rows in one pass, for analyses and figures.
 
 mod accuracy;
 pub mod analyses;
@@ -16,70 +16,70 @@ use ipw_core::row::{Fields, Row};
 use ipw_store::overview::Counting;
 use ipw_store::{Consumer, Overview, Run, StoreError};
 
-use crate::load::Thinned;
+use crate::load::ChunkSampler;
 use crate::measured::{self, Measuring};
 use crate::survey::Survey;
 use crate::timeline::power::{self, Power};
 use accuracy::Original;
 use efficiency::Sureness;
 
-/// A run, looked at.
+/// The numbers of a run, for analyses and figures.
 pub struct Look<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Its rows, counted.
+    /// Counts and totals over the rows.
     pub overview: Overview,
     /// Its metrics.
     pub values: Values,
-    /// Its rows, or an even sample of them.
+    /// The rows, or an even sample of them.
     pub lines: Vec<Line>,
-    /// Where its joules went.
+    /// The breakdown of its energy.
     pub energy: Breakdown,
     /// Answers by subject.
     pub subjects: BTreeMap<String, Answers>,
     latency: Option<Latency>,
     original: Option<Original>,
     sureness: Option<Sureness>,
-    /// The power of its sources, where it is wanted.
+    /// Power of its sources, if requested.
     pub(crate) power: Option<Vec<Power>>,
 }
 
-/// Latencies, and of how many queries the gaps are.
+/// Latencies, and the number of queries behind the gaps.
 struct Latency {
     summary: LatencySummary,
     gaps_of_every: u64,
 }
 
-/// Answers to the questions on one subject.
+/// Graded answers on one subject.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Answers {
-    /// Right ones.
+    /// Right answers.
     pub correct: u64,
-    /// Graded ones.
+    /// Graded answers.
     pub graded: u64,
 }
 
-/// What is looked at.
+/// Which numbers to gather.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "five things, each wanted or not"
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
-    /// A sample of the lines where there are very many; counts and energies are of all rows.
+pub struct LookOptions {
+    /// Sample the lines of a very large run. Counts and energies still cover all rows.
     pub sampled: bool,
     /// Latencies with their intervals.
     pub latency: bool,
     /// The figures of the original.
     pub original: bool,
-    /// What the intervals of metrics are made from.
+    /// The data for intervals of metrics.
     pub intervals: bool,
-    /// Power over time: a second thread goes through the readings meanwhile.
+    /// Power over time. A second thread reads the readings meanwhile.
     pub power: bool,
 }
 
-impl Wanted {
-    /// Both.
+impl LookOptions {
+    /// The union of two selections.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Wanted {
         }
     }
 
-    /// What figures are drawn from.
+    /// What figures need.
     pub const FIGURES: Self = Self {
         sampled: false,
         latency: false,
@@ -99,7 +99,7 @@ impl Wanted {
         intervals: false,
         power: false,
     };
-    /// The same of a page, which draws a sample of the rows.
+    /// What a page needs. A page draws a sample of the rows.
     pub const PAGE: Self = Self {
         sampled: true,
         power: true,
@@ -107,16 +107,16 @@ impl Wanted {
     };
 }
 
-/// Rows that a page draws at most: more of them are only darker.
+/// Limit on rows that a page draws. More of them would only make the drawing darker.
 const DRAWN: u64 = 100_000;
 
 impl<'a> Look<'a> {
-    /// Looks at a run. `overview` is [`Overview::of`] the same run where it is known. `more` are
-    /// fed in the same pass.
+    /// Reads a run. `overview` is [`Overview::of`] the same run, if known. `more` consumers are fed
+    /// in the same pass.
     pub fn at(
         run: &'a Run,
         overview: Option<Overview>,
-        wanted: Wanted,
+        wanted: LookOptions,
         more: &mut [&mut dyn Consumer],
     ) -> Result<Self, StoreError> {
         let rows = run.rows()?;
@@ -147,7 +147,7 @@ impl<'a> Look<'a> {
             let power = wanted.power.then(|| scope.spawn(|| power::of(run)));
             let fed = run.feed(&mut consumers);
             let power = power.map(ScopedJoinHandle::join);
-            // A panic there is a panic here.
+            // A panic in the thread continues here.
             let power = power.map(|read| read.unwrap_or_else(|panic| resume_unwind(panic)));
             (power, fed)
         });
@@ -169,13 +169,13 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Whether its energy is a model's.
+    /// Whether its energy is estimated.
     pub fn is_estimated(&self) -> bool {
         self.overview.energy.is_estimated()
     }
 }
 
-/// Rows on their way to the lines, energies and subjects of a [`Look`].
+/// Gathers the lines, energies and subjects of a [`Look`].
 struct Looking {
     most: u64,
     rows: u64,
@@ -228,17 +228,17 @@ impl Consumer for Looking {
     }
 }
 
-/// Rows on their way to their latencies.
+/// Gathers the latencies of rows.
 struct Timing {
     latencies: Latencies,
-    thinned: Thinned,
+    thinned: ChunkSampler,
 }
 
 impl Timing {
     fn of(chunks: u64) -> Self {
         Self {
             latencies: Latencies::default(),
-            thinned: Thinned::of(chunks),
+            thinned: ChunkSampler::of(chunks),
         }
     }
 
@@ -265,8 +265,7 @@ impl Consumer for Timing {
     }
 }
 
-/// Names of the sources that the figures are made from. Of a run with several bases they are those
-/// of the basis that stands for it.
+/// Names of the sources of the figures. For a run with several bases, those of its headline basis.
 fn headline(run: &Run) -> BTreeSet<String> {
     run.standing_sources()
         .ok()
@@ -274,8 +273,8 @@ fn headline(run: &Run) -> BTreeSet<String> {
         .unwrap_or_else(|| run.headline_sources())
 }
 
-/// Whether a row is in the sample: the same ones each time, and never every so-many-th, which a
-/// repeated dataset might be in step with.
+/// Whether a row is in the sample. The choice is repeatable, and not periodic: a repeated dataset
+/// could be in step with a period.
 fn is_kept(index: u64, most: u64, rows: u64) -> bool {
     if rows <= most {
         return true;

@@ -3,11 +3,11 @@
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::marginal::{Marginal, NotTold, Observation, fit};
 use ipw_core::quantity::Unit;
-use ipw_store::attribute::{Work, Worked};
+use ipw_store::attribute::{SourceWork, Work};
 use ipw_store::summary::{MarginalCosts, SourceCost, Untold};
 
 /// What the summary says; `None` where no measured source is in the basis.
-pub fn of(worked: &[Worked]) -> Option<MarginalCosts> {
+pub fn of(worked: &[SourceWork]) -> Option<MarginalCosts> {
     if worked.is_empty() {
         return None;
     }
@@ -113,8 +113,8 @@ mod tests {
             .collect()
     }
 
-    fn source(name: &str, work: Vec<Work>) -> Worked {
-        Worked {
+    fn source(name: &str, work: Vec<Work>) -> SourceWork {
+        SourceWork {
             source: name.to_owned(),
             work,
         }

@@ -1,5 +1,5 @@
-//! The metrics of a run: the one place where its rows become the rows of the dictionary
-//! ([`ipw_analysis::metric`]), whatever shows them afterwards.
+//! Computes the metrics of a run. Rows become rows of the metric dictionary
+//! ([`ipw_analysis::metric`]) only here, so that every view shows the same numbers.
 
 use ipw_analysis::metric::{Frame, Row, Tally, Values};
 use ipw_core::row::{self, Fields};

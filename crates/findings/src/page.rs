@@ -22,7 +22,7 @@ use ipw_core::setting::Setting;
 use ipw_core::warning::{Kind, RunKind, Warning};
 use ipw_store::{Overview, Run, Status, StoreError, Summary};
 
-use crate::look::{Look, Wanted};
+use crate::look::{Look, LookOptions};
 use crate::timeline::Timeline;
 use crate::written::{duration, moment};
 use crate::{failures, quality};
@@ -76,7 +76,12 @@ impl Page {
         let of_run = quality::of_run(run, overview).into_iter();
         warnings.extend(of_run.filter(|warning| !is_said(warning)));
         let mut pass = Pass::of(overview, redact);
-        let look = Look::at(run, Some(overview.clone()), Wanted::PAGE, &mut [&mut pass])?;
+        let look = Look::at(
+            run,
+            Some(overview.clone()),
+            LookOptions::PAGE,
+            &mut [&mut pass],
+        )?;
         let options = Options {
             values: look.values,
             redact,

@@ -36,9 +36,9 @@ pub fn of_run(run: &Run, overview: &Overview) -> Vec<Warning> {
     let summary = run.summary();
     let mut all = warnings(overview, summary.telemetry.as_ref(), summary.load.as_ref());
     if run.is_original() {
-        let text = "the Python original wrote this run: it does not tell outcomes, instants, sources or how sure its joules are";
+        let text = "the Python original wrote this run: it has no outcomes, instants, sources or uncertainty of energy";
         all.push(Warning::new(RunKind::Original, text).advise(
-            "every row counts as complete; what follows from instants, IPW among it, is unknown",
+            "every row counts as complete; IPW and other metrics that need instants are unknown",
         ));
     }
     all

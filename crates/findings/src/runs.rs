@@ -1,4 +1,4 @@
-//! Runs below a directory.
+//! Finds runs below a directory.
 
 mod entry;
 
@@ -9,16 +9,16 @@ use ipw_store::StoreError;
 
 pub use entry::Entry;
 
-/// Something that may be a run, or a directory that nobody may look into.
+/// A run, or a directory that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found {
-    /// It has the files of a run.
+pub enum FoundRun {
+    /// A directory with the files of a run.
     Run(PathBuf),
-    /// It cannot be read.
+    /// A directory that cannot be read.
     Unreadable {
         /// Which directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
 }
@@ -33,7 +33,7 @@ pub fn is_run(directory: &Path) -> bool {
 
 /// Runs at any depth, sorted by path. Hidden directories are those that were kept aside; what lies
 /// inside a run is its own.
-pub fn below(directory: &Path) -> Result<Vec<Found>, StoreError> {
+pub fn below(directory: &Path) -> Result<Vec<FoundRun>, StoreError> {
     let failed = |source| StoreError::Io {
         action: "look into",
         path: directory.to_owned(),
@@ -52,12 +52,12 @@ pub fn below(directory: &Path) -> Result<Vec<Found>, StoreError> {
             continue;
         }
         if is_run(&next) {
-            found.push(Found::Run(next));
+            found.push(FoundRun::Run(next));
             continue;
         }
         match children(&next) {
             Ok(children) => waiting.extend(children),
-            Err(error) => found.push(Found::Unreadable {
+            Err(error) => found.push(FoundRun::Unreadable {
                 path: next,
                 reason: error.to_string(),
             }),
@@ -67,7 +67,7 @@ pub fn below(directory: &Path) -> Result<Vec<Found>, StoreError> {
     Ok(found)
 }
 
-impl Found {
+impl FoundRun {
     fn path(&self) -> &Path {
         match self {
             Self::Run(path) | Self::Unreadable { path, .. } => path,
@@ -116,9 +116,9 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(elsewhere.path(), at("outside")).unwrap();
         let found = below(place.path()).unwrap();
-        let wanted = [at("b"), at("sweep/rate_1/a")].map(Found::Run);
+        let wanted = [at("b"), at("sweep/rate_1/a")].map(FoundRun::Run);
         assert_eq!(found, wanted);
-        assert_eq!(below(&at("b")).unwrap(), [Found::Run(at("b"))]);
+        assert_eq!(below(&at("b")).unwrap(), [FoundRun::Run(at("b"))]);
         assert!(below(&at("nowhere")).is_err());
     }
 }

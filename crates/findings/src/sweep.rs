@@ -57,7 +57,7 @@ pub const FILE: &str = "sweep.json";
 
 /// What a sweep came to.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Swept {
+pub struct SweepResult {
     /// `concurrency` or `rate`.
     pub axis: String,
     /// The steps, in the order in which they ran.
@@ -66,7 +66,7 @@ pub struct Swept {
     pub knee: Knee,
 }
 
-impl Swept {
+impl SweepResult {
     /// The sweep in this directory; `None` without one.
     pub fn open(directory: &Path) -> Result<Option<Self>, SweepError> {
         let path = directory.join(FILE);

@@ -129,16 +129,16 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
 /// What a reason of missing energy means.
 pub fn reason(reason: &str) -> &str {
     match reason {
-        "no_source" => "nothing here reports energy",
+        "no_source" => "no source here reports energy",
         "remote_service" => "the service runs on another machine",
-        "gpu_unmeasured" => "a GPU may do the work, and nothing measures it",
+        "gpu_unmeasured" => "a GPU may do the work, and no source measures it",
         "too_short" => "too short for the counter's period",
         "no_reading" => "no reading overlaps the query",
-        "counter_reset" => "the counter started anew",
-        "partial" => "readings cover too little of it",
+        "counter_reset" => "the counter was reset",
+        "partial" => "readings cover too little of the query",
         "implausible" => "the counter advanced by more than its device can use",
-        "other_basis" => "it is made from other sources than the headline",
-        "gap" => "readings are missing in the middle",
+        "other_basis" => "it comes from other sources than the headline",
+        "gap" => "readings are missing within the query",
         other => other,
     }
 }

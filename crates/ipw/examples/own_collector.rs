@@ -1,7 +1,9 @@
-//! A collector of one's own: a watt meter on a serial line. `cargo run --example own_collector DIR`.
+//! Read power from your own meter, here a watt meter on a serial line.
 //!
-//! The line is simulated: a pipe on which a thread writes what such meters write. A real one is
-//! opened as a file, for example `/dev/ttyUSB0`.
+//! `cargo run --example own_collector [OUTPUT_DIRECTORY]`
+//!
+//! The serial line is simulated by a thread that writes to a pipe. For a real meter, open its
+//! device file instead, for example `/dev/ttyUSB0`.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -10,9 +12,10 @@ use std::time::Duration;
 
 use ipw::own::{Domain, Meter};
 
+/// How often the meter has a new value.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// A meter that writes its watts in a line, every 20 ms.
+/// A simulated meter: writes one line with the present power every [`PERIOD`].
 fn serial_line() -> std::io::Result<impl BufRead> {
     let (reader, mut writer) = std::io::pipe()?;
     std::thread::spawn(move || {
@@ -23,7 +26,7 @@ fn serial_line() -> std::io::Result<impl BufRead> {
     Ok(BufReader::new(reader))
 }
 
-/// The watts of one line.
+/// Parses a line such as `P=37.5W`.
 fn watts(line: &str) -> Option<f64> {
     line.trim()
         .strip_prefix("P=")?
@@ -41,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         meter
             .read_line(&mut line)
             .map_err(|error| error.to_string())?;
-        watts(&line).ok_or_else(|| format!("`{line}` has no watts"))
+        watts(&line).ok_or_else(|| format!("cannot find the power in `{line}`"))
     });
     let finished = ipw::Profile::new("sleeper")
         .answered_by("sleeper", |prompt: String| async move {
@@ -51,6 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .dataset_named("starter")
         .max_queries(10)
         .collector(meter)
+        // Skip the measurement of idle power, 3 s before and after the run by default.
         .with_plan(|plan| plan.telemetry.idle = Duration::ZERO)
         .output_dir(runs)
         .run()

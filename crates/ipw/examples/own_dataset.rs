@@ -1,5 +1,6 @@
-//! A dataset of one's own: queries that are made as they are asked for, with metadata.
-//! `cargo run --example own_dataset DIR`.
+//! Generate queries in code: a dataset with reference answers, subjects and metadata.
+//!
+//! `cargo run --example own_dataset [OUTPUT_DIRECTORY]`
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -8,8 +9,9 @@ use ipw::parts::core::dataset::{Queries, ReadError};
 use ipw::parts::core::query::Query;
 use ipw::parts::core::shape::Shape;
 
-/// Products of small numbers.
+/// The nine products of 1, 2 and 3. Queries are made lazily, as the run sends them.
 struct Products {
+    /// Names and types of the metadata fields. They become columns before the first row.
     shape: Shape,
 }
 
@@ -39,6 +41,7 @@ impl Dataset for Products {
             query.answer = Some((a * b).to_string());
             query.subject = Some(format!("times {b}"));
             query.metadata.insert("row".to_owned(), index.into());
+            // The scorer that grades this answer.
             query.metadata.insert("scorer".to_owned(), "numeric".into());
             Ok(query)
         })))

@@ -1,4 +1,6 @@
-//! Read a run and print joules per token: `cargo run --example read_run RUN`.
+//! Read a finished run, and print its energy per output token.
+//!
+//! `cargo run --example read_run RUN_DIRECTORY`
 
 #![expect(
     clippy::print_stdout,
@@ -11,10 +13,12 @@ use ipw::row::Fields;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args()
         .nth(1)
-        .ok_or("name the directory of a run")?;
+        .ok_or("usage: read_run RUN_DIRECTORY")?;
     let run = ipw::run::open(directory.as_ref())?;
     let (mut joules, mut tokens) = (0.0, 0);
+    // Only the columns of these fields are read from disk.
     run.for_each(Fields::ENERGY | Fields::TOKENS, |row| {
+        // Unknown values are `None`, never 0: leave such rows out of both sums.
         if let (Some(energy), Some(output)) = (row.energy.joules, row.output_tokens) {
             joules += energy;
             tokens += output;

@@ -1,5 +1,5 @@
-//! The whole pipeline against a service and a sensor that know the truth, and how far off its
-//! numbers are.
+//! Measures this tool's own error: runs the whole pipeline against a service and a sensor whose
+//! true values are known.
 
 mod bound;
 mod checks;
@@ -23,12 +23,11 @@ use ipw_telemetry::detect;
 
 use crate::error::Error;
 use crate::hardware;
-use compare::{Compared, Faults};
+use compare::{Comparison, Faults};
 use pipeline::Bench;
 pub use scenario::{Effort, Scenario, all as scenarios};
 
-/// Runs all scenarios; `None` when it was told to stop. `begins` is told of each before it begins,
-/// with its place.
+/// Runs all scenarios; `None` if interrupted. `begins` is called before each, with its place.
 pub async fn calibrate(
     effort: Effort,
     interrupt: Interrupt,
@@ -50,7 +49,7 @@ pub async fn calibrate(
         let Some(measured) = bench.measure(scenario).await? else {
             return Ok(None);
         };
-        let compared = Compared::of(&measured.rows, &measured.asked, scenario.expected());
+        let compared = Comparison::of(&measured.rows, &measured.asked, scenario.expected());
         faults = faults.plus(compared.faults);
         found.extend(checks::of(scenario, &measured, &compared));
     }
@@ -63,7 +62,7 @@ pub async fn calibrate(
     Ok(Some(calibration::new(occasion, found)))
 }
 
-/// What runs on this machine are labelled with.
+/// The hardware label of runs on this machine.
 fn machine_label() -> String {
     let options = hardware::options(false, None, &[]);
     let system = system_info(&options);

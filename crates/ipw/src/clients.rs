@@ -1,4 +1,4 @@
-//! All clients: those that reach a service, and the engine inside this binary.
+//! All clients: those that reach a service, and the engine embedded in this binary.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use serde_json::{Map, Value};
 pub use crate::error::not_ready;
 use crate::error::{Error, Kind};
 
-/// The client of a run that names neither a client nor an address.
+/// The default client, for a run that names neither a client nor an address.
 pub const DEFAULT: &str = if cfg!(feature = "engine") {
     EMBEDDED
 } else {
     "openai"
 };
-/// The engine inside this binary.
+/// Id of the engine embedded in this binary.
 pub const EMBEDDED: &str = "embedded";
-/// Its default model.
+/// Default model of the embedded engine.
 #[cfg(feature = "engine")]
 pub const DEFAULT_MODEL: &str = ipw_hub::models::catalogue::DEFAULT;
-/// What it would run.
+/// Default model of the embedded engine, in builds without it.
 #[cfg(not(feature = "engine"))]
 pub const DEFAULT_MODEL: &str = "smollm2-135m";
 
-/// All clients, the default first.
+/// All known clients, the default first.
 pub fn known() -> Vec<ClientInfo> {
     let mut known = Vec::new();
     #[cfg(feature = "engine")]
@@ -38,7 +38,8 @@ pub fn known() -> Vec<ClientInfo> {
     known
 }
 
-/// Makes the client that `spec` asks for. The engine's model is fetched if it is not here yet.
+/// Makes the client that `spec` describes. A model for the embedded engine is downloaded if
+/// missing.
 pub fn connect(
     spec: &ClientSpec,
     model: &str,
@@ -85,14 +86,14 @@ fn embedded(
     _progress: &mut dyn FnMut(Progress),
 ) -> Result<Box<dyn Client>, Error> {
     Err(
-        Error::invalid("this `ipw` was built without its engine").with_help(format!(
-            "build it with default features, or name a service: `{}`",
+        Error::invalid("this build of `ipw` has no embedded engine").with_help(format!(
+            "build with default features, or name a service with `{}`",
             Setting::Client.to("openai")
         )),
     )
 }
 
-/// The file of a model that runs in process, fetched if it is not here.
+/// The file of a model for the embedded engine, downloaded if missing.
 #[cfg(feature = "engine")]
 pub fn model_file(
     model: &str,
@@ -109,15 +110,15 @@ pub fn model_file(
     };
     let model = ModelRef::parse(model).map_err(failed)?;
     let cache = match model {
-        // A file of the user's own needs no place to be kept in.
+        // A file that the user names needs no cache.
         ModelRef::File(_) => Cache::at(std::path::PathBuf::new()),
         ModelRef::Named(_) | ModelRef::Hub(_) => Cache::locate().map_err(failed)?,
     };
     ipw_hub::models::fetch(&model, &cache, progress).map_err(failed)
 }
 
-/// Refuses generation parameters that the client is known not to have: better now than in every
-/// row.
+/// Refuses generation parameters that the client does not support: one error before the run instead
+/// of one in every row.
 pub fn check_parameters(id: &str, parameters: &Map<String, Value>) -> Result<(), Error> {
     #[cfg(feature = "engine")]
     if id == EMBEDDED {
@@ -128,9 +129,9 @@ pub fn check_parameters(id: &str, parameters: &Map<String, Value>) -> Result<(),
     Ok(())
 }
 
-/// Refuses what a client's API takes in no case, once all that goes with the queries is known.
+/// Refuses settings that the client's API cannot accept, once the whole request is known.
 pub fn check(spec: &ClientSpec, generation: &Generation) -> Result<(), Error> {
-    // An unknown one is told when it is made.
+    // Creating the client reports unknown ids.
     if !ipw_clients::known().iter().any(|known| known.id == spec.id) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Counting tokens by a tokenizer that the user names.
+//! Counts tokens with a tokenizer that the user names.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::error::{Error, Kind};
 
-/// The tokenizer of that name, fetched if it is not here.
+/// Loads the tokenizer of this name, downloading it if missing.
 pub fn load(named: &str, progress: &mut dyn FnMut(Progress)) -> Result<Arc<TokenCounter>, Error> {
     let loaded = ipw_tokens::load(named, None, progress);
     let counter = loaded.map_err(|error| {
@@ -27,7 +27,7 @@ pub fn load(named: &str, progress: &mut dyn FnMut(Progress)) -> Result<Arc<Token
     Ok(Arc::new(counter))
 }
 
-/// Counts every reply of this plan.
+/// A function that counts the tokens of every reply of this plan.
 pub fn every_reply(counter: Arc<TokenCounter>, plan: &Plan) -> ipw_runner::TokenCounter {
     let plan = plan.clone();
     let is_raw = ipw_clients::is_raw(&plan.client);
@@ -42,7 +42,7 @@ pub fn every_reply(counter: Arc<TokenCounter>, plan: &Plan) -> ipw_runner::Token
     })
 }
 
-/// What the user should know before the first query; `resumed` is the run that goes on.
+/// Warnings to show before the first query. `resumed` is the directory of a resumed run.
 pub fn warnings(counter: Option<&TokenCounter>, resumed: Option<&Path>) -> Vec<String> {
     let Some(counter) = counter else {
         return Vec::new();
@@ -53,7 +53,7 @@ pub fn warnings(counter: Option<&TokenCounter>, resumed: Option<&Path>) -> Vec<S
     let before = before.and_then(|summary| summary.client_info.as_ref()?.tokenizer_files());
     if before.is_some_and(|before| *before != json!(counter.about().files)) {
         warnings.push(format!(
-            "the tokenizer `{}` is not the one that counted the rows so far",
+            "the tokenizer `{}` differs from the one that counted the earlier rows",
             counter.about().from
         ));
     }

@@ -1,6 +1,6 @@
-//! What was made from a run's rows and lies beside them: `report.html`, `analysis/`, `plots/`.
+//! Files derived from a run's rows: `report.html`, `analysis/`, `plots/`.
 //!
-//! Every command that changes rows calls [`refresh`], so that none of these files shows old numbers.
+//! Every command that changes rows calls [`refresh`], so that no derived file shows old numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,47 +10,48 @@ use ipw_core::rollup::Choice;
 use ipw_core::setting::Setting;
 use ipw_core::text::{printable, with_causes};
 use ipw_findings::look::analyses::{ALL, Analysis, content};
-use ipw_findings::look::{Look, Wanted};
+use ipw_findings::look::{Look, LookOptions};
 use ipw_report::figures::{self, Picture};
 use ipw_report::run as report;
 use ipw_store::{Overview, Run, StoreError, file};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Whether the run gets a page.
+/// Whether `report.html` is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Page {
-    /// It is written.
+    /// Write it.
     Always,
-    /// It is written again where there is one.
+    /// Write it again if it exists.
     IfThere,
-    /// No page; one that is there is removed.
+    /// Do not write it, and remove an existing one.
     Never,
 }
 
-/// What became of the files, by their names in the run's directory.
+/// The derived files that changed, by their names in the run directory.
 #[derive(Debug, Default, Serialize)]
-pub struct Refreshed {
+pub struct DerivedFiles {
     /// Files that were written again.
     pub rewritten: Vec<String>,
-    /// Files that would show old numbers.
+    /// Files that were removed because they would show old numbers.
     pub removed: Vec<String>,
-    /// What was removed, and why.
+    /// One note for each removed file, with the reason.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// What went wrong.
+    /// One warning for each file that could not be written or removed.
     #[serde(skip)]
     pub warnings: Vec<String>,
-    /// The page, if it was written.
+    /// Path of `report.html`, if it was written.
     #[serde(skip)]
     pub page: Option<PathBuf>,
 }
 
-/// Makes the files again that were made from rows which have changed, or removes them. Only files
-/// that are there are written, except for the page if `wanted` says so. `overview` is that of the
-/// rows as they are now.
-pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> Refreshed {
-    let mut done = Refreshed::default();
+/// Writes derived files again after rows have changed, or removes those that cannot be written.
+///
+/// Only existing files are written, except `report.html` if `wanted` asks for it. `overview` must
+/// describe the rows after the change.
+pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> DerivedFiles {
+    let mut done = DerivedFiles::default();
     let run = match Run::open(directory) {
         Ok(run) => run,
         Err(error) => {
@@ -63,7 +64,7 @@ pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> Refreshed
     let own = run.choice();
     let mut analyses = analyses(directory);
     let plots = plots(directory);
-    let is_other = |stored: &Stored| stored.basis.is_some_and(|basis| basis != own);
+    let is_other = |stored: &StoredAnalysis| stored.basis.is_some_and(|basis| basis != own);
     let others: Vec<_> = analyses
         .extract_if(.., |(_, stored)| is_other(stored))
         .collect();
@@ -71,7 +72,7 @@ pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> Refreshed
         let wanted = analyses.iter().filter_map(|(_, stored)| stored.analysis);
         let wanted = wanted
             .map(Analysis::wanted)
-            .fold(Wanted::FIGURES, Wanted::and);
+            .fold(LookOptions::FIGURES, LookOptions::and);
         match Look::at(&run, Some(overview.clone()), wanted, &mut []) {
             Ok(look) => {
                 done.analyses(directory, &look, &analyses);
@@ -92,15 +93,15 @@ pub fn refresh(directory: &Path, overview: &Overview, wanted: Page) -> Refreshed
     done
 }
 
-/// A run on the basis that a file was made on, counted.
+/// Opens the run on the basis of a derived file, with the overview on that basis.
 fn counted_on(directory: &Path, basis: Choice) -> Result<(Run, Overview), StoreError> {
     let run = Run::open(directory)?.on(basis)?;
     let overview = Overview::of(&run)?;
     Ok((run, overview))
 }
 
-impl Refreshed {
-    /// The files that were written again, in one line; `None` if there are none.
+impl DerivedFiles {
+    /// The rewritten files in one line, for people; `None` if there are none.
     pub fn line(&self) -> Option<String> {
         (!self.rewritten.is_empty()).then(|| printable(&self.rewritten.join(", ")))
     }
@@ -114,7 +115,7 @@ impl Refreshed {
                 self.remove(
                     run.directory(),
                     name,
-                    &format!("`{}` says so", Setting::NoReport),
+                    &format!("requested by `{}`", Setting::NoReport),
                 );
             }
             Page::IfThere | Page::Never if !is_there => {}
@@ -137,7 +138,7 @@ impl Refreshed {
                         let error = with_causes(&error);
                         self.warnings.push(format!("no report: {error}"));
                         if is_there {
-                            self.remove(run.directory(), name, "it could not be written again");
+                            self.remove(run.directory(), name, "it cannot be written again");
                         }
                     }
                 }
@@ -145,15 +146,18 @@ impl Refreshed {
         }
     }
 
-    /// An analysis on another basis than the run's own.
-    fn on_its_basis(&mut self, directory: &Path, other: (String, Stored)) {
+    /// Writes an analysis again that was made on another basis than the run's own.
+    fn on_its_basis(&mut self, directory: &Path, other: (String, StoredAnalysis)) {
         let basis = other.1.basis.unwrap_or_default();
         let counted = counted_on(directory, basis);
         let look = counted
             .as_ref()
             .map_err(|error| with_causes(error))
             .and_then(|(run, overview)| {
-                let wanted = other.1.analysis.map_or(Wanted::FIGURES, Analysis::wanted);
+                let wanted = other
+                    .1
+                    .analysis
+                    .map_or(LookOptions::FIGURES, Analysis::wanted);
                 Look::at(run, Some(overview.clone()), wanted, &mut [])
                     .map_err(|error| with_causes(&error))
             });
@@ -163,7 +167,7 @@ impl Refreshed {
         }
     }
 
-    fn analyses(&mut self, directory: &Path, look: &Look<'_>, found: &[(String, Stored)]) {
+    fn analyses(&mut self, directory: &Path, look: &Look<'_>, found: &[(String, StoredAnalysis)]) {
         for (name, stored) in found {
             let Some(analysis) = stored.analysis else {
                 self.remove(directory, name, "this version of ipw has no such analysis");
@@ -191,7 +195,7 @@ impl Refreshed {
                         .with_context(|| format!("drawing `{id}`"));
                     self.put(directory, name, made);
                 }
-                None => self.remove(directory, name, "there is nothing to draw in it now"),
+                None => self.remove(directory, name, "it has no data any more"),
             }
         }
     }
@@ -223,7 +227,8 @@ impl Refreshed {
     }
 }
 
-/// Whether texts and names were left out of a page. A page that cannot be read may be such a one.
+/// Whether a page has texts and names redacted. A page that cannot be read counts as redacted, so
+/// that nothing private is written into it.
 fn is_redacted(page: &Path) -> bool {
     read(page).is_none_or(|html| ipw_report::is_redacted(&html))
 }
@@ -232,26 +237,27 @@ fn read(page: &Path) -> Option<String> {
     String::from_utf8(file::read(page).ok()?).ok()
 }
 
-/// The basis that a page was made on, where it says so.
+/// The basis of a page, if it names one.
 fn basis_of(page: &Path) -> Option<Choice> {
     ipw_report::basis(&read(page)?)
 }
 
-/// A file of `ipw analyze`.
-struct Stored {
-    /// The basis that it was made on, where it says so.
+/// A file written by `ipw analyze`.
+struct StoredAnalysis {
+    /// The basis of the analysis, if it names one.
     basis: Option<Choice>,
-    /// `None` if this version does not know it.
+    /// `None` if this version has no such analysis.
     analysis: Option<&'static Analysis>,
     options: Vec<(String, u64)>,
 }
 
-/// The files of `ipw analyze` in a run. Other files in `analysis/` are not ours.
-fn analyses(directory: &Path) -> Vec<(String, Stored)> {
+/// The files of `ipw analyze` in a run. Other files in `analysis/` belong to the user and are left
+/// alone.
+fn analyses(directory: &Path) -> Vec<(String, StoredAnalysis)> {
     let inside = directory.join("analysis");
     let entries = (!inside.is_symlink()).then(|| fs::read_dir(inside));
     let entries = entries.into_iter().flatten().flatten().flatten();
-    let mut found: Vec<(String, Stored)> = entries
+    let mut found: Vec<(String, StoredAnalysis)> = entries
         .filter_map(|entry| {
             let file_name = entry.file_name();
             let id = file_name.to_str()?.strip_suffix(".json")?.to_owned();
@@ -265,7 +271,7 @@ fn analyses(directory: &Path) -> Vec<(String, Stored)> {
             }
             let options = content["options"].as_object().into_iter().flatten();
             let options = options.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?)));
-            let stored = Stored {
+            let stored = StoredAnalysis {
                 basis: content["basis"].as_str().and_then(Choice::named),
                 analysis,
                 options: options.collect(),
@@ -277,7 +283,7 @@ fn analyses(directory: &Path) -> Vec<(String, Stored)> {
     found
 }
 
-/// The files of `ipw plot` in a run, with the figure's id.
+/// The files of `ipw plot` in a run, each with the id of its figure.
 fn plots(directory: &Path) -> Vec<(String, &'static str, Picture)> {
     let is_linked = directory.join("plots").is_symlink();
     let each = figures::all().flat_map(|(id, _)| Picture::ALL.map(|format| (id, format)));

@@ -1,4 +1,4 @@
-//! Services that answer on a usual port of this machine.
+//! Finds services on the usual ports of this machine.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -7,37 +7,37 @@ use std::time::Duration;
 use ipw_core::client::ClientSpec;
 use ipw_core::time::Clock;
 
-/// Where people's services listen: Ollama, llama.cpp, vLLM, LM Studio.
+/// Default ports of Ollama, llama.cpp, vLLM and LM Studio.
 const PORTS: [u16; 4] = [11434, 8080, 8000, 1234];
-/// Long for loopback, short for a person.
+/// Connection timeout per port: ample for loopback, and not noticeable to the user.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// A service that lists its models takes longer than a handshake.
+/// Timeout for the list of models, which takes longer than a handshake.
 const LIST: Duration = Duration::from_secs(2);
 
-/// A service that was found.
+/// A service that answers on this machine.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Where it answers.
+pub struct FoundService {
+    /// Base URL of the service.
     pub url: String,
-    /// The models that it lists.
+    /// Names of the models that it lists.
     pub models: Vec<String>,
 }
 
-/// Looks for services on this machine.
-pub async fn look(clock: &Arc<dyn Clock>) -> Vec<Found> {
+/// Looks for services on the usual ports of this machine.
+pub async fn look(clock: &Arc<dyn Clock>) -> Vec<FoundService> {
     look_at(&PORTS, clock).await
 }
 
-async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<Found> {
+async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<FoundService> {
     let mut found = Vec::new();
     for port in ports {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-        // A closed port of this machine says so at once.
+        // A closed port on loopback refuses at once.
         if TcpStream::connect_timeout(&address, PATIENCE).is_err() {
             continue;
         }
         let url = format!("http://{address}");
-        // Something that listens on a port is not to be trusted with a key: the spec has none.
+        // The spec has no API key: an unknown program on a port must not receive one.
         let spec = ClientSpec {
             connect_timeout: PATIENCE,
             ..ClientSpec::at("openai", url.clone())
@@ -46,7 +46,7 @@ async fn look_at(ports: &[u16], clock: &Arc<dyn Clock>) -> Vec<Found> {
             continue;
         };
         if let Ok(Ok(models)) = tokio::time::timeout(LIST, client.models()).await {
-            found.push(Found { url, models });
+            found.push(FoundService { url, models });
         }
     }
     found
@@ -68,7 +68,7 @@ mod tests {
             .enable_all()
             .build()
             .unwrap();
-        // Port 1 is closed on a sane machine.
+        // Port 1 is closed on nearly every machine.
         let found = runtime.block_on(look_at(&[1, port], &clock));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].url, format!("http://127.0.0.1:{port}"));

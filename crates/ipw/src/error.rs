@@ -1,4 +1,4 @@
-//! Why something could not be done: what kind of failure, its chain of causes, and what to do.
+//! The library's error type: kind, chain of causes, and help.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,11 @@ use ipw_core::rollup::Choice;
 use ipw_core::setting::Setting;
 use ipw_store::StoreError;
 
-/// What kind of failure it is: what a program decides by.
+/// The kind of a failure, for programs that act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// What was asked for cannot be done: a wrong value, an unknown name, a setting that does not
-    /// fit another.
+    /// The request is impossible: a wrong value, an unknown name, or settings that conflict.
     Invalid,
     /// The directory is not a run, or a file in it is a symbolic link.
     NotARun,
@@ -22,21 +21,21 @@ pub enum Kind {
     /// More queries failed than the plan allows. All rows are saved
     /// ([`Error::run_directory`]).
     Failed,
-    /// Energy was required and is not measured.
+    /// Energy is required and cannot be measured.
     NoEnergy,
     /// The output exists, or another process writes it.
     Exists,
-    /// The run was told to stop before its first query; nothing was written. A run that is stopped
-    /// later is a finished one.
+    /// The run was interrupted before its first query; nothing was written. A run interrupted later
+    /// is a [`Finished`](crate::Finished).
     Interrupted,
-    /// Anything else: a full disk, a thread that could not be started.
+    /// Any other failure: a full disk, or a thread that cannot be started.
     Unexpected,
 }
 
-/// Why something could not be done.
+/// Why an operation failed.
 ///
-/// `Display` says what failed; the chain of [`std::error::Error::source`] says why. [`Error::help`]
-/// says what to do about it.
+/// `Display` says what failed. The chain of [`std::error::Error::source`] says why. [`Error::help`]
+/// says what to do.
 pub struct Error {
     kind: Kind,
     cause: anyhow::Error,
@@ -68,23 +67,23 @@ impl Error {
         self
     }
 
-    /// The run that it left behind, with what was committed so far.
+    /// The run directory, if there is one. It has all rows committed before the failure.
     pub fn run_directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure, to decide by.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What to do about it. Settings are called as the program names them
+    /// What to do. Settings have the names that the program chose
     /// ([`ipw_core::setting::name_settings`]).
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// The first cause of this type in the chain.
+    /// The first cause of type `T` in the chain.
     pub fn find<T: std::error::Error + 'static>(&self) -> Option<&T> {
         self.cause.chain().find_map(|cause| cause.downcast_ref())
     }
@@ -129,19 +128,19 @@ impl From<anyhow::Error> for Error {
     }
 }
 
-/// A basis that the sources or the run do not have, with those that they have.
+/// An unavailable basis, with the available ones in the help.
 pub(crate) fn no_basis(message: impl fmt::Display, offered: &[Choice]) -> Error {
     let basis = Setting::Basis;
     let offered: Vec<_> = offered.iter().map(|choice| choice.label()).collect();
     let help = if offered.is_empty() {
-        format!("no source of energy counts here: leave `{basis}` out")
+        format!("no energy source is available here: remove `{basis}`")
     } else {
-        format!("`{basis}` can be {}", offered.join(", "))
+        format!("set `{basis}` to one of: {}", offered.join(", "))
     };
     Error::invalid(message).with_help(help)
 }
 
-/// A service that is not fit to be asked.
+/// The error of a service that is not ready for queries.
 pub fn not_ready(client: &dyn Client, error: NotReady) -> Error {
     let NotReady { cause, help } = error;
     let message = format!(

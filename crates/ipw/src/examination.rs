@@ -1,4 +1,4 @@
-//! What the energy of a run on this machine would mean: its sources, tried for a second.
+//! Examines the energy sources of this machine for a second, and says what its energy figures mean.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::hardware;
 
-/// How long the sources are looked at.
+/// How long the sources are sampled.
 const LOOK: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// What was found out about this machine.
+/// Result of examining this machine.
 pub struct Examination {
-    /// What the machine is.
+    /// CPU, memory, operating system.
     pub system: SystemInfo,
-    /// Its accelerators.
+    /// Accelerators.
     pub devices: Vec<Device>,
-    /// What reports, and what a short look at it showed.
+    /// Each source with the result of its self-test.
     pub sources: Vec<(Source, SelfTest)>,
-    /// Collectors that read nothing here, and why.
+    /// Collectors that cannot read anything here, and the reason.
     pub absent: Vec<Absent>,
-    /// What an estimate would be based on.
+    /// The basis of an energy estimate; `None` if there is none.
     pub estimate: Option<String>,
-    /// Share of one core that sampling took.
+    /// CPU time of sampling, as a share of one core.
     pub sampler_share: f64,
 }
 
-/// Looks at the sources for a second.
+/// Samples the sources for a second.
 pub fn examine(options: &Options) -> Result<Examination, Error> {
     let detected = detect(options);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -62,7 +62,7 @@ pub fn examine(options: &Options) -> Result<Examination, Error> {
 }
 
 impl Examination {
-    /// All of it, for programs.
+    /// All results as JSON, for programs.
     pub fn json(&self) -> Value {
         let sources: Vec<_> = self
             .sources
@@ -82,13 +82,13 @@ impl Examination {
         })
     }
 
-    /// What runs here are labelled with.
+    /// The hardware label of runs on this machine.
     pub fn label(&self) -> String {
         let devices = hardware::device_names(&self.devices);
         label(&devices, self.system.cpu_brand.as_deref())
     }
 
-    /// Whether a counter or sensor measures energy here.
+    /// Whether a hardware counter or sensor measures energy here.
     pub fn has_measured(&self) -> bool {
         self.sources
             .iter()
@@ -106,28 +106,30 @@ impl Examination {
         }
     }
 
-    /// What the energy of a run here would mean, in words.
+    /// Explains to people what the energy of a run on this machine means.
     pub fn meaning(&self) -> String {
         if self.has_measured() {
             return "Measured: joules come from hardware counters of the sources above. \
-                    CPU packages and memory are added; domains inside a package are shown and \
-                    never added. What is outside the chip (power supply, fans, disks, network) is \
-                    in no counter."
+                    CPU packages and memory are summed; domains inside a package are shown but \
+                    not summed. No counter covers the power supply, fans, disks and \
+                    network."
                 .to_owned();
         }
         match &self.estimate {
             Some(estimate) => {
                 format!(
                     "Estimated, not measured: there is no energy counter here. The CPU's power is \
-                     modelled from how busy it is. {estimate} (one standard deviation). It does for orders of \
-                     magnitude and for comparing runs on this machine; it is not a measurement, \
+                     modelled from its utilization. {estimate} (one standard deviation). Use it for orders of \
+                     magnitude and for comparing runs on this machine. It is not a measurement, \
                      is marked as estimated everywhere, and does not satisfy `{}`.",
                     Setting::RequireEnergy
                 )
             }
-            None => "None: there is neither a counter nor a basis for an estimate. Energy columns \
-                     would be null, with the reason."
-                .to_owned(),
+            None => {
+                "None: there is no energy counter and no basis for an estimate. Energy columns \
+                     will be null, with the reason."
+                    .to_owned()
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows and readings of runs as tables of other formats.
+//! Exports rows and readings of runs to other table formats.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,54 +9,54 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use ipw_core::rollup::Choice as Basis;
 use ipw_core::setting::Setting;
-use ipw_store::export::{self, ExportError, Labelled, Runs};
+use ipw_store::export::{self, ExportError, LabelledRun, Runs};
 pub use ipw_store::export::{Choice, Format, Shape, Texts};
 use ipw_store::file::Aside;
 use ipw_store::{Run, StoreError};
 
 use crate::error::{Error, Kind};
 
-/// What a file with all runs is called.
+/// File stem of an export that holds all runs.
 const TOGETHER: &str = "runs";
 
-/// What is exported, and how.
+/// What to export, and how.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// The format.
+    /// File format of the tables.
     pub format: Format,
     /// Which table, and which of its columns.
     pub choice: Choice,
-    /// Which sources the headline counts; `None` for what each run counts.
+    /// Basis of the headline energy; `None` keeps each run's own.
     pub basis: Option<Basis>,
-    /// Whether all runs go into one table, which tells their rows apart.
+    /// Whether all runs go into one table, with a column that identifies the run.
     pub together: bool,
-    /// Whether raw readings are exported beside the rows; never beside the flat table.
+    /// Whether raw readings are exported beside the rows. Never applies to the flat table.
     pub readings: bool,
-    /// Whether files that are in the way are replaced.
+    /// Whether existing files are replaced.
     pub overwrite: bool,
 }
 
 /// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
-    /// Where it is.
+pub struct ExportedFile {
+    /// Path of the file.
     pub path: PathBuf,
-    /// How many rows or readings it has.
+    /// Number of rows or readings in the file.
     pub count: u64,
     /// `rows` or `readings`.
     pub what: &'static str,
-    /// How large it is; `None` where the system does not say.
+    /// File size; `None` where the system does not report it.
     pub bytes: Option<u64>,
 }
 
 impl Export {
-    /// Writes files into `directory`, named after the runs; `written` is told of each. Nothing is
-    /// written if something is in the way.
+    /// Writes files into `directory`, named after the runs, and calls `written` after each. Writes
+    /// nothing if a file would be overwritten without permission.
     pub fn write(
         &self,
         runs: &[PathBuf],
         directory: &Path,
-        mut written: impl FnMut(&Exported),
+        mut written: impl FnMut(&ExportedFile),
     ) -> Result<(), Error> {
         let runs = self.open(runs)?;
         let tables = self.tables(&runs)?;
@@ -71,14 +71,12 @@ impl Export {
         Ok(())
     }
 
-    /// Writes the rows of one table to `out`. A reader that closed the pipe has seen enough.
+    /// Writes the rows of one table to `out`. A closed pipe (`| head`) is not an error.
     pub fn print(&self, runs: &[PathBuf], out: impl Write + Send + 'static) -> Result<(), Error> {
         let runs = self.open(runs)?;
         let tables = self.tables(&runs)?;
         let [table] = tables.as_slice() else {
-            return Err(Error::invalid(
-                "several runs cannot be printed as one table",
-            ));
+            return Err(Error::invalid("cannot print several runs as one table"));
         };
         let path = Path::new("standard output");
         match export::rows(*table, &self.choice, self.format, out, path) {
@@ -90,20 +88,20 @@ impl Export {
         }
     }
 
-    fn open(&self, runs: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
+    fn open(&self, runs: &[PathBuf]) -> Result<Vec<LabelledRun>, Error> {
         let runs = open(runs)?.into_iter();
-        let on = |Labelled { label, run }: Labelled| {
+        let on = |LabelledRun { label, run }: LabelledRun| {
             let run = match self.basis {
                 Some(basis) => crate::run::on(run, basis)?,
                 None => run,
             };
-            Ok(Labelled { label, run })
+            Ok(LabelledRun { label, run })
         };
         runs.map(on).collect()
     }
 
-    /// The files that are to be written.
-    fn planned<'a>(&self, tables: &[Runs<'a>], directory: &Path) -> Vec<Planned<'a>> {
+    /// The files to be written.
+    fn planned<'a>(&self, tables: &[Runs<'a>], directory: &Path) -> Vec<PlannedFile<'a>> {
         let mut files = Vec::new();
         let is_tidy = self.choice.shape == Shape::Tidy;
         for runs in tables {
@@ -121,14 +119,14 @@ impl Export {
             let mut plan = |ending: &str, content| {
                 let mut name = name.clone();
                 name.push(ending);
-                files.push(Planned {
+                files.push(PlannedFile {
                     path: directory.join(name),
                     runs: *runs,
                     content,
                 });
             };
             let extension = self.format.extension();
-            // Both tables of a run may lie in one directory.
+            // Suffix, so that both tables of a run fit in one directory.
             let kind = if is_tidy { ".tidy" } else { "" };
             plan(&format!("{kind}.{extension}"), Content::Rows);
             if self.readings && has_readings && !is_tidy {
@@ -138,7 +136,7 @@ impl Export {
         files
     }
 
-    fn tables<'a>(&self, runs: &'a [Labelled]) -> Result<Vec<Runs<'a>>, Error> {
+    fn tables<'a>(&self, runs: &'a [LabelledRun]) -> Result<Vec<Runs<'a>>, Error> {
         let tables: Vec<Runs<'_>> = if self.together {
             vec![Runs::Together(runs)]
         } else {
@@ -151,29 +149,29 @@ impl Export {
     }
 }
 
-/// What to do where files cannot be written.
+/// Help text for files that cannot be written.
 fn elsewhere() -> String {
     format!(
-        "name another directory with `{}`",
+        "choose another directory with `{}`",
         Setting::Output.to("DIR")
     )
 }
 
-/// The runs by what they are called: the names of their directories, or what was typed where two
-/// have the same name.
-fn open(paths: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
+/// Opens the runs and labels them with the names of their directories. Where two names are equal,
+/// the label is the path as typed.
+fn open(paths: &[PathBuf]) -> Result<Vec<LabelledRun>, Error> {
     let mut seen = BTreeSet::new();
     let mut runs = Vec::new();
     for path in paths {
         let run = Run::open(path).map_err(|error| not_a_run(error, path))?;
-        // A run that opened has a way to it.
+        // The run opened, so its path exists; the typed path is the fallback.
         let place = path.canonicalize().unwrap_or_else(|_| path.clone());
         let label = stem(&place).to_string_lossy().into_owned();
         if !seen.insert(place) {
             let message = format!("`{}` is named twice", path.display());
             return Err(Error::invalid(message).with_help("name each run once"));
         }
-        runs.push(Labelled { label, run });
+        runs.push(LabelledRun { label, run });
     }
     let labels: Vec<_> = runs.iter().map(|run| run.label.clone()).collect();
     for run in &mut runs {
@@ -186,20 +184,19 @@ fn open(paths: &[PathBuf]) -> Result<Vec<Labelled>, Error> {
 
 fn not_a_run(error: StoreError, path: &Path) -> Error {
     let help = if path.join("sweep.json").exists() {
-        format!("it is a sweep: name its runs, `{}/*_*`", path.display())
+        format!("this is a sweep: name its runs, `{}/*_*`", path.display())
     } else {
-        "name directories that `ipw profile` made".to_owned()
+        "name directories created by `ipw profile`".to_owned()
     };
     Error::new(Kind::Invalid, error).with_help(help)
 }
 
-/// The last name of a way.
+/// The last component of a path.
 fn stem(place: &Path) -> OsString {
     place.file_name().unwrap_or(place.as_os_str()).to_owned()
 }
 
-/// A file to be written.
-struct Planned<'a> {
+struct PlannedFile<'a> {
     path: PathBuf,
     runs: Runs<'a>,
     content: Content,
@@ -211,14 +208,17 @@ enum Content {
     Readings,
 }
 
-/// Nothing is written if something is in the way.
-fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
+/// Refuses to overwrite files, and to write two runs to one file, before anything is written.
+fn refuse_clashes(files: &[PlannedFile<'_>], overwrite: bool) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     for file in files {
         if !seen.insert(&file.path) {
-            let message = format!("two runs would be written to `{}`", file.path.display());
+            let message = format!(
+                "two runs would be written to the same file `{}`",
+                file.path.display()
+            );
             return Err(Error::invalid(message).with_help(format!(
-                "export them into different directories, or `{}`",
+                "export them to different directories, or use `{}`",
                 Setting::Together
             )));
         }
@@ -230,7 +230,7 @@ fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
             let path = file.path.clone();
             return Err(
                 Error::new(Kind::Exists, StoreError::Exists { path }).with_help(format!(
-                    "`{}` replaces it, `{}` writes elsewhere",
+                    "use `{}` to replace it, or `{}` to write elsewhere",
                     Setting::Overwrite,
                     Setting::Output.to("DIR")
                 )),
@@ -240,8 +240,8 @@ fn refuse_clashes(files: &[Planned<'_>], overwrite: bool) -> Result<(), Error> {
     Ok(())
 }
 
-impl Planned<'_> {
-    fn write(&self, choice: &Choice, format: Format) -> Result<Exported, Error> {
+impl PlannedFile<'_> {
+    fn write(&self, choice: &Choice, format: Format) -> Result<ExportedFile, Error> {
         let path = &self.path;
         let (aside, file) = Aside::create(path).map_err(unwritable)?;
         let out = BufWriter::new(file);
@@ -251,7 +251,7 @@ impl Planned<'_> {
         };
         let count = count.map_err(explained)?;
         aside.replace().map_err(unwritable)?;
-        Ok(Exported {
+        Ok(ExportedFile {
             path: path.clone(),
             count,
             what,
@@ -263,16 +263,16 @@ impl Planned<'_> {
 fn explained(error: ExportError) -> Error {
     match &error {
         ExportError::NoColumn { .. } => Error::new(Kind::Invalid, error).with_help(
-            "dotted names without the model's, groups, `*` and `?` are understood; \
-             docs/format.md lists the columns, docs/sql.md those of the flat table",
+            "use dotted names without the model's name, groups, `*` and `?`; \
+             see docs/format.md for the columns, docs/sql.md for those of the flat table",
         ),
         ExportError::NothingLeft => Error::new(Kind::Invalid, error).with_help(format!(
-            "leave out `{}`, or name other columns",
+            "remove `{}`, or name other columns",
             Setting::NoText
         )),
         ExportError::Write { source, .. } if is_full(source.kind()) => {
             Error::new(Kind::Unexpected, error).with_help(format!(
-                "make room, or name a directory on another disk with `{}`",
+                "free some space, or choose a directory on another disk with `{}`",
                 Setting::Output.to("DIR")
             ))
         }

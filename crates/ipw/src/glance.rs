@@ -1,4 +1,4 @@
-//! What a live session says between two moments, device by device.
+//! The state of each device between two moments of a live session.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,39 @@ use ipw_core::account::Account;
 use ipw_core::source::{Gauge, Method, Quantity, Source};
 use serde_json::{Value, json};
 
-/// What the sources have said up to two moments.
+/// The accounts of all sources at two moments.
 pub struct Glance<'a> {
-    /// When, in seconds of the session's clock.
+    /// The later moment, in seconds on the session's clock.
     pub seconds: f64,
-    /// What the sources had said at the first moment.
+    /// Accounts at the earlier moment.
     pub before: &'a [(Source, Account)],
-    /// What they have said at the second.
+    /// Accounts at the later moment.
     pub now: &'a [(Source, Account)],
 }
 
-/// The state of a device, or of a source that is one.
+/// The state of a device, or of a source without a device. `None` where it is not reported.
 #[derive(Debug, Default)]
 pub struct DeviceState {
     /// Mean power between the two moments.
     pub watts: Option<f64>,
-    /// How its energy comes about.
+    /// How its energy is obtained.
     pub method: Option<Method>,
     /// Energy since the session began.
     pub joules: Option<f64>,
-    /// Temperature.
+    /// Temperature in degrees Celsius.
     pub celsius: Option<f64>,
-    /// Percent of its time.
+    /// Utilization in percent.
     pub busy: Option<f64>,
     /// Memory in use, in MiB.
     pub memory: Option<f64>,
     /// Seconds between two new values.
     pub period: Option<f64>,
-    /// What to bear in mind.
+    /// Notes on data quality: stuck values, gaps, implausible steps.
     pub notes: Vec<String>,
 }
 
 impl Glance<'_> {
-    /// Mean power since the last look.
+    /// Mean power between the two moments.
     fn watts(&self, place: usize) -> Option<f64> {
         let (_, before) = &self.before[place];
         let (_, now) = &self.now[place];
@@ -46,7 +46,7 @@ impl Glance<'_> {
         (!covered.is_zero()).then(|| ((now.energy - before.energy) / covered).watts())
     }
 
-    /// All of it, for programs.
+    /// All values as JSON, for programs.
     pub fn json(&self) -> Value {
         let sources: Vec<Value> = self
             .now
@@ -74,7 +74,7 @@ impl Glance<'_> {
         json!({ "seconds": self.seconds, "sources": sources })
     }
 
-    /// Device by device, in the order of their sources.
+    /// State by device, in the order of their sources.
     pub fn devices(&self) -> Vec<(String, DeviceState)> {
         let mut order = Vec::new();
         let mut lines: BTreeMap<String, DeviceState> = BTreeMap::new();
@@ -87,7 +87,8 @@ impl Glance<'_> {
             let last = account.values.map(|values| values.last);
             match source.quantity {
                 Quantity::Gauge { gauge } => line.state(gauge, last),
-                // A counter and the power beside it tell of one thing: the first is shown.
+                // A counter and a power gauge of one device measure the same energy: show the
+                // first.
                 Quantity::Energy { .. } | Quantity::Power { .. }
                     if is_own || line.joules.is_none() =>
                 {
@@ -109,11 +110,11 @@ impl Glance<'_> {
     }
 }
 
-/// The line that a source belongs to, and whether the line is its own.
+/// The label of the line that shows a source, and whether the line belongs to this source alone.
 fn line_of(source: &Source) -> (String, bool) {
     match (&source.device, source.domain()) {
         (Some(device), Some(domain)) if domain.is_nested() => (
-            // What is inside a board has its own line.
+            // A domain inside a board has its own line.
             source.name.clone(),
             device == &source.name,
         ),

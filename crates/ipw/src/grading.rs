@@ -1,4 +1,4 @@
-//! Grading: as it goes, and of rows that are there.
+//! Grades answers, during a run or from stored rows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::Error;
 /// Why a row without an answer has no verdict.
 pub(crate) const NOT_ANSWERED: &str = "the query was not answered";
 
-/// Grades a reply by this scorer.
+/// Grades a reply with this scorer.
 pub(crate) fn by(scorer: &dyn Scorer, query: &Query, reply: &Reply) -> Grade {
     if !reply.outcome.is_answered() {
         return Grade::unscored(None, NOT_ANSWERED);
@@ -27,7 +27,7 @@ pub(crate) fn by(scorer: &dyn Scorer, query: &Query, reply: &Reply) -> Grade {
     )
 }
 
-/// Grades by the scorer that was asked for, or that the dataset's row names.
+/// Grades with the requested scorer, or else with the one that the dataset's row names.
 pub fn grader(asked: Option<String>) -> Grader {
     Arc::new(move |query: &Query, reply: &Reply| {
         if !reply.outcome.is_answered() {
@@ -38,7 +38,7 @@ pub fn grader(asked: Option<String>) -> Grader {
     })
 }
 
-/// The scorer for a row: the one that was asked for, or what the row names.
+/// The scorer for a row: the requested one, or else the one that the row names.
 pub(crate) fn named<'a>(
     asked: Option<&'a str>,
     metadata: &'a Map<String, Value>,
@@ -54,7 +54,7 @@ pub fn check(asked: Option<&str>) -> Result<(), Error> {
     }
 }
 
-/// The grade of an answer by the scorer of this name.
+/// Grades an answer with the scorer of this name.
 pub(crate) fn grade(
     id: Option<&str>,
     reference: Option<&str>,

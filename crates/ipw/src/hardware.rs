@@ -1,4 +1,5 @@
-//! The hardware side of a run: what is here, whose joules count, what to say about them.
+//! The hardware side of a run: its sources, which of them count as the service's energy, and notes
+//! about them.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
@@ -32,38 +33,38 @@ use ipw_telemetry::{Collector, Gpus, Options, Role, Session, Setup};
 
 use crate::error::no_basis;
 use crate::error::{Error, Kind};
-use crate::sources::{Attached, attach};
+use crate::sources::{SourceSet, attach};
 
-/// How long a source that exists may be silent before the run goes on without waiting.
+/// How long to wait for the first reading of a source before the run starts without it.
 const PRIMING: Duration = Duration::from_secs(2);
 
-/// Faster than this, sampling itself would show in what it measures.
+/// Lower limit: faster sampling would itself show in the measured power.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What is known of the machine before the first query.
+/// The hardware of a run, sampled from before the first query.
 pub struct Hardware {
     /// The live readings.
     pub session: Arc<Session>,
-    /// What the machine is.
+    /// CPU, memory, operating system of this machine.
     pub system: SystemInfo,
-    /// What runs on it are labelled with.
+    /// Label of runs on this hardware, used in directory names.
     pub label: String,
     absent: Vec<Absent>,
     estimate: Option<String>,
-    /// What is to be said of other machines.
+    /// Notes about sources on other machines.
     elsewhere: Vec<String>,
     begun: Timestamp,
-    /// What else goes on at this machine.
+    /// Other load on this machine.
     around: Surroundings,
-    /// Whether the energy of this machine counts.
+    /// Whether the energy of this machine counts as the service's.
     is_billed: bool,
     /// Whether the model runs in this process.
     is_service: bool,
 }
 
-/// Where to look: the system's own places, unless the environment names others.
+/// Where to look for sources: the system's own paths, or those that the environment names.
 pub fn options(estimate: bool, cpu_tdp: Option<f64>, gpus: &[String]) -> Options {
-    // A binary with raised privileges does not let its caller choose what it reads.
+    // A binary with raised privileges must not let its caller choose which files it reads.
     let trusted = !is_privileged();
     let place = |name: &str| {
         let place = std::env::var_os(name).filter(|_| trusted);
@@ -88,8 +89,8 @@ pub fn options(estimate: bool, cpu_tdp: Option<f64>, gpus: &[String]) -> Options
     }
 }
 
-/// Whether the kernel raised our rights at start (`AT_SECURE`). A process of that kind may not be
-/// able to read its own auxiliary vector: then it is taken to be one.
+/// Whether the kernel raised this process's privileges at start (`AT_SECURE`). Such a process may
+/// be unable to read its auxiliary vector; then it counts as privileged.
 #[cfg(target_os = "linux")]
 fn is_privileged() -> bool {
     const AT_SECURE: usize = 23;
@@ -110,8 +111,8 @@ fn is_privileged() -> bool {
 }
 
 impl Hardware {
-    /// Finds the sources and starts the session. With collectors of the caller's `own`, these are read
-    /// and no others.
+    /// Detects the sources and starts the session. If the caller provides its `own` collectors,
+    /// only these are read.
     pub fn start(
         plan: &Plan,
         client: &dyn Client,
@@ -126,13 +127,13 @@ impl Hardware {
             role(plan.service_host, client.base_url())
         };
         let attached = match own {
-            Some(collectors) => Attached::own(collectors),
+            Some(collectors) => SourceSet::own(collectors),
             None => attach(&plan.sources, &options, role, clock)?,
         };
         if plan.require_energy {
             require(&attached)?;
         }
-        let Attached {
+        let SourceSet {
             collectors,
             absent,
             estimate,
@@ -154,14 +155,14 @@ impl Hardware {
             Surroundings::start(&options, service, Arc::clone(clock)).map_err(|missing| {
                 let pid = Setting::ServicePid;
                 Error::invalid(format!("`{pid}`: {missing}")).with_help(
-                    "name a process of the service, or leave the flag out: it is found by its port",
+                    "name a process of the service, or remove the flag to find it by its port",
                 )
             })?;
         let session = Session::start(setup, Arc::clone(clock)).context("starting the samplers")?;
         if plan.basis != Choice::All {
             let offered = session.bases();
             if !offered.contains(&plan.basis) {
-                let message = format!("nothing here fills basis `{}`", plan.basis.label());
+                let message = format!("no source here measures basis `{}`", plan.basis.label());
                 return Err(no_basis(message, &offered));
             }
             session.count_only(plan.basis);
@@ -189,13 +190,13 @@ impl Hardware {
         })
     }
 
-    /// Says what a person should know before trusting the joules.
-    pub fn tell(&self, send: impl Fn(Event)) {
+    /// Sends a warning for each thing to know before trusting the joules.
+    pub fn send_warnings(&self, send: impl Fn(Event)) {
         let others = self.around.runs_at_start();
         if self.is_billed && others > 0 {
             let runs = if others == 1 { "run" } else { "runs" };
             let message = format!(
-                "{others} other {runs} of `ipw` on this machine: each counts the joules of the others; measure one after the other"
+                "{others} other {runs} of `ipw` on this machine: each run counts the energy of all; measure one at a time"
             );
             send(Event::Warning { message });
         }
@@ -204,18 +205,18 @@ impl Hardware {
         }
     }
 
-    /// The original's description of the GPU: the first one.
+    /// The first GPU, as the original's `gpu_info` describes it.
     pub fn gpu_info(&self) -> Option<GpuInfo> {
         self.session.devices().first().map(GpuInfo::from)
     }
 
-    /// What a person should know before trusting the joules.
+    /// Things to know before trusting the joules.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.elsewhere.clone();
         if self.session.role() == Role::Client {
             notes.push(
                 format!(
-                    "the service runs on another machine: its energy is not measured (`ipw monitor` there and `{}` here; `{}` if it runs here)",
+                    "the service runs on another machine: its energy is not measured (start `ipw monitor` there and set `{}` here, or set `{}` if it runs here)",
                     Setting::Telemetry.to("grpc://HOST:PORT"),
                     Setting::ServiceHost.to("local")
                 ),
@@ -229,7 +230,7 @@ impl Hardware {
             .sources()
             .any(|source| source.domain().is_some())
         {
-            notes.push("no source of energy here (see `ipw doctor`)".to_owned());
+            notes.push("no energy source on this machine (see `ipw doctor`)".to_owned());
         }
         notes
     }
@@ -260,7 +261,7 @@ impl Hardware {
         }
     }
 
-    /// The idle power that each energy source was taken to have.
+    /// The idle power used for each energy source.
     pub fn idle_used(&self, part: u32, idled: &Idled) -> Vec<IdleUsed> {
         let before = idled.before.get();
         let sources = self.session.sources().enumerate();
@@ -274,17 +275,18 @@ impl Hardware {
             .collect()
     }
 
-    /// What one more token and second cost; `None` where nothing measures, or no query has energy.
+    /// Marginal energy of a token and of a second; `None` without a measured source or without a
+    /// query that has energy.
     pub fn marginal(&self, overview: &Overview, run: &Run) -> Option<MarginalCosts> {
         if !self.session.is_measured() || overview.energy.rows == 0 {
             return None;
         }
-        // Readings that cannot be read again are told of elsewhere.
+        // Unreadable readings are reported elsewhere.
         marginal::of(&worked(run).ok()?)
     }
 
-    /// What the summary says of the sources; whether this process was paused is told elsewhere.
-    /// `warm` is what the self-tests said after the warm-up.
+    /// The telemetry part of the summary, except pauses of this process. `warm` has the results of
+    /// the self-tests after the warm-up.
     pub fn summary(&self, elapsed: Duration, warm: &[SelfTest], idled: &Idled) -> Telemetry {
         let balances = self.session.balance();
         let aligned = self.session.aligned();
@@ -333,7 +335,7 @@ impl Hardware {
     }
 }
 
-/// What a source has counted.
+/// Counts and totals of one source, for the summary.
 fn counted(source: Source, account: &Account) -> SourceReport {
     let is_energy = source.domain().is_some();
     let is_counter = matches!(source.quantity, Quantity::Energy { .. });
@@ -357,7 +359,7 @@ const CPU_USE: Quantity = Quantity::Gauge {
     gauge: Gauge::CpuUse,
 };
 
-/// How the processes of the service are found.
+/// How to find the processes of the service.
 fn processes(
     plan: &plan::Telemetry,
     client: &dyn Client,
@@ -392,7 +394,7 @@ fn drawn(drawn: &OnceLock<Drawn>, place: usize) -> Option<Idle> {
     *drawn.get()?.get(place)?
 }
 
-/// What the devices call themselves, for the label.
+/// Names of the devices, for the hardware label.
 pub fn device_names(devices: &[Device]) -> Vec<&str> {
     let names = devices.iter().filter_map(|device| device.name.as_deref());
     names.collect()
@@ -402,9 +404,9 @@ fn share(own: Duration, elapsed: Duration) -> Option<f64> {
     (!elapsed.is_zero()).then(|| own.as_secs_f64() / elapsed.as_secs_f64())
 }
 
-fn require(attached: &Attached) -> Result<(), Error> {
+fn require(attached: &SourceSet) -> Result<(), Error> {
     let refuse = |why: String, help: String| {
-        let error = anyhow::anyhow!(why).context("energy was required and is not available");
+        let error = anyhow::anyhow!(why).context("energy is required and cannot be measured");
         Err(Error::new(Kind::NoEnergy, error).with_help(help))
     };
     if attached.billed().any(Source::is_measured_energy) {
@@ -417,7 +419,7 @@ fn require(attached: &Attached) -> Result<(), Error> {
                 Reason::RemoteService.label()
             ),
             format!(
-                "`ipw monitor` on that machine and `{}` here; `{}` if it runs here after all",
+                "start `ipw monitor` on that machine and set `{}` here, or set `{}` if the service runs here",
                 Setting::Telemetry.to("grpc://HOST:PORT"),
                 Setting::ServiceHost.to("local")
             ),
@@ -432,16 +434,16 @@ fn require(attached: &Attached) -> Result<(), Error> {
         .chain(attached.notes.iter().cloned())
         .collect();
     if why.is_empty() {
-        why.push("no sign of a counter, a board or a battery that could".to_owned());
+        why.push("found no energy counter, GPU or battery".to_owned());
     }
     let fix = attached.absent.iter().find_map(|absent| absent.fix.clone());
     refuse(
-        format!("nothing measures it ({})", why.join("; ")),
-        fix.unwrap_or_else(|| "`ipw doctor` says what would".to_owned()),
+        format!("no source measures energy ({})", why.join("; ")),
+        fix.unwrap_or_else(|| "run `ipw doctor` to see what is missing".to_owned()),
     )
 }
 
-/// Whose joules the local ones are.
+/// Whether local energy is the service's or only the client's.
 fn role(host: ServiceHost, base_url: &str) -> Role {
     let here = match host {
         ServiceHost::Local => true,
@@ -464,7 +466,7 @@ fn runs_here(base_url: &str) -> bool {
     addresses.any(|address| is_own(address.ip()))
 }
 
-/// An address is this machine's own if a socket can be bound to it.
+/// An address belongs to this machine if a socket can be bound to it.
 fn is_own(address: IpAddr) -> bool {
     address.is_loopback() || TcpListener::bind(SocketAddr::new(address, 0)).is_ok()
 }

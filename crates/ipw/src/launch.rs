@@ -1,8 +1,9 @@
-//! A service that is started for the run, and stopped after it with everything that it started.
+//! Starts a service for the run, and stops it and all its descendants afterwards.
 //!
-//! The command runs in a session of its own, without a shell. It is started through this very binary
-//! ([`enter`]), which makes the session, asks the kernel to end it should we be killed, and becomes the
-//! command. Orphans come back to us (a subreaper), so that none of its descendants is lost.
+//! The command runs without a shell, in its own session. It is started through this binary
+//! ([`enter`]), which creates the session, asks the kernel to end it if this process is killed, and
+//! then becomes the command. This process is a subreaper: orphaned descendants are reparented to
+//! it, so that none escapes.
 
 mod family;
 mod preset;
@@ -31,20 +32,20 @@ use serde_json::{Value, json};
 use crate::error::{Error, Kind};
 use family::Family;
 
-/// How long a service may take to become ready, by default.
+/// Default limit for the service to become ready.
 const READY: Duration = Duration::from_mins(10);
-/// Between two looks whether it is.
+/// Interval between readiness checks.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long one look may take.
+/// Timeout of one readiness check.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Lines of its log that are shown when it fails.
+/// Number of log lines to show on failure.
 const TAIL: usize = 20;
 
-/// A service that was started; it ends with this value.
-pub struct Launched {
+/// A running service that this process started. Dropping it stops the service.
+pub struct LaunchedService {
     process: Child,
     family: Family,
-    /// As it is stored and shown: without secrets.
+    /// The command with secrets masked, as stored and shown.
     command: Vec<String>,
     ready_url: Option<String>,
     log: PathBuf,
@@ -53,9 +54,9 @@ pub struct Launched {
     is_over: bool,
 }
 
-impl Launched {
-    /// Starts the command. Its output goes into a log in `directory`, where runs are made. `through`
-    /// is a program with arguments that calls [`enter`] with what follows them.
+impl LaunchedService {
+    /// Starts the command. Its output goes to a log file in `directory`, where runs are created.
+    /// `through` is a program with arguments that calls [`enter`] with the arguments that follow.
     pub async fn start(
         launch: &Launch,
         through: &[OsString],
@@ -63,28 +64,31 @@ impl Launched {
         client: &ClientSpec,
     ) -> Result<Self, Error> {
         if through.is_empty() {
-            return Err(Error::invalid("no program to start the command through"));
+            return Err(Error::invalid(
+                "there is no program to start the command with",
+            ));
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         if let Some(url) = &launch.ready_url {
             refuse_taken(url, &clock).await?;
         }
-        // Queries may go elsewhere than the question whether it is ready.
+        // Queries may go to another address than the readiness check, so check that one too.
         if let Ok(client) = ipw_clients::connect(client, Arc::clone(&clock)) {
             refuse_taken(client.base_url(), &clock).await?;
         }
-        // Its log may show them.
+        // Mask secret arguments wherever the log is shown.
         secret::secret_arguments(&launch.command)
             .into_iter()
             .for_each(secret::remember);
         let log = log_file(directory)?;
-        // Of an earlier process with the same number; a link is removed, not followed.
+        // A stale log of an earlier process with the same id. A symbolic link is removed, not
+        // followed.
         let _ = std::fs::remove_file(&log);
         let file =
             File::create_new(&log).with_context(|| format!("cannot write `{}`", log.display()))?;
         let err = file.try_clone().context("opening the log twice")?;
         let family = Family::adopt();
-        let program = launch.command.first().context("a command is missing")?;
+        let program = launch.command.first().context("the command is empty")?;
         let process = Command::new(&through[0])
             .args(&through[1..])
             .args(&launch.command)
@@ -105,8 +109,8 @@ impl Launched {
         })
     }
 
-    /// Waits until it answers, `limit` at the most; `None` when `stop` came first. `waiting` gets the
-    /// seconds so far and the last line of its log, now and then.
+    /// Waits up to `limit` until the service answers; `None` if `stop` completes first. `waiting`
+    /// is called now and then with the seconds so far and the last line of the log.
     pub async fn until_ready(
         &mut self,
         client: &ClientSpec,
@@ -119,9 +123,10 @@ impl Launched {
         let mut told = 0;
         loop {
             if let Some(status) = self.process.try_wait().context("looking at the service")? {
-                return Err(
-                    self.failed(&format!("it ended before it was ready ({})", words(status)))
-                );
+                return Err(self.failed(&format!(
+                    "it exited before it was ready ({})",
+                    words(status)
+                )));
             }
             let why = tokio::select! {
                 why = self.look(client) => why?,
@@ -149,7 +154,7 @@ impl Launched {
         }
     }
 
-    /// Why it is not ready; `None` if it is.
+    /// Why the service is not ready; `None` if it is.
     async fn look(&self, client: &ClientSpec) -> Result<Option<String>, Error> {
         let Some(url) = &self.ready_url else {
             let client = ipw_clients::connect(client, Arc::clone(&self.clock))
@@ -178,35 +183,34 @@ impl Launched {
     fn failed(&self, what: &str) -> Error {
         let tail = self.tail(TAIL).join("\n  ");
         let said = if tail.is_empty() {
-            "it said nothing".to_owned()
+            "its log is empty".to_owned()
         } else {
-            format!("its last words:\n  {tail}")
+            format!("end of its log:\n  {tail}")
         };
         let program = printable(&self.command.join(" "));
         let error = anyhow::anyhow!("{what}; {said}").context(format!(
-            "the service `{}` did not come up",
+            "the service `{}` did not start",
             excerpt(&program, 200)
         ));
         Error::new(Kind::Service, error).with_help(format!(
-            "its whole log is `{}`; `{}` and `{}` say what to wait for",
+            "see its log `{}`; set `{}` and `{}` to change what to wait for",
             self.log.display(),
             Setting::ReadyUrl,
             Setting::ReadyTimeout
         ))
     }
 
-    /// The last lines of its log.
     fn tail(&self, lines: usize) -> Vec<String> {
         tail(&self.log, lines).unwrap_or_default()
     }
 
-    /// Where its output goes.
+    /// Path of the log with the service's output.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// Ends it and all that it started: asks, waits, then kills. Returns how many processes had to be
-    /// killed.
+    /// Stops the service and its descendants: sends a signal, waits, then kills. Returns the number
+    /// of killed processes.
     pub fn stop(&mut self) -> usize {
         if std::mem::replace(&mut self.is_over, true) {
             return 0;
@@ -215,7 +219,7 @@ impl Launched {
     }
 }
 
-impl Drop for Launched {
+impl Drop for LaunchedService {
     fn drop(&mut self) {
         self.stop();
     }
@@ -224,13 +228,14 @@ impl Drop for Launched {
 /// A launched service that answers.
 #[derive(Debug)]
 pub struct Ready {
-    /// How long it took.
+    /// Time until it was ready.
     pub waited: Duration,
-    /// What is stored of it with the run.
+    /// Facts about it to store with the run.
     pub about: Value,
 }
 
-/// Something answers there already: what would be measured is not what is started.
+/// Refuses an address where another service already answers: it would be measured instead of the
+/// new one.
 async fn refuse_taken(url: &str, clock: &Arc<dyn Clock>) -> Result<(), Error> {
     let answer = ipw_clients::probe(url, ANSWER, Arc::clone(clock))
         .await
@@ -239,16 +244,16 @@ async fn refuse_taken(url: &str, clock: &Arc<dyn Clock>) -> Result<(), Error> {
         Err(_) => Ok(()),
         Ok(_) => Err(Error::new(
             Kind::Service,
-            anyhow::anyhow!("something answers at {url} already"),
+            anyhow::anyhow!("a service already answers at {url}"),
         )
         .with_help(format!(
-            "stop it, give the new one another port, or leave `{}` out",
+            "stop it, choose another port, or remove `{}`",
             Setting::Launch
         ))),
     }
 }
 
-/// Beside the runs, under a name that begins with a dot.
+/// A hidden log file beside the runs.
 fn log_file(directory: &Path) -> Result<PathBuf, Error> {
     std::fs::create_dir_all(directory)
         .with_context(|| format!("cannot create `{}`", directory.display()))?;
@@ -277,16 +282,16 @@ fn words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "no word".to_owned(),
+        (None, None) => "unknown status".to_owned(),
     }
 }
 
-/// Becomes the command, in a session of its own that ends with the parent process. Returns only
-/// with an error.
+/// Becomes the command, in a new session that ends with the parent process. Returns only on
+/// failure.
 pub fn enter(command: &[OsString]) -> Error {
     use std::os::unix::process::CommandExt as _;
     let Some((program, arguments)) = command.split_first() else {
-        return Error::invalid("a command is missing");
+        return Error::invalid("the command is empty");
     };
     if let Err(error) = rustix::process::setsid() {
         return anyhow::Error::from(error)

@@ -4,8 +4,9 @@
 //! writes one row per query: latency, tokens, joules, graded answer. The run is a Hugging Face
 //! dataset on disk. [`run::open`] reads it back.
 //!
-//! Every part of a run may be a value of your own: a [`Client`], a [`Dataset`], a [`Collector`], a
-//! [`Scorer`], a [`Sink`], an [`Observer`].
+//! Each part of a run can be your own type: a [`Client`], a [`Dataset`], a [`Collector`], a
+//! [`Scorer`], a [`Sink`] or an [`Observer`]. For short cases, [`own`] makes the first three from
+//! closures and lists. The directory `examples/` has a complete program for each.
 //!
 //! ```no_run
 //! #[tokio::main(flavor = "current_thread")]
@@ -21,18 +22,24 @@
 //! }
 //! ```
 //!
-//! | to | use |
+//! | task | use |
 //! |---|---|
-//! | measure | [`Profile`], [`sweep`], [`launch`], [`ping`], [`calibrate`] |
-//! | read | [`run::open`], [`export`], [`Finished`] |
-//! | change | [`score`], [`attribute`], [`derived`] |
-//! | compare | [`parts::findings`]: `comparison::compare_runs`, `leaderboard::Board` |
-//! | look at the machine | [`examination`], [`sources`], [`glance`] |
+//! | measure a service | [`Profile`], [`sweep`], [`launch`], [`ping`] |
+//! | measure this tool's own error | [`calibrate`] |
+//! | read a run | [`run::open`], [`export`], [`Finished`] |
+//! | grade answers or attribute energy again | [`score`], [`attribute`], [`derived`] |
+//! | compare runs | [`parts::findings`]: `comparison::compare_runs`, `leaderboard::Board` |
+//! | inspect the machine | [`examination`], [`sources`], [`glance`] |
 //!
-//! Runs want a tokio runtime with timers and I/O, best of one thread. The feature `engine` (default)
-//! brings the embedded engine. Reading some energy counters takes privileges: `examination` says
-//! which. Settings in texts are called as in a plan, unless a program names them otherwise
-//! ([`parts::core::setting::name_settings`]).
+//! # Requirements
+//!
+//! - A tokio runtime with timers and I/O. Use a current-thread runtime: its timestamps are the most
+//!   accurate.
+//! - Some energy counters need privileges to read. [`examination`] lists what is missing.
+//! - The feature `engine` (on by default) adds the embedded inference engine.
+//!
+//! Messages name settings as the plan spells them. A program with its own flags can replace these
+//! names with [`parts::core::setting::name_settings`].
 
 pub mod attribute;
 pub mod calibrate;
@@ -74,7 +81,7 @@ pub use ipw_store::Run;
 pub use ipw_telemetry::Collector;
 pub use profile::{Finished, Profile};
 
-/// The crates that this one is made from, for types that its functions take and return.
+/// The underlying crates: the types in the signatures of this one come from here.
 pub mod parts {
     pub use ipw_analysis as analysis;
     pub use ipw_clients as clients;

@@ -1,5 +1,4 @@
-//! How runs are named and told apart: names, tags, and what follows the dataset in the name of a
-//! run's directory.
+//! Names and tags of runs, and the suffixes that distinguish their directories.
 
 use std::path::Path;
 
@@ -10,10 +9,10 @@ use ipw_core::slug::{run_directory, slug};
 use crate::clients;
 use crate::error::Error;
 
-/// Characters of a name that go into the name of a directory.
+/// Limit on the characters of a name that become part of a directory name.
 const LONGEST: usize = 40;
 
-/// A name, if it can be one.
+/// Validates a name.
 pub fn checked(name: &str) -> Result<String, Error> {
     let reason = if name.is_empty() {
         format!("`{}` is empty", Setting::Name)
@@ -30,19 +29,19 @@ pub fn checked(name: &str) -> Result<String, Error> {
         return Ok(name.to_owned());
     };
     Err(Error::invalid(reason).with_help(format!(
-        "a name is a text like `baseline` or `llama, 4 GPUs`; `{}` names a place",
+        "use a text such as `baseline` or `llama, 4 GPUs`; set `{}` for a directory",
         Setting::OutputDir
     )))
 }
 
-/// Refuses a tag that cannot be one.
+/// Refuses an invalid tag.
 pub fn check_tag(key: &str, value: &str) -> Result<(), Error> {
     let usage = |what: &str| {
         let pair = format!("{key}={value}");
         let tag = Setting::Tag.to(pair.escape_debug());
         let error = Error::invalid(format!("`{tag}` has {what}"));
         let example = Setting::Tag.to("driver=550.54");
-        Err(error.with_help(format!("write a key and a text, like `{example}`")))
+        Err(error.with_help(format!("write a key and a text, for example `{example}`")))
     };
     if key.trim().is_empty() {
         return usage("an empty key");
@@ -53,14 +52,15 @@ pub fn check_tag(key: &str, value: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a stored plan whose name or tags could not have been given.
+/// Refuses a stored plan with an invalid name or tag.
 pub fn check(plan: &Plan) -> Result<(), Error> {
     plan.name.as_deref().map(checked).transpose()?;
     let mut tags = plan.tags.iter();
     tags.try_for_each(|(key, value)| check_tag(key, value))
 }
 
-/// The name of the run's directory: hardware, model and dataset, and what tells it apart.
+/// The name of a run's directory: hardware, model, dataset, and a suffix that distinguishes the
+/// run.
 pub fn directory(plan: &Plan, hardware: &str, dataset: &str) -> String {
     let usual = run_directory(hardware, &plan.model, dataset);
     let client = client_suffix(&plan.client.id);
@@ -70,7 +70,7 @@ pub fn directory(plan: &Plan, hardware: &str, dataset: &str) -> String {
     }
 }
 
-/// The name of a sweep's directory; its loads are those of its steps.
+/// The name of a sweep's directory. Loads are in the names of its steps.
 pub fn sweep_directory(plan: &Plan, dataset: &str, axis: &str) -> String {
     let dataset = Path::new(dataset).file_stem();
     let dataset = dataset.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
@@ -87,7 +87,7 @@ fn name_slug(name: &str) -> String {
     slug(&start, "run")
 }
 
-/// Nothing for the engine inside, which is the default.
+/// Empty for the embedded engine, which is the default.
 fn client_suffix(client: &str) -> String {
     match client {
         clients::EMBEDDED => String::new(),
@@ -95,7 +95,7 @@ fn client_suffix(client: &str) -> String {
     }
 }
 
-/// Nothing for queries one after the other.
+/// Empty for one query at a time, which is the default.
 fn load_suffix(arrivals: &Arrivals) -> String {
     let cap = |most: &Option<std::num::NonZeroUsize>| {
         most.map_or(String::new(), |most| format!("_c{most}"))

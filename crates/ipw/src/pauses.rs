@@ -1,4 +1,4 @@
-//! When this process did not run, as the summary tells it.
+//! Pauses of this process (suspended, or not scheduled), for the summary.
 
 use ipw_core::reading::Window;
 use ipw_core::row::{Fields, Row};
@@ -7,29 +7,32 @@ use ipw_runner::pauses::Watch;
 use ipw_store::Consumer;
 use ipw_store::summary::ServerMetrics;
 
-/// What was seen beside the rows of a run.
-pub(crate) struct Beside {
-    /// What the service said of itself.
-    pub(crate) told: Option<ServerMetrics>,
-    /// When this process did not run.
+/// Observations of a run besides its rows.
+pub(crate) struct SideObservations {
+    /// The service's own metrics; `None` if they were not read.
+    pub(crate) server_metrics: Option<ServerMetrics>,
+    /// Windows in which this process did not run.
     pub(crate) pauses: Vec<Window>,
 }
 
-impl Beside {
-    pub(crate) fn of(told: Option<ServerMetrics>, watch: Watch) -> Self {
+impl SideObservations {
+    pub(crate) fn of(server_metrics: Option<ServerMetrics>, watch: Watch) -> Self {
         let pauses = watch.finish();
-        Self { told, pauses }
+        Self {
+            server_metrics,
+            pauses,
+        }
     }
 }
 
-/// Each pause of a part, and how many of its queries were in flight.
-pub(crate) struct Paused<'a> {
+/// Counts for each pause of a part the queries that were in flight.
+pub(crate) struct PauseCounter<'a> {
     part: u32,
     pauses: &'a [Window],
     queries: Vec<u64>,
 }
 
-impl<'a> Paused<'a> {
+impl<'a> PauseCounter<'a> {
     pub(crate) fn of(part: u32, pauses: &'a [Window]) -> Self {
         Self {
             part,
@@ -38,18 +41,18 @@ impl<'a> Paused<'a> {
         }
     }
 
-    pub(crate) fn told(self) -> Vec<Pause> {
+    pub(crate) fn into_pauses(self) -> Vec<Pause> {
         let pauses = self.pauses.iter().zip(self.queries);
-        let told = pauses.map(|(pause, queries)| Pause {
+        let pauses = pauses.map(|(pause, queries)| Pause {
             start_seconds: pause.start().seconds(),
             seconds: pause.length().as_secs_f64(),
             queries,
         });
-        told.collect()
+        pauses.collect()
     }
 }
 
-impl Consumer for Paused<'_> {
+impl Consumer for PauseCounter<'_> {
     fn fields(&self) -> Fields {
         Fields::SPAN
     }

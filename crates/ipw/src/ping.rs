@@ -1,7 +1,7 @@
-//! One question to a service, and everything that was seen of its answer.
+//! Sends one query to a service and records the whole exchange.
 
+mod exchange;
 mod json;
-mod seen;
 
 use std::time::Duration;
 
@@ -16,48 +16,48 @@ use ipw_tokens::{SentQuery, TokenCounter};
 use serde_json::Value;
 
 use crate::error::{Error, not_ready};
-use seen::Log;
-pub use seen::{Answered, Asked, Carried, Piece, Said, Seen};
+use exchange::Log;
+pub use exchange::{Connection, EventPart, Exchange, Piece, ResponseHead, SentRequest};
 
-/// What to ask, and where.
+/// The query to send, and where.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The client.
+    /// How to reach the service.
     pub client: ClientSpec,
-    /// The model.
+    /// Name of the model.
     pub model: String,
-    /// What is sent beside the prompt.
+    /// Generation settings to send with the prompt.
     pub generation: Generation,
-    /// What counts tokens beside the service.
+    /// Tokenizer that counts tokens besides the service.
     pub tokenizer: Option<String>,
-    /// How long it may take.
+    /// Timeout of the whole exchange.
     pub timeout: Duration,
 }
 
-/// A question that was asked.
+/// A query that was sent, with everything observed.
 pub struct Ping<'a> {
-    /// What was asked, and where.
+    /// The query, and where it was sent.
     pub ask: &'a Ask,
-    /// What asked it.
+    /// The client that sent it.
     pub client: &'a dyn Client,
-    /// As a run would store it.
+    /// The row that a run would store.
     pub row: Record,
-    /// What was seen of the exchange.
-    pub seen: Seen,
-    /// By the tokenizer, if one was named and there was something to count.
+    /// The exchange as observed.
+    pub exchange: Exchange,
+    /// Token counts by the tokenizer; `None` without a tokenizer or without text to count.
     pub counted: Option<TokenCounts>,
-    /// Why the client could not be closed; `None` if it was.
+    /// Why the client could not be closed; `None` if closing succeeded.
     pub close_warning: Option<String>,
 }
 
-/// Asks.
+/// Sends the query.
 pub async fn ping<'a>(
     ask: &'a Ask,
     client: &'a dyn Client,
     prompt: &str,
 ) -> Result<Ping<'a>, Error> {
     if client.in_process() {
-        // There is no service that has the model loaded.
+        // In process, no service has the model loaded: load it now.
         let ready = client.prepare(&ask.model).await;
         ready.map_err(|error| not_ready(client, error))?;
     }
@@ -92,14 +92,14 @@ pub async fn ping<'a>(
         ask,
         client,
         row,
-        seen: log.into_seen(),
+        exchange: log.into_exchange(),
         counted: None,
         close_warning: closed.err().map(|error| error.to_string()),
     })
 }
 
 impl Ping<'_> {
-    /// Counts tokens as a run does, when all is over.
+    /// Counts tokens with a tokenizer, as a run does after the reply.
     pub fn count(&mut self, tokens: &TokenCounter) {
         let Record { query, reply, .. } = &mut self.row;
         let generation = &self.ask.generation;
@@ -112,7 +112,8 @@ impl Ping<'_> {
         self.counted = tokens.settle(&asked, reply);
     }
 
-    /// All of it, for programs. Times are seconds since the start, null where it did not happen.
+    /// All results as JSON, for programs. Times are seconds since the start, null if it did not
+    /// happen.
     pub fn json(&self) -> Value {
         json::of(self)
     }

@@ -1,4 +1,4 @@
-//! What a model's tokens cost: the user's table, or ours for those who sell them.
+//! Token prices: the user's table, or the built-in one of known providers.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ struct Table {
     model: Vec<Price>,
 }
 
-/// The price of this model at this service; `None` without one.
+/// The price of this model at this service; `None` if no table has it.
 pub fn find(
     own: Option<&Path>,
     base_url: Option<&str>,
@@ -36,7 +36,7 @@ pub fn find(
             return Ok(Some(price));
         }
     }
-    let ours: Table = toml::from_str(OURS).context("our own prices")?;
+    let ours: Table = toml::from_str(OURS).context("reading the built-in prices")?;
     Ok(ours.model.into_iter().find(fits))
 }
 
@@ -45,7 +45,7 @@ fn read(path: &Path) -> Result<Vec<Price>, Error> {
         .with_context(|| format!("cannot read `{}`", path.display()))
         .map_err(|error| Error::new(Kind::Invalid, error))?;
     let table: Table = toml::from_str(&text)
-        .with_context(|| format!("`{}` is no table of prices", path.display()))
+        .with_context(|| format!("cannot read prices from `{}`", path.display()))
         .map_err(|error| Error::new(Kind::Invalid, error).with_help(FORM))?;
     let is_price = |price: f64| price.is_finite() && price >= 0.0;
     for price in &table.model {
@@ -57,7 +57,7 @@ fn read(path: &Path) -> Result<Vec<Price>, Error> {
         ];
         if !all.into_iter().flatten().all(is_price) {
             return Err(Error::invalid(format!(
-                "`{}`: the price of `{}` is no amount",
+                "`{}`: the price of `{}` is not an amount",
                 path.display(),
                 price.model
             ))
@@ -67,9 +67,9 @@ fn read(path: &Path) -> Result<Vec<Price>, Error> {
     Ok(table.model)
 }
 
-const FORM: &str = "write `[[model]]` with model, input, output (US dollars for a million tokens), date and source; cached, reasoning and host if they matter";
+const FORM: &str = "write `[[model]]` with model, input, output (US dollars per million tokens), date and source; optionally cached, reasoning and host";
 
-/// The same name, or one with the date of a version behind it.
+/// Whether the names are equal, or the requested one adds the date of a version.
 fn is_same(known: &str, asked: &str) -> bool {
     let Some(rest) = asked.strip_prefix(known) else {
         return false;
@@ -137,9 +137,9 @@ mod tests {
         let found = find(Some(&path), Some("https://api.openai.com"), "gpt-4o").unwrap();
         assert_eq!(found.unwrap().source, "contract");
         for (text, words) in [
-            (format!("[[model]]\ninput = -1\n{entry}"), "no amount"),
-            (format!("[[model]]\n{entry}"), "no table of prices"),
-            ("x".to_owned(), "no table of prices"),
+            (format!("[[model]]\ninput = -1\n{entry}"), "not an amount"),
+            (format!("[[model]]\n{entry}"), "cannot read prices from"),
+            ("x".to_owned(), "cannot read prices from"),
         ] {
             write(&text);
             let error = find(Some(&path), None, "gpt-4o").unwrap_err();

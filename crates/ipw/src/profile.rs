@@ -1,7 +1,8 @@
-//! A run, put together and carried out: the one place where a plan becomes rows on disk.
+//! Assembles a run from a plan and carries it out. This is the only place where a plan becomes rows
+//! on disk.
 //!
-//! `Profile` is a builder: what is not given comes from the plan, and what the plan does not say has
-//! a default. [`Profile::run`] reads as the order of a run.
+//! With [`Profile`] a caller can replace any part; other parts follow the plan, and the plan has a
+//! default for every setting. [`Profile::run`] lists the steps in the order in which they happen.
 
 mod assembly;
 mod builder;
@@ -30,21 +31,21 @@ use ipw_telemetry::Collector;
 use serde_json::{Map, Value};
 
 pub use finished::Finished;
-pub use resume::{Left, Resend};
+pub use resume::{EarlierParts, Resend};
 
 use crate::derived::{self, Page};
 use crate::error::{Error, Kind, not_ready};
 use crate::hardware::Hardware;
 use crate::own::Answering;
-use crate::pauses::Beside;
-use crate::service_metrics::{self, Watched};
+use crate::pauses::SideObservations;
+use crate::service_metrics::{self, MetricsWatch};
 use crate::tee::Tee;
 use crate::{counting, summary};
 use assembly::finish_readings;
 pub use assembly::opened as open_dataset;
 use ending::Ending;
 
-/// A run that is being put together.
+/// A builder for a run. [`Profile::run`] carries it out.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), ipw::Error> {
@@ -74,25 +75,27 @@ pub struct Profile {
     resume: Option<resume::Resume>,
     directory: Option<PathBuf>,
     page: Page,
-    /// What is stored of the service beside what it says of itself.
+    /// Facts that the caller adds to what the service reports about itself.
     service_facts: Map<String, Value>,
 }
 
 impl Profile {
-    /// Carries the run out, from the first question to the service to the report.
+    /// Carries out the run, from the first health check of the service to the report.
     ///
-    /// The future must be polled by a tokio runtime with timers and I/O; a runtime of one thread
-    /// stamps best. If it is dropped half-way, the rows measured so far are saved and the run opens;
-    /// it can be resumed. An error means that there is no finished run. Runs that were interrupted,
-    /// broken off or have failed rows are `Ok`: [`Finished::checked`] turns all but the interrupted
-    /// into errors.
+    /// Poll the future on a tokio runtime with timers and I/O. A current-thread runtime gives the
+    /// most accurate timestamps. If the future is dropped, the rows measured so far stay on disk:
+    /// the run opens, and can be resumed.
+    ///
+    /// An error means that there is no finished run. A run that was interrupted, stopped early or
+    /// has failed rows is `Ok`. [`Finished::checked`] makes all of these except interrupted runs an
+    /// error.
     pub async fn run(mut self) -> Result<Finished, Error> {
         let client = self.take_client()?;
         let done = match self.take_dataset() {
             Ok(dataset) => self.carry_out(&*client, &*dataset).await,
             Err(error) => Err(error),
         };
-        // Whatever happened, the client is closed; that it could not be hides nothing else.
+        // Close the client on every path. A failure to close must not hide an earlier error.
         let closed = client.close().await;
         let mut finished = done?;
         finished.close_warning = closed.err().map(|error| error.to_string());
@@ -112,7 +115,7 @@ impl Profile {
         self.send(client, dataset, prepared, &interrupt).await
     }
 
-    /// Makes sure that the service answers and has the model; what comes back are warnings.
+    /// Checks that the service is healthy and has the model. Returns warnings.
     async fn ready(
         &self,
         client: &dyn Client,
@@ -126,25 +129,25 @@ impl Profile {
         }
     }
 
-    /// Detects the sources and prepares the output: from now on there is a run that opens, and
-    /// readings are stored.
+    /// Detects the sources and creates the output. When it returns, the run opens, and raw readings
+    /// are being stored.
     async fn prepare(
         &mut self,
         client: &dyn Client,
         dataset: &dyn Dataset,
         warnings: Vec<String>,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<PreparedRun, Error> {
         let own = self.collectors.take();
         let hardware = Hardware::start(&self.plan, client, own, &self.clock)?;
         let directory = self.directory(&hardware, dataset);
         let (left, recall) = self.earlier()?;
-        // Before a resumed run's summary is a new one.
+        // Read the old summary of a resumed run before it is replaced.
         let resumed = self.resume.as_ref().map(resume::Resume::directory);
         let of_tokens = counting::warnings(self.tokens.as_deref(), resumed);
         let metrics = self.plan.server_metrics.as_deref();
         let page = service_metrics::find(metrics, client, &*self.clock)?;
         let (plan, clock) = (&self.plan, &*self.clock);
-        // On the heap: it is large, and stays while the service is asked.
+        // On the heap: it is large, and would otherwise stay in the future across the await below.
         let about = summary::new(plan, clock, dataset, &hardware, &directory, &left);
         let mut about = Box::new(about);
         about.client_info = ClientInfo::of(self.client_info(client).await);
@@ -158,13 +161,13 @@ impl Profile {
         for message in warnings.chain(dataset.notes()) {
             notices.send(Event::Warning { message });
         }
-        hardware.tell(|event| notices.send(event));
+        hardware.send_warnings(|event| notices.send(event));
         let recorder = self.record(&directory, part, &hardware)?;
         let watched = self.watch_service(page, &directory, part)?;
         let policy = CommitPolicy::every(self.plan.output.flush_every);
         let writer = RunWriter::start(output, *about, policy, Arc::clone(&self.clock))
             .context("starting the writer")?;
-        Ok(Prepared {
+        Ok(PreparedRun {
             hardware,
             directory,
             aside,
@@ -177,15 +180,15 @@ impl Profile {
         })
     }
 
-    /// Warms up, sends the queries, and closes what was prepared.
+    /// Warms up, sends the queries, and closes everything that `prepare` opened.
     async fn send(
         &mut self,
         client: &dyn Client,
         dataset: &dyn Dataset,
-        prepared: Prepared,
+        prepared: PreparedRun,
         interrupt: &Interrupt,
     ) -> Result<Finished, Error> {
-        let Prepared {
+        let PreparedRun {
             hardware,
             directory,
             notices,
@@ -198,17 +201,17 @@ impl Profile {
             .await
             .context("starting the run")?;
         let lost_sources = hardware.session.lost();
-        // Nothing is read after the last look, so that what was counted is what is on disk.
+        // Stop sampling after the last window, so that the totals equal the readings on disk.
         hardware.session.stop();
         finish_readings(prepared.recorder, &notices);
-        let told = prepared.watched.map(|watched| watched.finish(&notices));
+        let server_metrics = prepared.watched.map(|watched| watched.finish(&notices));
         let ending = Ending {
             plan: &self.plan,
             clock: &*self.clock,
             hardware: &hardware,
             self_tests: parts.self_tests.get().map_or(&[][..], Vec::as_slice),
             idled: &parts.idled,
-            beside: Beside::of(told, watch),
+            beside: SideObservations::of(server_metrics, watch),
             ended: &ended,
         };
         let stored = ending.store(sink.into_inner());
@@ -236,22 +239,22 @@ impl Profile {
     }
 }
 
-/// A run that is on disk and has no row yet.
-struct Prepared {
+/// A run on disk without rows yet.
+struct PreparedRun {
     hardware: Hardware,
     directory: PathBuf,
-    /// The run that was there before.
+    /// Where the previous run in this directory was moved to.
     aside: Option<PathBuf>,
     notices: Notices,
     recorder: Recorder,
-    watched: Option<Watched>,
+    watched: Option<MetricsWatch>,
     writer: RunWriter,
-    left: Left,
+    left: EarlierParts,
     recall: Recall,
 }
 
-/// What is said of a run that was stopped before its first query.
+/// The error of a run that was interrupted before its first query.
 fn interrupted() -> Error {
-    let cause = anyhow::anyhow!("the run was told to stop before its first query");
+    let cause = anyhow::anyhow!("the run was interrupted before its first query");
     Error::new(Kind::Interrupted, cause)
 }

@@ -1,4 +1,4 @@
-//! Finished runs, and those that still go on.
+//! Opens stored runs, finished or still being written.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ipw_store::{Run, StoreError};
 
 use crate::error::{Error, Kind, no_basis};
 
-/// Opens the run in this directory, to read its rows, summary and readings.
+/// Opens the run in this directory to read its rows, summary and readings.
 ///
 /// ```no_run
 /// use ipw::row::Fields;
@@ -28,12 +28,12 @@ pub fn open(directory: &Path) -> Result<Run, Error> {
     })
 }
 
-/// The run with the energy of another basis in its figures.
+/// Selects another energy basis: the sources whose joules count in headline figures.
 pub fn on(run: Run, basis: Choice) -> Result<Run, Error> {
     run.on(basis).map_err(refusal)
 }
 
-/// Why a run cannot be looked at on a basis.
+/// Explains why a basis cannot be selected, and which ones the run has.
 pub fn refusal(error: StoreError) -> Error {
     match &error {
         StoreError::NoBasis { offered, .. } => no_basis(&error, offered),

@@ -1,4 +1,4 @@
-//! The answers of a run's rows graded, once more or for the first time.
+//! Grades the answers of a stored run, again or for the first time.
 
 mod judging;
 mod ledger;
@@ -17,47 +17,47 @@ use ipw_scoring::judge;
 use ipw_store::StoreError;
 use ipw_store::summary::{Scoring, Versions};
 use ipw_store::verdicts::{self, Answer};
-pub use ipw_store::verdicts::{Scored, VerdictSets, sets};
+pub use ipw_store::verdicts::{ScoringResult, VerdictSets, sets};
 use serde_json::{Map, Value};
 
-use crate::derived::{self, Page, Refreshed};
+use crate::derived::{self, DerivedFiles, Page};
 use crate::error::{Error, Kind};
 use crate::{grading, run};
 use judging::Judge;
 pub use judging::{JudgeSpec, Judging};
 use ledger::Ledger;
 
-/// What is graded, and how.
+/// What to grade, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grading<'a> {
-    /// The scorer for all rows; `None`: what each row names.
+    /// The scorer for all rows; `None` uses the scorer that each row names.
     pub scorer: Option<&'a str>,
-    /// Whether answers that have a verdict of that scorer are graded again.
+    /// Whether to grade answers again that have a verdict by this scorer.
     pub again: bool,
 }
 
-/// What grading a run came to.
-pub struct Graded {
-    /// How many rows changed.
-    pub done: Scored,
+/// Result of grading a run.
+pub struct GradingResult {
+    /// Number of rows graded and changed.
+    pub done: ScoringResult,
     /// Answers without a new verdict.
-    pub open: Open,
-    /// What the judge took.
+    pub open: OpenAnswers,
+    /// Calls and tokens of the judge; `None` without a judge.
     pub judging: Option<Judging>,
-    /// The metrics of the run as it is now.
+    /// Metrics of the run after grading.
     pub metrics: Values,
-    /// Files that were made from the rows.
-    pub files: Refreshed,
+    /// Derived files that were written again or removed.
+    pub files: DerivedFiles,
 }
 
-/// Grades the run in this directory. A verdict is replaced only by a verdict. `progress` is told of a
-/// judge that must be fetched.
+/// Grades the run in this directory. A verdict is replaced only by another verdict, never by
+/// "ungraded". `progress` gets the progress of downloading the judge.
 pub fn score(
     directory: &Path,
     grading: &Grading<'_>,
     judge: Option<JudgeSpec>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Graded, Error> {
+) -> Result<GradingResult, Error> {
     grading::check(grading.scorer)?;
     let clock = SystemClock::start();
     let opened = run::open(directory)?;
@@ -71,20 +71,20 @@ pub fn score(
         }
         None => (judging::Grades::new(), None),
     };
-    let open = Open::default();
+    let open = OpenAnswers::default();
     let mut metrics = Values::default();
     let grade = |answer: &Answer<'_>| open.settle(answer, grading.grade(answer, &judged)?);
     let done = verdicts::score(directory, grade, |summary, done, run| {
         metrics = renew(summary, &done.overview, run);
-        // Without a new grade, those that are there are as old as they were.
+        // Without new grades the stored date of grading stays.
         if done.graded == 0 {
             return;
         }
         let at = clock.anchor().unix_seconds(clock.now());
-        summary.scoring = Some(told(grading, done, &open, judging.clone(), at));
+        summary.scoring = Some(scoring_entry(grading, done, &open, judging.clone(), at));
     });
     let done = done.map_err(refusal)?;
-    Ok(Graded {
+    Ok(GradingResult {
         files: derived::refresh(directory, &done.overview, Page::IfThere),
         done,
         open,
@@ -93,8 +93,8 @@ pub fn score(
     })
 }
 
-/// Puts the verdicts of an earlier set back into the rows.
-pub fn use_set(directory: &Path, id: u64) -> Result<Graded, Error> {
+/// Restores the verdicts of an earlier set.
+pub fn use_set(directory: &Path, id: u64) -> Result<GradingResult, Error> {
     let clock = SystemClock::start();
     let mut metrics = Values::default();
     let done = verdicts::use_set(directory, id, |summary, done, run| {
@@ -108,10 +108,10 @@ pub fn use_set(directory: &Path, id: u64) -> Result<Graded, Error> {
         });
     });
     let done = done.map_err(refusal)?;
-    Ok(Graded {
+    Ok(GradingResult {
         files: derived::refresh(directory, &done.overview, Page::IfThere),
         done,
-        open: Open::default(),
+        open: OpenAnswers::default(),
         judging: None,
         metrics,
     })
@@ -123,23 +123,22 @@ fn refusal(error: StoreError) -> Error {
             Error::new(Kind::Exists, error).with_help("wait until it has finished")
         }
         _ => Error::from(
-            anyhow::Error::from(error)
-                .context("putting the verdicts into the run; it is as it was"),
+            anyhow::Error::from(error).context("storing the verdicts; the run is unchanged"),
         ),
     }
 }
 
-/// Answers that got no verdict.
+/// Answers that got no new verdict.
 #[derive(Debug, Default)]
-pub struct Open {
-    /// For want of a judge.
+pub struct OpenAnswers {
+    /// Answers that need a judge, in a run without one.
     pub waiting: Cell<u64>,
-    /// They keep the verdict that they had.
+    /// Answers that keep the verdict they had.
     pub kept: Cell<u64>,
 }
 
-impl Open {
-    /// The grade that goes into the row. A verdict is replaced only by a verdict.
+impl OpenAnswers {
+    /// The grade to store. A verdict is replaced only by another verdict.
     fn settle(&self, answer: &Answer<'_>, grade: Grade) -> Option<Grade> {
         let is_waiting = grade.scorer == Some(judge::ID) && grade.judge.is_none();
         let is_kept = grade.verdict == Verdict::Unscored && answer.is_correct.is_some();
@@ -150,19 +149,19 @@ impl Open {
 }
 
 impl Grading<'_> {
-    /// Which scorer this row wants a verdict by; `None` where it keeps the one that it has.
+    /// The scorer that should grade this row; `None` if the row keeps its verdict.
     fn wants<'a>(&'a self, answer: &Answer<'_>, row: &'a Map<String, Value>) -> Option<&'a str> {
         let id = grading::named(self.scorer, row)?;
         let is_there = answer.is_correct.is_some() && answer.scorer().as_deref() == Some(id);
         (self.again || !is_there).then_some(id)
     }
 
-    /// Whether a judge is to be asked about it.
+    /// Whether a judge should grade this answer.
     fn wants_judge(&self, answer: &Answer<'_>) -> bool {
         answer.is_answered && self.wants(answer, &answer.metadata()) == Some(judge::ID)
     }
 
-    /// The row's new grade; `None` where it keeps the one that it has.
+    /// The row's new grade; `None` if it keeps the one it has.
     fn grade(&self, answer: &Answer<'_>, judged: &judging::Grades) -> Option<Grade> {
         let metadata = answer.metadata();
         let id = self.wants(answer, &metadata)?;
@@ -183,11 +182,11 @@ impl Grading<'_> {
     }
 }
 
-/// What the summary says of it.
-fn told(
+/// The record of this grading for the summary.
+fn scoring_entry(
     asking: &Grading<'_>,
-    done: &Scored,
-    open: &Open,
+    done: &ScoringResult,
+    open: &OpenAnswers,
     judge: Option<Judging>,
     at: f64,
 ) -> Scoring {

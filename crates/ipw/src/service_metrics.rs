@@ -1,4 +1,4 @@
-//! What the service says of itself while it is measured: its page for Prometheus.
+//! Reads the service's own Prometheus metrics during a run.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -21,21 +21,21 @@ use url::Url;
 
 use crate::error::{Error, Kind};
 
-/// The page is not read.
+/// Setting that disables reading the metrics.
 pub(crate) const OFF: &str = "off";
-/// Between two looks.
+/// Interval between two reads.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A page that is looked at while the run goes on.
-pub(crate) struct Watched {
+/// A running scraper of the service's metrics.
+pub(crate) struct MetricsWatch {
     scraper: Scraper,
     url: String,
     /// Whether a sample could not be stored.
     is_lost: Arc<AtomicBool>,
 }
 
-/// The page that is meant, if there is one. Without a word it is the service's own, of a service on
-/// this machine: other services are not asked unless a page is named.
+/// The metrics page to read. By default it is that of a service on this machine. Other services get
+/// no extra requests unless the user names a page.
 pub(crate) fn find(
     asked: Option<&str>,
     client: &dyn Client,
@@ -50,12 +50,17 @@ pub(crate) fn find(
     };
     let usage = |error: anyhow::Error| {
         Error::new(Kind::Invalid, error).with_help(format!(
-            "`{}` takes the address of a page for Prometheus, or `off`",
+            "set `{}` to the URL of a Prometheus page, or `off`",
             Setting::ServerMetrics.to("URL")
         ))
     };
     let parsed = Url::parse(url)
-        .with_context(|| format!("`{}` is no URL", Setting::ServerMetrics.to(masked_url(url))))
+        .with_context(|| {
+            format!(
+                "`{}` is not a URL",
+                Setting::ServerMetrics.to(masked_url(url))
+            )
+        })
         .map_err(usage)?;
     let page = Page::find(&parsed, clock).map_err(|why| {
         usage(anyhow::anyhow!(
@@ -66,7 +71,7 @@ pub(crate) fn find(
     Ok(Some(page))
 }
 
-/// Where services have it: at the root.
+/// The usual path of the page: `/metrics` at the root.
 fn own_page(base_url: &str) -> Option<Url> {
     let mut url = Url::parse(base_url).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']);
@@ -80,7 +85,7 @@ fn own_page(base_url: &str) -> Option<Url> {
     is_here.then_some(url)
 }
 
-/// The samples as they are stored: a service may put our key into its labels.
+/// Masks secrets in samples: a service may put our API key into a label.
 fn without_secrets(samples: &[Sample]) -> Cow<'_, [Sample]> {
     if !secret::is_any() {
         return Cow::Borrowed(samples);
@@ -93,8 +98,8 @@ fn without_secrets(samples: &[Sample]) -> Cow<'_, [Sample]> {
     hidden.collect()
 }
 
-impl Watched {
-    /// Begins to look.
+impl MetricsWatch {
+    /// Starts reading.
     pub(crate) fn start(
         page: Page,
         run: &Path,
@@ -119,12 +124,12 @@ impl Watched {
         })
     }
 
-    /// Stops looking; what the summary says of it.
+    /// Stops reading. Returns the entry for the summary.
     pub(crate) fn finish(self, notices: &Notices) -> ServerMetrics {
         let scraped = self.scraper.finish();
         let is_lost = self.is_lost.load(Ordering::Relaxed);
         if is_lost {
-            let message = "what the service says of itself could not be stored to the end";
+            let message = "the metrics of the service are incomplete: storing them failed";
             notices.send(Event::Warning {
                 message: message.to_owned(),
             });

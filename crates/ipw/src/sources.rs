@@ -1,4 +1,5 @@
-//! Where readings come from: this machine, monitors on others, values over HTTP, a recorded run.
+//! Opens sources of readings: this machine, monitors on other machines, values over HTTP, a
+//! recorded run.
 
 use std::sync::Arc;
 
@@ -17,32 +18,32 @@ use ipw_telemetry::{Absent, Collector, Detected, Options, detect};
 use crate::error::{Error, Kind};
 use crate::secrets::refuse_secret;
 
-/// This machine.
+/// The sources of this machine.
 pub const LOCAL: &str = "local";
-/// Nothing at all.
+/// No source.
 pub const NONE: &str = "none";
-/// The readings of a run, once more.
+/// Prefix of a run whose readings are replayed.
 pub const REPLAY: &str = "replay:";
 
-/// What is polled, and what is known of it.
-pub struct Attached {
-    /// What is polled.
+/// The collectors of a run, and what is known about them.
+pub struct SourceSet {
+    /// Collectors to poll.
     pub collectors: Vec<Box<dyn Collector>>,
-    /// Collectors that are not on this machine.
+    /// Collectors that are not available on this machine, with the reason.
     pub absent: Vec<Absent>,
-    /// What an estimate for this machine is based on.
+    /// Basis of the energy estimate for this machine.
     pub estimate: Option<String>,
     /// Why the service has no energy; `None` if it has.
     pub reason: Option<Reason>,
-    /// Whose machine this is.
+    /// Whether this machine runs the service or only the client.
     pub role: Role,
-    /// Whether the service's machine is looked at from here: then it is this one.
+    /// Whether the service's machine is observed from here, so that it is this one.
     pub is_here: bool,
-    /// What a person should know of what is elsewhere.
+    /// Notes about sources on other machines.
     pub notes: Vec<String>,
 }
 
-/// Sources as users write them: divided by commas, each with its own `K=V` behind it.
+/// Parses sources as users write them: separated by commas, each followed by its own `K=V` options.
 pub fn parse(texts: &[String]) -> Result<Vec<SourceSpec>, Error> {
     let mut specs: Vec<SourceSpec> = Vec::new();
     for piece in texts.iter().flat_map(|text| text.split(',')) {
@@ -64,7 +65,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<SourceSpec>, Error> {
     let is_none = |spec: &SourceSpec| spec.place == NONE;
     if specs.len() > 1 && specs.iter().any(is_none) {
         return Err(Error::invalid(format!(
-            "`{}` stands alone",
+            "`{}` cannot be combined with other sources",
             Setting::Telemetry.to(NONE)
         )));
     }
@@ -77,7 +78,7 @@ fn is_place(piece: &str) -> bool {
     schemes.iter().any(|scheme| piece.starts_with(scheme))
 }
 
-/// A place as the plan has it.
+/// Normalises a place to the form that the plan stores.
 fn place(piece: &str) -> Result<String, Error> {
     let authority = piece.split_once("://").map_or("", |(_, rest)| rest);
     if authority
@@ -85,25 +86,25 @@ fn place(piece: &str) -> Result<String, Error> {
         .next()
         .is_some_and(|at| at.contains('@'))
     {
-        return Err(Error::invalid(format!("`{}` has credentials in an address", Setting::Telemetry))
-            .with_help("flags are visible to everybody on the machine: use `,basic-file=PATH` or `,token-file=PATH`"));
+        return Err(Error::invalid(format!("`{}` has credentials in a URL", Setting::Telemetry))
+            .with_help("flags are visible to all users of the machine: use `,basic-file=PATH` or `,token-file=PATH`"));
     }
     match piece {
         LOCAL | NONE => Ok(piece.to_owned()),
         _ if is_place(piece) => Ok(piece.to_owned()),
-        // A host and a port, as the original's target is written.
+        // `HOST:PORT` is a monitor, as the original writes its target.
         _ if piece.contains(':') => Ok(format!("grpc://{piece}")),
         _ => Err(unknown(piece)),
     }
 }
 
 fn unknown(piece: &str) -> Error {
-    Error::invalid(format!("`{}` is no source", Setting::Telemetry.to(piece))).with_help(
-        "known: `local`, `grpc://HOST:PORT`, `unix:PATH`, `http://…` or `https://…`, `replay:RUN`, `none`; options behind it as `,role=client,name=NAME`",
+    Error::invalid(format!("`{}` is not a source", Setting::Telemetry.to(piece))).with_help(
+        "use one of `local`, `grpc://HOST:PORT`, `unix:PATH`, `http://…` or `https://…`, `replay:RUN`, `none`; append options as in `,role=client,name=NAME`",
     )
 }
 
-/// The monitor at this address, as the original writes it.
+/// The monitor at this address, written as in the original (`HOST:PORT`).
 pub fn monitor(target: &str) -> Result<SourceSpec, Error> {
     let address = Address::parse(target).map_err(|error| failed(error, Kind::Invalid))?;
     Ok(SourceSpec {
@@ -112,7 +113,7 @@ pub fn monitor(target: &str) -> Result<SourceSpec, Error> {
     })
 }
 
-/// What is wrong with a source that can be said before anything is started.
+/// Validates a source before anything is started.
 pub fn check(spec: &SourceSpec) -> Result<(), Error> {
     match place_of(spec) {
         Place::Local | Place::None | Place::Replay(_) => {
@@ -128,7 +129,7 @@ pub fn check(spec: &SourceSpec) -> Result<(), Error> {
     }
 }
 
-/// A value over HTTP: the service's, unless its role says otherwise.
+/// Parses a value over HTTP. It counts as the service's unless its role says otherwise.
 fn value(spec: &SourceSpec) -> Result<HttpSpec, Error> {
     let mut params = spec.params.clone();
     if !params.contains("role") {
@@ -136,7 +137,7 @@ fn value(spec: &SourceSpec) -> Result<HttpSpec, Error> {
     }
     HttpSpec::parse(&spec.place, &params).map_err(|error| {
         Error::new(Kind::Invalid, error)
-            .with_help("`preset=NAME`, `field=PATH` or `metric=NAME` says what to read there; `ipw list collectors` shows the presets")
+            .with_help("add `preset=NAME`, `field=PATH` or `metric=NAME` to say what to read; see `ipw list collectors` for presets")
     })
 }
 
@@ -160,15 +161,15 @@ fn place_of(spec: &SourceSpec) -> Place<'_> {
     }
 }
 
-/// Finds and opens everything that is asked for; without a word, what is on this machine. `role` is
-/// whose machine this is.
+/// Detects and opens all requested sources; by default those of this machine. `role` says whether
+/// this machine runs the service.
 pub fn attach(
     specs: &[SourceSpec],
     options: &Options,
     role: Role,
     clock: &Arc<dyn Clock>,
-) -> Result<Attached, Error> {
-    let mut attached = Attached {
+) -> Result<SourceSet, Error> {
+    let mut attached = SourceSet {
         collectors: Vec::new(),
         absent: Vec::new(),
         estimate: None,
@@ -190,7 +191,7 @@ pub fn attach(
         if is_twice && role == Role::Service {
             attached.role = Role::Client;
             attached.notes.push(
-                "a monitor of this very machine is read as well: its joules count, and not those that are read here"
+                "a monitor on this machine is read as well: its energy counts instead of the local readings"
                     .to_owned(),
             );
         }
@@ -202,8 +203,8 @@ pub fn attach(
     Ok(attached)
 }
 
-impl Attached {
-    /// The collectors of a caller, all of them of the machine that serves.
+impl SourceSet {
+    /// Only the caller's own collectors, all counted as the service's.
     pub fn own(collectors: Vec<Box<dyn Collector>>) -> Self {
         let mut own = Self {
             collectors,
@@ -234,7 +235,7 @@ impl Attached {
         }
     }
 
-    /// Whether it runs on this machine.
+    /// Adds a monitor. Returns whether it runs on this machine.
     fn add_monitor(&mut self, spec: &SourceSpec, clock: &Arc<dyn Clock>) -> Result<bool, Error> {
         let spec = RemoteSpec::parse(&spec.place, &spec.params)
             .map_err(|error| failed(error, Kind::Invalid))?;
@@ -254,9 +255,8 @@ impl Attached {
 
     fn add_value(&mut self, spec: &SourceSpec, clock: &dyn Clock) -> Result<(), Error> {
         let collector = http::connect(&value(spec)?, clock).map_err(|error| {
-            Error::new(Kind::NoEnergy, error).with_help(
-                "ask it with `curl` first; the options of the source say what to read there",
-            )
+            Error::new(Kind::NoEnergy, error)
+                .with_help("try the URL with `curl`, then check the options that say what to read")
         })?;
         let names: Vec<&str> = self.names().collect();
         let twin = collector
@@ -265,7 +265,7 @@ impl Attached {
             .find(|source| names.contains(&&*source.name));
         if let Some(twin) = twin {
             return Err(
-                Error::invalid(format!("two sources are called `{}`", twin.name)).with_help(
+                Error::invalid(format!("two sources have the name `{}`", twin.name)).with_help(
                     format!(
                         "give each a name: `{}`",
                         Setting::Telemetry.to("http://…,name=NAME")
@@ -284,22 +284,22 @@ impl Attached {
 
     fn add_replay(&mut self, run: &str) -> Result<(), Error> {
         let (sources, readings) = ipw_store::readings::read(run.as_ref())
-            .with_context(|| format!("cannot play the readings of `{run}`"))
+            .with_context(|| format!("cannot replay the readings of `{run}`"))
             .map_err(|error| Error::new(Kind::Invalid, error))?;
         self.notes.push(format!(
-            "readings are played from `{run}`: they tell nothing of this service"
+            "readings are replayed from `{run}`: they say nothing about this service"
         ));
         self.collectors
             .push(Box::new(Replay::new(sources, readings)));
         Ok(())
     }
 
-    /// Two machines of one name would be one.
+    /// Refuses two machines of one name: their sources would be merged.
     fn refuse_twins(&self, new: &remote::Remote) -> Result<(), Error> {
         let mut known = self.collectors.iter().flat_map(|known| known.sources());
         if known.any(|source| source.host.as_deref() == Some(new.host())) {
             return Err(Error::invalid(format!(
-                "two of the monitors call their machine `{}`",
+                "two monitors report the machine name `{}`",
                 new.host()
             ))
             .with_help(format!(
@@ -310,7 +310,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Sources whose joules are the service's.
+    /// Sources whose energy counts as the service's.
     pub fn billed(&self) -> impl Iterator<Item = &Source> {
         self.collectors
             .iter()
@@ -338,7 +338,7 @@ fn failed(error: RemoteError, kind: Kind) -> Error {
     }
 }
 
-/// Which machine this is, for as long as it runs.
+/// Id of this boot, which identifies this machine while it runs.
 fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned())
@@ -383,14 +383,14 @@ mod tests {
     #[test]
     fn what_is_no_source_or_no_option_is_named() {
         for (text, words) in [
-            ("lokal", "`telemetry=lokal` is no source"),
-            ("name=x", "`telemetry=name=…` is no source"),
-            ("local,none", "stands alone"),
+            ("lokal", "`telemetry=lokal` is not a source"),
+            ("name=x", "`telemetry=name=…` is not a source"),
+            ("local,none", "cannot be combined"),
             ("local,role=client", "unknown parameter `role`"),
             ("grpc://a:1,rol=client", "did you mean `role`"),
             ("grpc://a:1,role=both", "`service` or `client`"),
             ("grpc://a:0", "no address of a monitor"),
-            ("grpc://me:pass@a:1", "credentials in an address"),
+            ("grpc://me:pass@a:1", "credentials in a URL"),
             ("grpc://a:1,token=abc", "looks like a secret"),
             ("http://plug.lan/x,preset=shely", "shely"),
             ("http://plug.lan/x", "http"),

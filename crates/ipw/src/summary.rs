@@ -1,4 +1,4 @@
-//! `summary.json` of a new run: the plan in the original's words.
+//! The first `summary.json` of a run: the plan in the original's terms.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -10,7 +10,7 @@ use ipw_core::slug::model_label;
 use ipw_core::time::Clock;
 use ipw_findings::calibration;
 use ipw_store::Summary;
-use ipw_store::resume::Left;
+use ipw_store::resume::EarlierParts;
 use ipw_store::summary::{Part, ProfilerConfig};
 
 use crate::hardware::Hardware;
@@ -21,7 +21,7 @@ pub(crate) fn new(
     dataset: &dyn Dataset,
     hardware: &Hardware,
     directory: &Path,
-    left: &Left,
+    left: &EarlierParts,
 ) -> Summary {
     let anchor = clock.anchor();
     let this = Part {
@@ -47,7 +47,7 @@ pub(crate) fn new(
     }
 }
 
-/// The original's configuration, key by key; null where it has no meaning here.
+/// The original's configuration, key by key; null where a key does not apply.
 fn profiler_config(plan: &Plan) -> ProfilerConfig {
     let max_queries = match plan.load.stop {
         Stop::Exhausted => None,

@@ -1,4 +1,4 @@
-//! Sweeps: one run for each load, and what all of them together say.
+//! Sweeps: one run per load, and the throughput curve over all of them.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use ipw_core::plan::{Arrivals, Load, Process, Rate};
 use ipw_core::rollup::is_estimated;
 use ipw_core::slug::slug;
 use ipw_findings::sweep::FILE;
-pub use ipw_findings::sweep::{Point, Swept};
+pub use ipw_findings::sweep::{Point, SweepResult};
 use ipw_store::file::replace;
 use ipw_store::{Overview, Run};
 use serde_json::json;
 
 use crate::error::Error;
 
-/// Loads that a search tries, each twice the one before.
+/// Limit on the steps of a search; each load is twice the previous one.
 const DOUBLINGS: u32 = 12;
 
-/// Which loads are tried.
+/// The loads to try.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sweep {
     /// Queries in flight.
@@ -34,17 +34,17 @@ pub enum Sweep {
     FindRate,
 }
 
-/// What became of a step.
+/// What to do after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The next load is tried.
+    /// Try the next load.
     GoOn,
-    /// This was the last one.
+    /// Stop here.
     Stop,
 }
 
 impl Sweep {
-    /// What the loads are of.
+    /// What a load counts: `concurrency` or `rate`.
     pub const fn axis(&self) -> &'static str {
         match self {
             Self::Concurrency(_) | Self::FindConcurrency => "concurrency",
@@ -52,7 +52,7 @@ impl Sweep {
         }
     }
 
-    /// Whether it ends by itself.
+    /// Whether the sweep finds its own end.
     pub const fn is_search(&self) -> bool {
         matches!(self, Self::FindConcurrency | Self::FindRate)
     }
@@ -110,13 +110,14 @@ impl Sweep {
         Ok(())
     }
 
-    /// Runs every step below `directory`, until one says stop or a search has found its end. `step`
-    /// gets the load and the directory for its run, and says where the run is.
+    /// Runs each step below `directory`, until a step returns [`Next::Stop`] or a search has found
+    /// the knee. `step` gets the load and a directory for its run, and returns the directory of the
+    /// run.
     pub fn run<E: From<Error>>(
         &self,
         directory: &Path,
         mut step: impl FnMut(f64, &Path) -> Result<(PathBuf, Next), E>,
-    ) -> Result<Swept, E> {
+    ) -> Result<SweepResult, E> {
         let create = || format!("cannot create `{}`", directory.display());
         std::fs::create_dir_all(directory)
             .with_context(create)
@@ -131,7 +132,7 @@ impl Sweep {
                 break;
             }
         }
-        Ok(Swept {
+        Ok(SweepResult {
             axis: self.axis().to_owned(),
             knee: found(&points),
             points,
@@ -146,7 +147,8 @@ impl FromStr for Sweep {
         fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
             text.split(',').map(|one| one.trim().parse().ok()).collect()
         }
-        let wrong = || format!("`{text}` is no sweep: write `concurrency=1,2,4` or `rate=0.5,1,2`");
+        let wrong =
+            || format!("`{text}` is not a sweep: write `concurrency=1,2,4` or `rate=0.5,1,2`");
         let (axis, loads) = text.split_once('=').ok_or_else(wrong)?;
         match axis.trim() {
             "concurrency" => list(loads).map(Self::Concurrency).ok_or_else(wrong),
@@ -156,8 +158,8 @@ impl FromStr for Sweep {
     }
 }
 
-/// Writes what a sweep came to into its directory, and returns the file.
-pub fn store(swept: &Swept, directory: &Path) -> Result<PathBuf, Error> {
+/// Writes the result of a sweep into its directory, and returns the path.
+pub fn store(swept: &SweepResult, directory: &Path) -> Result<PathBuf, Error> {
     let path = directory.join(FILE);
     let text = format!("{:#}\n", json!(swept));
     replace(&path, text.as_bytes(), false)
@@ -179,7 +181,7 @@ fn places(load: f64) -> NonZeroUsize {
     NonZeroUsize::new(load as usize).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// What the step's summary says.
+/// Reads the point of a step from its summary.
 fn point(load: f64, run: &Path) -> Result<Point, Error> {
     let opened = Run::open(run).context("reading the step's summary")?;
     let summary = opened.summary();
@@ -223,7 +225,7 @@ fn found(points: &[Point]) -> Knee {
     knee(&steps, LEAST_GAIN)
 }
 
-/// Whether two loads beyond the knee brought nothing more: one may be chance.
+/// Whether two loads beyond the knee gave no more throughput. A single one may be chance.
 fn is_past(points: &[Point]) -> bool {
     match found(points) {
         Knee::Found { recommended, .. } => {
@@ -234,7 +236,7 @@ fn is_past(points: &[Point]) -> bool {
     }
 }
 
-/// Whether the queue grew in the last step.
+/// Whether the queue grew during the last step.
 pub fn grew(points: &[Point]) -> bool {
     points
         .last()

@@ -1,10 +1,10 @@
-//! Rows for the store, and after it for sinks of the caller's own.
+//! Passes rows to the store first, then to the caller's own sinks.
 
 use ipw_core::record::Record;
 use ipw_core::sink::{Sink, SinkError};
 use ipw_store::RunWriter;
 
-/// Hands every row to the store first, so that no other sink can cost a row on disk.
+/// The store comes first, so that a failing sink cannot cost a row on disk.
 pub(crate) struct Tee {
     store: RunWriter,
     others: Vec<Box<dyn Sink + Send>>,

@@ -1,4 +1,4 @@
-//! A comparison of runs: as a page of its own, and as Markdown.
+//! Renders a comparison of runs as an HTML page and as Markdown.
 
 mod html;
 mod markdown;

@@ -1,4 +1,4 @@
-//! The queries of a page as CSV. No cell begins with what a spreadsheet would compute.
+//! Renders the queries of a page as CSV. No cell can start a formula in a spreadsheet.
 
 use ipw_findings::page::{Page, QueryLine, Text};
 
@@ -24,7 +24,7 @@ const HEAD: [&str; 19] = [
     "is_shortened",
 ];
 
-/// A line for each query of the page; what is not known is empty.
+/// One line per query of the page. Unknown values are empty.
 pub fn csv(page: &Page) -> String {
     let mut text = HEAD.join(",");
     text.push('\n');
@@ -73,8 +73,8 @@ fn row(line: &QueryLine) -> Vec<String> {
     ]
 }
 
-/// A text from outside as a cell: in quotes, without control characters, and with an apostrophe
-/// before what a spreadsheet would take for a formula.
+/// Quotes a text from outside, drops control characters, and puts an apostrophe before what a
+/// spreadsheet would take for a formula.
 fn cell(text: &str) -> String {
     let plain: String = text
         .chars()

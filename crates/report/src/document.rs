@@ -1,5 +1,5 @@
-//! A page that stands alone: one file, no request to anywhere, nothing in it that runs but what is
-//! written here. A policy in its head says so to the browser.
+//! A self-contained HTML document: one file, no network requests, no script except the one given.
+//! Its content security policy enforces this in the browser.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,8 @@ use crate::markup;
 
 const STYLE: &str = include_str!("../assets/document.css");
 
-/// The whole file. `body` is markup: texts from outside have gone through [`escape`].
+/// The whole file. `body` is markup, in which texts from outside must have passed through
+/// [`escape`].
 pub(crate) fn document(title: &str, body: &str, script: Option<&str>) -> String {
     let style = format!("{}\n{STYLE}", ipw_plot::page_variables());
     let may_run = script.map_or_else(|| "'none'".to_owned(), markup::policy_hash);
@@ -32,7 +33,7 @@ pub(crate) fn document(title: &str, body: &str, script: Option<&str>) -> String 
          </head>\n\
          <body>\n\
          <main>\n{body}</main>\n\
-         <footer><p>Made by ipw {}. Nothing on this page comes from elsewhere.</p></footer>\n",
+         <footer><p>Made by ipw {}. This page loads nothing from the network.</p></footer>\n",
         markup::policy_hash(&style),
         env!("CARGO_PKG_VERSION"),
         escape(title),
@@ -45,7 +46,7 @@ pub(crate) fn document(title: &str, body: &str, script: Option<&str>) -> String 
     out
 }
 
-/// What the metrics on the page are.
+/// A section with the definitions of the metrics on the page.
 pub(crate) fn definitions(out: &mut String, metrics: &[Metric]) {
     out.push_str("<section>\n<h2>What the metrics mean</h2>\n<dl class=\"definitions\">\n");
     for metric in metrics {
@@ -61,12 +62,12 @@ pub(crate) fn definitions(out: &mut String, metrics: &[Metric]) {
     out.push_str("</dl>\n</section>\n");
 }
 
-/// A text from outside, as text and in attributes.
+/// Escapes a text from outside, for text and attributes.
 pub(crate) fn escape(text: &str) -> String {
     markup::text(&printable(text))
 }
 
-/// A sentence, with what stands in backticks as code.
+/// Escapes a sentence, with text in backticks as code.
 pub(crate) fn prose(text: &str) -> String {
     markup::prose(&printable(text))
 }

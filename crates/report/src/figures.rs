@@ -19,15 +19,15 @@ pub use sweep::figure as of_sweep;
 
 /// A figure that can be drawn in any style.
 pub struct Drawing {
-    /// The name that selects it.
+    /// Id that selects the figure.
     pub id: &'static str,
-    /// What it shows.
+    /// What the figure shows.
     pub title: &'static str,
     draw: Box<dyn Fn(&Style) -> String>,
 }
 
 impl Drawing {
-    /// A figure, and what draws it.
+    /// A figure from its data and the function that draws it.
     pub fn new<T: 'static>(
         id: &'static str,
         title: &'static str,
@@ -41,26 +41,26 @@ impl Drawing {
         }
     }
 
-    /// The figure in this style.
+    /// Draws the figure in this style.
     pub fn svg(&self, style: &Style) -> String {
         (self.draw)(style)
     }
 }
 
-/// What a figure is written as.
+/// File format of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Picture {
-    /// Text that scales, and follows light and dark.
+    /// Scalable, and follows the reader's light or dark theme.
     Svg,
     /// Pixels.
     Png,
 }
 
 impl Picture {
-    /// Both.
+    /// All formats.
     pub const ALL: [Self; 2] = [Self::Svg, Self::Png];
 
-    /// How the file's name ends.
+    /// Extension of the file name.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Svg => "svg",
@@ -69,10 +69,10 @@ impl Picture {
     }
 }
 
-/// Pixels for a unit of the drawing: sharp in print at the usual width of a column.
+/// Pixels per unit of the drawing: sharp in print at the usual column width.
 const SCALE: f32 = 2.0;
 
-/// A figure as the content of a file.
+/// A figure as the bytes of a file.
 pub fn content(
     format: Picture,
     svg: impl Fn(&Style) -> String,
@@ -83,23 +83,23 @@ pub fn content(
     }
 }
 
-/// The figure of a sweep.
+/// Id and title of the figure of a sweep.
 pub const SWEEP: (&str, &str) = ("sweep", "throughput, time and energy against load");
-/// The figure over several runs.
+/// Id and title of the figure over several runs.
 pub const PARETO: (&str, &str) = ("pareto", "accuracy against energy, over several runs");
 
-/// Every figure there is.
+/// All figures, by id and title.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     ALL.into_iter().chain([SWEEP, PARETO])
 }
 
-/// Every figure of one run, with what it shows.
+/// All figures of one run, by id and title.
 pub const ALL: [(&str, &str); 10] = [
     ("ttft", "time to first token against tokens of the prompt"),
     ("latency", "time of a query against its tokens"),
     ("energy", "energy of a query against its tokens"),
     ("power", "power of a query against its tokens"),
-    ("completion_tokens_kde", "how long replies are"),
+    ("completion_tokens_kde", "distribution of reply lengths"),
     ("timeline", "power over time, with the queries"),
     ("latency_ecdf", "latencies with their tails"),
     ("energy_by_phase", "energy per token by phase"),
@@ -107,12 +107,12 @@ pub const ALL: [(&str, &str); 10] = [
     ("subjects", "accuracy by subject"),
 ];
 
-/// Points around which a fit's band is drawn.
+/// Number of points of a fit's band.
 const BAND: u32 = 40;
-/// Percentiles that are marked on a distribution.
+/// Percentiles to mark on a distribution.
 const MARKED: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// The figures that are wanted and that there is something to draw in.
+/// Draws the wanted figures that have data.
 pub fn of(look: &Look<'_>, is_wanted: impl Fn(&str) -> bool) -> Vec<Drawing> {
     let fits = regressions(&look.lines);
     let wanted = ALL.iter().filter(|(id, _)| is_wanted(id));
@@ -157,7 +157,7 @@ fn origin(look: &Look<'_>) -> Origin {
     }
 }
 
-/// How its joules were found, in words.
+/// How the joules were obtained, for captions.
 fn method(look: &Look<'_>) -> Option<String> {
     let basis = &look.overview.energy.basis;
     (!basis.is_empty()).then(|| {
@@ -170,7 +170,7 @@ fn method(look: &Look<'_>) -> Option<String> {
     })
 }
 
-/// A fit with its band, over the range of what it was fitted to.
+/// A fit with its confidence band, over the range of its data.
 fn curve(fit: &Fit, line: Option<&FitLine>) -> Option<Curve> {
     let (slope, intercept, line) = (fit.slope?, fit.intercept?, line?);
     let curve = Curve::linear(intercept, slope, fit.r2, line.from, line.until);
@@ -186,7 +186,7 @@ fn curve(fit: &Fit, line: Option<&FitLine>) -> Option<Curve> {
     Some(curve.with_band(band.collect()))
 }
 
-/// The same in the logarithm of x.
+/// Like [`curve`], with logarithmic x.
 fn log_curve(fit: &Fit, line: Option<&FitLine>) -> Option<Curve> {
     let (slope, intercept, line) = (fit.slope?, fit.intercept?, line?);
     let (from, until) = (line.from.exp(), line.until.exp());
@@ -341,7 +341,7 @@ fn replies(look: &Look<'_>) -> Option<Drawing> {
         method: Some("Gaussian kernel, 0.9 σ n^−0.2".to_owned()),
         ..Caption::default()
     };
-    let what = "How long replies are";
+    let what = "Distribution of reply lengths";
     let heading = heading(look, what, caption);
     let figure = Density {
         heading,

@@ -1,7 +1,7 @@
-//! The page as one HTML file.
+//! Renders a page as one HTML file.
 //!
-//! What can be read without a script is in the markup: headline, notes, tables, drawings, the first
-//! queries. The script takes over the timeline and the list of queries, and finds its data as JSON.
+//! All that needs no script is in the markup: headline, notes, tables, drawings, the first queries.
+//! The script makes the timeline and the list of queries interactive, from data embedded as JSON.
 
 mod data;
 mod drawing;
@@ -17,15 +17,15 @@ use ipw_findings::page::Page;
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 
-/// Whether a page that [`html()`] wrote is redacted.
+/// Whether a page written by [`html()`] is redacted.
 pub fn is_redacted(html: &str) -> bool {
     html.contains(sections::REDACTED)
 }
 
-/// What stands before the basis in a page.
+/// Marks the basis in a page, so that [`basis`] can read it back.
 const BASIS: &str = "<meta name=\"ipw-basis\" content=\"";
 
-/// The basis of a page that [`html()`] wrote.
+/// The basis of a page written by [`html()`].
 pub fn basis(html: &str) -> Option<Choice> {
     let (_, rest) = html.split_once(BASIS)?;
     Choice::named(rest.split_once('"')?.0)

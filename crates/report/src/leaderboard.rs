@@ -1,4 +1,4 @@
-//! A leaderboard: as a page of its own, and as Markdown.
+//! Renders a leaderboard as an HTML page and as Markdown.
 
 mod html;
 mod markdown;

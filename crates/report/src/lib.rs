@@ -1,11 +1,12 @@
-//! What runs say, as pages: the report of a run, comparisons, leaderboards and their figures.
+//! Renders findings: the report of a run, comparisons, leaderboards, and their figures.
 //!
-//! `ipw-findings` yields what a run says as plain data, a [`Page`]; [`run::page`] adds the drawings.
-//! [`html`], [`markdown()`], [`json`] and [`csv()`] write it down: they open no file, ask no clock
-//! and compute no statistic.
+//! `ipw-findings` yields the content of a report as plain data, a [`Page`]; [`run::page`] adds the
+//! drawings. [`html`], [`markdown()`], [`json`] and [`csv()`] render it. They open no file, read no
+//! clock and compute no statistic.
 //!
-//! The page is one file that asks for nothing: style, script and data are in it, and its content
-//! policy names exactly those two by their hashes. Whatever came from outside is data, never markup.
+//! An HTML page is one file that requests nothing: style, script and data are embedded. Its content
+//! security policy allows exactly that style and script, by their hashes. Text from outside is
+//! data, never markup.
 
 pub mod comparison;
 mod csv;

@@ -1,4 +1,4 @@
-//! The page as Markdown, for a pull request or an issue. Queries are not in it.
+//! Renders the page as Markdown, for a pull request or an issue, without the list of queries.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use ipw_core::text::printable;
 use ipw_core::quantity::grouped;
 use ipw_findings::page::{Cell, How, Page, Table};
 
-/// The result, notes, tables, the manifest and the plan.
+/// Result, notes, tables, manifest and plan.
 pub fn markdown(page: &Page) -> String {
     let mut text = String::new();
     let about = &page.about;
@@ -142,7 +142,7 @@ fn again(text: &mut String, page: &Page) {
         page.command
     );
     if let Some(plan) = &page.plan {
-        // A fence that the plan itself cannot close.
+        // Break up long fences: the plan must not be able to close this one.
         let _ = writeln!(
             text,
             "````toml\n{}\n````\n",
@@ -159,7 +159,7 @@ fn again(text: &mut String, page: &Page) {
     );
 }
 
-/// A text from outside: nothing in it is markup.
+/// Escapes a text from outside, so that none of it is markup.
 fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in printable(text).chars() {
@@ -177,7 +177,7 @@ fn plain(text: &str) -> String {
     shown
 }
 
-/// A sentence of ours, in which backticks mark code.
+/// Escapes a sentence of this tool, in which backticks mark code.
 fn prose(text: &str) -> String {
     let pieces: Vec<_> = text.split('`').collect();
     if pieces.len().is_multiple_of(2) {

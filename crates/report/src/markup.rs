@@ -1,8 +1,8 @@
-//! Texts on their way into markup and into the data of a page, and the policy of one.
+//! Escapes texts for markup and for embedded data, and hashes for the content security policy.
 
 use ipw_core::text::printable;
 
-/// Text as the content of an element or a quoted attribute.
+/// Escapes text for the content of an element or a quoted attribute.
 pub fn text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -20,16 +20,16 @@ pub fn text(text: &str) -> String {
     shown
 }
 
-/// Marks that turn the direction of writing, so that a text reads otherwise than it is.
+/// Direction marks, which can make a text read differently from what it is.
 const fn turns(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A sentence of ours, in which backticks mark code; all of it is escaped.
+/// Escapes a sentence of this tool, in which backticks mark code.
 pub fn prose(sentence: &str) -> String {
     let shown = text(sentence);
     let pieces: Vec<&str> = shown.split('`').collect();
-    // An odd backtick is only a backtick.
+    // An unpaired backtick stays a backtick.
     let pairs = (pieces.len() - 1) / 2 * 2;
     let mut out = String::with_capacity(shown.len());
     for (place, piece) in pieces.iter().enumerate() {
@@ -45,7 +45,7 @@ pub fn prose(sentence: &str) -> String {
     out
 }
 
-/// A text from outside in Markdown: nothing in it is markup.
+/// Escapes a text from outside for Markdown.
 pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::new();
     for character in printable(text).chars() {
@@ -57,7 +57,7 @@ pub(crate) fn markdown(text: &str) -> String {
     out
 }
 
-/// JSON that may stand in a script element: nothing in it ends the element, opens a comment or
+/// Escapes JSON for a script element, so that nothing in it ends the element, opens a comment or
 /// breaks a line.
 pub(crate) fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
@@ -74,7 +74,7 @@ pub(crate) fn json(json: &str) -> String {
     shown
 }
 
-/// The hash by which a content policy knows a script or a style.
+/// The hash by which a content security policy allows a script or a style.
 pub fn policy_hash(content: &str) -> String {
     use sha2::{Digest, Sha256};
     format!("'sha256-{}'", base64(&Sha256::digest(content.as_bytes())))
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), hostile);
     }
 
-    /// RFC 4648, section 10, and the digest of nothing.
+    /// RFC 4648, section 10, and the digest of an empty input.
     #[test]
     fn hashes_are_as_browsers_spell_them() {
         for (bytes, spelt) in [

@@ -1,4 +1,4 @@
-//! The report of a run with its figures.
+//! Makes and writes the report of a run, with its figures.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use ipw_store::{Overview, Run, StoreError};
 use crate::figures::{self, Drawing};
 use crate::{Figure, Page};
 
-/// The page's name in a run's directory.
+/// File name of the report in the run directory.
 pub const FILE: &str = "report.html";
 
-/// Writes the page into the run's directory.
+/// Writes the report into the run directory.
 pub fn write(run: &Run, overview: &Overview, redact: bool) -> Result<PathBuf, StoreError> {
     let page = page(run, overview, redact)?;
     let path = run.directory().join(FILE);
@@ -19,16 +19,16 @@ pub fn write(run: &Run, overview: &Overview, redact: bool) -> Result<PathBuf, St
     Ok(path)
 }
 
-/// What the report of a run says; with `redact` without prompts, replies and names.
+/// The content of a run's report. With `redact` it has no prompts, replies and names.
 pub fn page(run: &Run, overview: &Overview, redact: bool) -> Result<Page, StoreError> {
     let (mut page, look) = Page::of_run(run, overview, redact)?;
-    // The page draws time itself.
+    // The page has its own, interactive timeline.
     let figures = figures::of(&look, |id| id != "timeline");
     page.figures = figures.iter().map(drawn).collect();
     Ok(page)
 }
 
-/// A figure for the page.
+/// A figure as the page embeds it.
 fn drawn(drawing: &Drawing) -> Figure {
     let id = format!("figure-{}", drawing.id.replace('_', "-"));
     let style = Style::new(Mode::Inline).with_prefix(&id);

@@ -466,7 +466,7 @@ fn without_energy_or_grades_the_page_says_why() {
         let one = page.headline.iter().find(|one| one.id == id).unwrap();
         one.detail.clone().unwrap()
     };
-    assert!(detail("joules_per_query").contains("nothing here reports energy"));
+    assert!(detail("joules_per_query").contains("no source here reports energy"));
     assert!(detail("accuracy").contains("no scorer"));
     assert!(value(&page, "sent_latency_p50").is_some());
     let text = writes(&page);

@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
     use crate::reader::column;
-    use crate::schema::Renewed;
+    use crate::schema::RenewedColumns;
     use crate::splice::splice;
 
     fn group(columns: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef {
@@ -404,7 +404,7 @@ mod tests {
             verdict: Verdict::Correct,
             ..Grade::unscored(Some("exact"), "equal")
         };
-        let columns = Renewed::verdict("m.v1");
+        let columns = RenewedColumns::verdict("m.v1");
         let graded = splice(&columns, &own, vec![Some(grade), None, None]).unwrap();
         let correct: &BooleanArray = at(&graded, &["evaluation", "is_correct"]);
         assert_eq!(correct.iter().collect::<Vec<_>>(), [Some(true), None, None]);

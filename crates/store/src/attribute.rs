@@ -1,9 +1,10 @@
-//! Energy once more: the energy columns of a run from its raw readings (docs/method.md §6.3).
+//! Attributes energy again: computes the energy columns of a run from its raw readings
+//! (docs/method.md §6.3).
 //!
-//! Rows and readings of a part are gone through side by side, once. What is in memory are the
-//! queries in flight, those that are over but began after one that is not, and the batches that
-//! hold them; of everything else a few bytes a batch. New data files are written beside the old
-//! ones and switched in by one rename: a failure, or a kill, leaves the run as it was.
+//! Rows and readings of a part are read side by side, once. Memory holds the queries in flight,
+//! finished queries that started after one still in flight, their batches, and a few bytes for each
+//! other batch. New data files are written beside the old ones and put in place by one rename: a
+//! failure or a kill leaves the run unchanged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::compact::rewrite;
 use crate::lock::Lock;
 use crate::overview::EnergyTotals;
-use crate::schema::{Renewed, Row};
+use crate::schema::{RenewedColumns, Row};
 use crate::splice::splice;
 use crate::{Overview, Run, StoreError, Summary};
 
@@ -33,7 +34,7 @@ mod sources;
 mod work;
 
 pub use sources::IdleFrom;
-pub use work::{Work, Worked};
+pub use work::{SourceWork, Work};
 
 use book::Book;
 use playback::{Follow, Playback};
@@ -41,35 +42,35 @@ use rows::{FlightRow, Outline, Rows};
 use sources::{PartSources, Sources};
 use work::{QuietSteps, Works};
 
-/// The rule, in one word for files: docs/method.md §6.3.
+/// The attribution rule, as files name it (docs/method.md §6.3).
 pub const METHOD: &str = "steps_above_idle";
 
-/// How energy is to be shared.
+/// How to share energy among queries.
 #[derive(Debug, Clone, Default)]
 pub struct Asking {
-    /// What decides in a step.
+    /// How the queries in flight share the energy of a step.
     pub weights: Weights,
-    /// What sources draw with nobody in flight, by name, in place of what is known.
+    /// Idle power by source name. It replaces the recorded one.
     pub idle: BTreeMap<String, Watts>,
 }
 
-/// What a source of a part was taken to draw with nobody in flight.
+/// The idle power used for a source in one part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IdleUsed {
-    /// Its name.
+    /// Name of the source.
     pub source: String,
-    /// Which part.
+    /// Number of the part.
     pub part: u32,
-    /// What it draws; `None` where that is not known.
+    /// Idle power; `None` if unknown.
     pub watts: Option<Watts>,
-    /// One standard deviation of that.
+    /// Standard deviation of the idle power.
     pub sigma_watts: Option<Watts>,
-    /// Who says so.
+    /// Where the value comes from.
     pub from: Option<IdleFrom>,
 }
 
 impl IdleUsed {
-    /// Of a source in a part.
+    /// The idle power of a source in a part.
     pub fn new(source: &str, part: u32, idle: Option<Idle>, from: Option<IdleFrom>) -> Self {
         Self {
             source: source.to_owned(),
@@ -81,28 +82,28 @@ impl IdleUsed {
     }
 }
 
-/// What came of it.
+/// Result of attributing energy again.
 #[derive(Debug, Clone)]
-pub struct Attributed {
-    /// Rows whose joules are others now.
+pub struct AttributionResult {
+    /// Number of rows whose joules changed.
     pub changed: u64,
-    /// The run's energy as it was.
+    /// Energy of the run before.
     pub before: EnergyTotals,
-    /// What came out.
+    /// Overview of the run after.
     pub overview: Overview,
-    /// What sources were taken to draw with nobody in flight.
+    /// Idle power used for each source and part.
     pub idle: Vec<IdleUsed>,
-    /// What was done in which time for which energy, by source of the basis.
-    pub worked: Vec<Worked>,
+    /// Tokens, time and energy of each source of the basis.
+    pub worked: Vec<SourceWork>,
 }
 
-/// Names of the measured sources that the headline of a run is made from.
+/// Names of the measured sources in the run's headline energy.
 pub fn basis(run: &Run) -> Result<Vec<String>, StoreError> {
     Sources::of(run, run.choice()).map(|sources| sources.basis())
 }
 
 /// What was done in which time for which energy, by source of the basis. Nothing is changed.
-pub fn worked(run: &Run) -> Result<Vec<Worked>, StoreError> {
+pub fn worked(run: &Run) -> Result<Vec<SourceWork>, StoreError> {
     let (sources, outline) = (Sources::of(run, run.choice())?, Outline::of(run)?);
     let mut all = Vec::new();
     each_part(run, &sources, &outline, |part, own, rows| {
@@ -119,8 +120,8 @@ pub fn worked(run: &Run) -> Result<Vec<Worked>, StoreError> {
 pub fn attribute(
     directory: &Path,
     asking: &Asking,
-    change: impl FnOnce(&mut Summary, &Attributed, &Run),
-) -> Result<Attributed, StoreError> {
+    change: impl FnOnce(&mut Summary, &AttributionResult, &Run),
+) -> Result<AttributionResult, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
     let done = attribute_locked(&run, asking, change);
@@ -131,14 +132,14 @@ pub fn attribute(
 fn attribute_locked(
     run: &Run,
     asking: &Asking,
-    change: impl FnOnce(&mut Summary, &Attributed, &Run),
-) -> Result<Attributed, StoreError> {
+    change: impl FnOnce(&mut Summary, &AttributionResult, &Run),
+) -> Result<AttributionResult, StoreError> {
     let (mut sources, outline, before) = look(run)?;
     sources.settle_idle(run, &asking.idle);
     look_between_queries(run, &mut sources, &outline)?;
     let (changed, worked) = renew(run, &sources, &outline, asking.weights)?;
     let run = Run::open(run.directory())?;
-    let done = Attributed {
+    let done = AttributionResult {
         changed,
         before,
         overview: Overview::of(&run)?,
@@ -172,15 +173,15 @@ fn renew(
     sources: &Sources,
     outline: &Outline,
     weights: Weights,
-) -> Result<(u64, Vec<Worked>), StoreError> {
-    let columns = Renewed::energy(run.model());
+) -> Result<(u64, Vec<SourceWork>), StoreError> {
+    let columns = RenewedColumns::energy(run.model());
     let mut changed = 0;
     let (played, rewritten) = thread::scope(|scope| {
         let (sender, receiver) = sync_channel(CHUNKS_AHEAD);
         let player = scope.spawn(move || {
             Again::new(run, sources, outline, weights).send_all(outline.rows(), &sender)
         });
-        let mut computed = Computed {
+        let mut computed = ComputedRows {
             receiver,
             rows: Vec::new().into_iter(),
         };
@@ -216,12 +217,12 @@ struct Renewal {
 }
 
 /// Rows with their energy, as they are computed.
-struct Computed {
+struct ComputedRows {
     receiver: Receiver<Chunk>,
     rows: std::vec::IntoIter<Option<Renewal>>,
 }
 
-impl Computed {
+impl ComputedRows {
     /// The next rows.
     fn take(&mut self, count: usize) -> Result<Vec<Option<Row>>, StoreError> {
         let mut taken = Vec::with_capacity(count);
@@ -262,14 +263,14 @@ fn each_part(
     Ok(())
 }
 
-/// Where nobody says what a measured source draws with nobody in flight, the steps between queries
-/// do.
+/// Estimates idle power from the steps between queries, for measured sources without a recorded or
+/// given value.
 fn look_between_queries(
     run: &Run,
     sources: &mut Sources,
     outline: &Outline,
 ) -> Result<(), StoreError> {
-    let is_wanted = |source: &sources::Counted| {
+    let is_wanted = |source: &sources::EnergySource| {
         source.idle.is_none() && source.about.is_measured_energy() && source.readings > 0
     };
     let mut found: BTreeMap<u32, Vec<Option<Idle>>> = BTreeMap::new();
@@ -304,7 +305,7 @@ struct Again<'a> {
     rows: Rows<'a>,
     weights: Weights,
     at: At<'a>,
-    worked: Vec<Worked>,
+    worked: Vec<SourceWork>,
 }
 
 /// Where it stands.
@@ -386,7 +387,7 @@ impl<'a> Again<'a> {
         mut self,
         rows: usize,
         sender: &SyncSender<Chunk>,
-    ) -> Result<Option<Vec<Worked>>, StoreError> {
+    ) -> Result<Option<Vec<SourceWork>>, StoreError> {
         let mut left = rows;
         while left > 0 {
             let count = left.min(CHUNK);
@@ -400,7 +401,7 @@ impl<'a> Again<'a> {
     }
 
     /// Plays what is left behind the last row.
-    fn finish(mut self) -> Result<Vec<Worked>, StoreError> {
+    fn finish(mut self) -> Result<Vec<SourceWork>, StoreError> {
         if let At::Playing(playing) = &mut self.at {
             while playing.advance(&mut self.rows)? {}
             self.leave_part()?;

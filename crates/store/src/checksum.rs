@@ -33,7 +33,7 @@ pub(crate) fn seal(message: &mut Vec<u8>) {
 
 /// Where a message lies that has a checksum.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedSpan {
     /// Where it begins.
     position: u64,
     /// The bytes of its head.
@@ -43,7 +43,7 @@ pub(crate) struct Sealed {
     sum: u32,
 }
 
-impl Sealed {
+impl SealedSpan {
     /// The message at `position`, if its head says what its checksum is. The body begins at `start`.
     pub(crate) fn of(head: &[u8], position: u64, start: u64, body: u64) -> Option<Self> {
         let (_, trailer) = head.split_last_chunk::<TRAILER>()?;
@@ -76,17 +76,17 @@ impl Sealed {
 }
 
 /// A stream whose sealed messages are checked as they are read.
-pub(crate) struct Checked<R> {
+pub(crate) struct ChecksumReader<R> {
     inner: R,
     position: u64,
-    sealed: std::vec::IntoIter<Sealed>,
-    current: Option<Sealed>,
+    sealed: std::vec::IntoIter<SealedSpan>,
+    current: Option<SealedSpan>,
     sum: crc32fast::Hasher,
 }
 
-impl<R> Checked<R> {
+impl<R> ChecksumReader<R> {
     /// `inner`, from its beginning, with messages in their order.
-    pub(crate) fn new(inner: R, sealed: Vec<Sealed>) -> Self {
+    pub(crate) fn new(inner: R, sealed: Vec<SealedSpan>) -> Self {
         let mut sealed = sealed.into_iter();
         Self {
             inner,
@@ -121,7 +121,7 @@ impl<R> Checked<R> {
     }
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for ChecksumReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.take(&buffer[..read])?;

@@ -131,12 +131,13 @@ impl Shards<'_> {
 
     /// Waits until all that was written is on the disk.
     fn synced(&mut self) -> Result<(), StoreError> {
-        let all = self.syncing.drain(..).map(|syncing| {
-            let done = syncing.join();
-            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        // Every one is waited for, whatever became of those before.
-        all.fold(Ok(()), |before, done| before.and(done))
+        let mut all = Ok(());
+        // Every shard is waited for, also after an error: its file is removed afterwards.
+        for syncing in self.syncing.drain(..) {
+            let result = syncing.join();
+            all = all.and(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
     }
 
     /// Gives the shards the names that `save_to_disk` would, now that their number is known.

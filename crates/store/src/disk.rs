@@ -14,58 +14,58 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A call that is about to be made.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// The file or directory that it is about.
+    /// The file or directory concerned.
     pub path: &'a Path,
-    /// What is done with it.
+    /// The operation.
     pub kind: Kind<'a>,
 }
 
-/// What is done with a file or directory.
+/// An operation on a file or directory.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind<'a> {
-    /// Opens a file that is there.
+    /// Open an existing file.
     Open,
-    /// Opens a file, which is made if it is not there.
+    /// Open a file, creating it if missing.
     OpenOrCreate,
-    /// Makes a file that must not be there.
+    /// Create a file that must not exist.
     Create,
-    /// Writes at this offset; at the end of the file where it is `None`.
+    /// Write at this offset; `None` appends.
     Write(Option<u64>, &'a [u8]),
-    /// Waits until the content of a file is on the disk.
+    /// Sync the content of a file to disk.
     Sync,
-    /// Waits until the names in a directory are on the disk.
+    /// Sync the entries of a directory to disk.
     SyncDirectory,
-    /// Gives it another name, and takes the place of what has that.
+    /// Rename, replacing what has the new name.
     RenameTo(&'a Path),
-    /// Removes a file, or a directory with all that is in it.
+    /// Remove a file, or a directory with its content.
     Remove,
-    /// Makes a directory.
+    /// Create a directory.
     MakeDirectory,
 }
 
-/// Stands between the store and the system.
+/// Intercepts calls between the store and the system.
 pub trait Shim: Send + Sync {
-    /// Lets a call through, or fails it in the system's place. Of a write only so many bytes go
-    /// through.
+    /// Lets a call through, or fails it in place of the system. For a write, returns how many bytes
+    /// go through.
     fn pass(&self, call: &Call<'_>) -> io::Result<usize>;
 }
 
-/// A shim that is in place; dropped, it is gone.
+/// A mounted shim. Dropping it unmounts the shim.
 #[must_use]
-pub struct Mounted(Arc<dyn Shim>);
+pub struct ShimGuard(Arc<dyn Shim>);
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SHIMS: Mutex<Vec<(PathBuf, Arc<dyn Shim>)>> = Mutex::new(Vec::new());
 
-/// Puts a shim before all calls below `root`.
-pub fn mount(root: &Path, shim: Arc<dyn Shim>) -> Mounted {
+/// Mounts a shim over all calls below `root`.
+pub fn mount(root: &Path, shim: Arc<dyn Shim>) -> ShimGuard {
     let mut shims = SHIMS.lock().unwrap_or_else(PoisonError::into_inner);
     shims.push((root.to_owned(), Arc::clone(&shim)));
     COUNT.store(shims.len(), Ordering::SeqCst);
-    Mounted(shim)
+    ShimGuard(shim)
 }
 
-impl Drop for Mounted {
+impl Drop for ShimGuard {
     fn drop(&mut self) {
         let mut shims = SHIMS.lock().unwrap_or_else(PoisonError::into_inner);
         shims.retain(|(_, shim)| !Arc::ptr_eq(shim, &self.0));
@@ -73,7 +73,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Asks the shim, where there is one.
+/// Passes a call to the mounted shim, if there is one.
 fn pass(path: &Path, kind: Kind<'_>) -> io::Result<usize> {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return Ok(usize::MAX);

@@ -58,7 +58,7 @@ impl Format {
 }
 
 /// A run, and what it is called among others.
-pub struct Labelled {
+pub struct LabelledRun {
     /// What stands in the column `run`.
     pub label: String,
     /// The run.
@@ -69,13 +69,13 @@ pub struct Labelled {
 #[derive(Clone, Copy)]
 pub enum Runs<'a> {
     /// One run, as it is.
-    Apart(&'a Labelled),
+    Apart(&'a LabelledRun),
     /// All of them, with `run` and `model` in front.
-    Together(&'a [Labelled]),
+    Together(&'a [LabelledRun]),
 }
 
 impl<'a> Runs<'a> {
-    fn all(self) -> &'a [Labelled] {
+    fn all(self) -> &'a [LabelledRun] {
         match self {
             Self::Apart(one) => std::slice::from_ref(one),
             Self::Together(all) => all,
@@ -87,23 +87,23 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// What can go wrong with an export.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// A run cannot be read.
     #[error(transparent)]
     Run(#[from] StoreError),
-    /// Nobody has such a column.
-    #[error("no column is called `{pattern}`; the nearest are {}", quoted(nearest))]
+    /// No run has a column of this name.
+    #[error("there is no column `{pattern}`; the nearest are {}", quoted(nearest))]
     NoColumn {
         /// What was asked for.
         pattern: String,
         /// What there is.
         nearest: Vec<String>,
     },
-    /// What was asked for leaves nothing over.
+    /// The selection has no column.
     #[error(
-        "no column is left to export: `{}` takes out all that `{}` names",
+        "no column is left to export: `{}` removes all columns that `{}` selects",
         Setting::NoText,
         Setting::Columns
     )]
@@ -117,7 +117,7 @@ pub enum ExportError {
         #[source]
         source: std::io::Error,
     },
-    /// Rows cannot be put into the format.
+    /// Rows cannot be encoded in the format.
     #[error("cannot encode `{}`", path.display())]
     Encode {
         /// Where they should go.
@@ -177,7 +177,7 @@ pub fn rows(
 
 /// The rows that a run has committed by now, on the basis that it is looked at on.
 fn batches(
-    run: &Labelled,
+    run: &LabelledRun,
 ) -> Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + Send + '_> {
     let seen = |batch: Result<RecordBatch, ArrowError>| {
         let batch = batch.map_err(StoreError::arrow("read rows of", run.run.directory()))?;
@@ -228,7 +228,7 @@ struct About(Vec<(&'static str, String)>);
 impl About {
     fn of(runs: Runs<'_>) -> Self {
         // No prompt and no reply is in a summary.
-        let summary = |run: &Labelled| run.run.stored_summary();
+        let summary = |run: &LabelledRun| run.run.stored_summary();
         let (key, summary) = match runs {
             Runs::Apart(one) => ("ipw.summary", summary(one)),
             Runs::Together(all) => {

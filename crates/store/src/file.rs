@@ -1,7 +1,8 @@
 //! The files of a run, opened without following a symbolic link, and replaced as a whole.
 //!
-//! A run directory may come from a stranger. A link in it could lead anywhere, and a pipe could
-//! block forever: only regular files are opened. The run directory itself may be reached by a link.
+//! A run directory may come from an untrusted source. A link in it could lead anywhere, and a pipe
+//! could block forever: only regular files are opened. The run directory itself may be reached by a
+//! link.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write};
@@ -17,8 +18,8 @@ use crate::state::fresh_fingerprint;
 /// What stands between the name of a file and the fingerprint while it is being written.
 const MARK: &str = ".new-";
 
-/// Replaces `path` by `content`: a reader sees the old file or the new one, never half of one. With
-/// `durable`, the new one is on the disk afterwards, and so is its name.
+/// Replaces `path` by `content` atomically: readers see the old file or the new one. With
+/// `durable`, content and name are synced to disk.
 pub fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), StoreError> {
     replace_by(path, |file| {
         file.write_all(content)?;
@@ -27,7 +28,7 @@ pub fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), StoreEr
     if durable { sync_name(path) } else { Ok(()) }
 }
 
-/// The same with what `write` writes.
+/// Like [`replace`], with content from a function.
 pub fn replace_by(
     path: &Path,
     write: impl FnOnce(&mut DiskFile) -> io::Result<()>,

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use arrow::error::ArrowError;
 use arrow::ipc::{Message, RecordBatch, root_as_message};
 
-use crate::checksum::Sealed;
+use crate::checksum::SealedSpan;
 
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// How the other format begins, that of Feather files.
@@ -24,7 +24,7 @@ pub(crate) struct Framing {
     /// How many bytes are sound messages from its beginning on.
     pub(crate) sound: u64,
     /// Those of them that have a checksum.
-    pub(crate) sealed: Vec<Sealed>,
+    pub(crate) sealed: Vec<SealedSpan>,
     /// What is wrong with the rest.
     pub(crate) damage: Option<ArrowError>,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) start: u64,
     /// Bytes of its body.
     pub(crate) body: u64,
-    pub(crate) sealed: Option<Sealed>,
+    pub(crate) sealed: Option<SealedSpan>,
 }
 
 impl Frame<'_> {
@@ -120,7 +120,7 @@ impl<'a> Messages<'a> {
         if !buffers_fit(&message, body) {
             return Err(damaged(position, &"a column reaches beyond its message"));
         }
-        let sealed = Sealed::of(&self.head, position, start, body);
+        let sealed = SealedSpan::of(&self.head, position, start, body);
         // A growing stream begins with a sealed schema: then every commit is sealed.
         if sealed.is_none() && self.place.is_sealed {
             return Err(damaged(position, &"the rows there did not reach the disk"));

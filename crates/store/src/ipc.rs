@@ -12,13 +12,13 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 
-use crate::checksum::Checked;
+use crate::checksum::ChecksumReader;
 use crate::framing::framing;
 use crate::{StoreError, file};
 
 /// The batches of a stream. An error is the last thing that it yields.
 pub(crate) struct Stream {
-    reader: Option<StreamReader<Checked<BufReader<Take<File>>>>>,
+    reader: Option<StreamReader<ChecksumReader<BufReader<Take<File>>>>>,
     schema: SchemaRef,
     /// What is wrong behind the last sound batch.
     damage: Option<ArrowError>,
@@ -40,7 +40,7 @@ impl Stream {
         }
         let content = BufReader::new(file.take(framing.sound));
         // Outermost, so that an error concerns the message at hand and none before it.
-        let content = Checked::new(content, framing.sealed);
+        let content = ChecksumReader::new(content, framing.sealed);
         let reader = guarded(|| StreamReader::try_new(content, None))
             .map_err(StoreError::arrow(action, path))?;
         Ok(Self {

@@ -1,7 +1,7 @@
 //! The run directory: a Hugging Face dataset on disk that survives `kill -9`.
 //!
-//! Everything that is Arrow stays in this crate. A run is written by [`writer::RunWriter`], which
-//! the runner sees only as a [`ipw_core::sink::Sink`], and read by [`reader::Run`].
+//! All Arrow code is in this crate. [`writer::RunWriter`] writes a run; the runner sees it only as
+//! a [`ipw_core::sink::Sink`]. [`reader::Run`] reads it.
 
 mod adopt;
 pub mod attribute;
@@ -53,33 +53,33 @@ use std::path::{Path, PathBuf};
 
 use ipw_core::rollup::Choice;
 
-/// Version of the run directory's format: raised when a reader of the old one would be wrong.
+/// Format version of the run directory. It rises when readers of the old format would be wrong.
 ///
 /// 2: IPW counts the power of the service, and a query's own watts are `headline.share_watts`.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// What can go wrong with a run directory.
+/// Why a run directory cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file system said no.
+    /// An operation on a file failed.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb: `open`, `read`.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
     /// Arrow could not encode or decode.
     #[error("cannot {action} `{}`", path.display())]
     Arrow {
-        /// What was tried.
+        /// The operation, as a verb: `open`, `read`.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// What Arrow said.
+        /// The error of the Arrow library.
         #[source]
         source: arrow::error::ArrowError,
     },
@@ -88,33 +88,33 @@ pub enum StoreError {
     Json {
         /// Which file.
         path: PathBuf,
-        /// Where and how.
+        /// Position and kind of the error.
         #[source]
         source: serde_json::Error,
     },
     /// A plan that cannot be stored.
-    #[error("the plan cannot be written down: {0}")]
+    #[error("cannot store the plan: {0}")]
     PlanText(toml::ser::Error),
     /// A file that should be a plan is not one.
     #[error("`{}` is not a plan of this version", path.display())]
     NotAPlan {
         /// Which file.
         path: PathBuf,
-        /// Where and how.
+        /// Position and kind of the error.
         #[source]
         source: Box<toml::de::Error>,
     },
-    /// There is no run there.
+    /// The directory has no run.
     #[error("`{}` is not a run directory: {reason}", path.display())]
     NotARun {
-        /// Where we looked.
+        /// The directory.
         path: PathBuf,
         /// What is missing.
         reason: String,
     },
-    /// A column that the format promises is not there.
+    /// A column that the format requires is missing.
     #[error(
-        "column `{column}` is missing or of another type: the run was not written by ipw, or by a version that this one does not know"
+        "column `{column}` is missing or has another type: the run was not written by ipw, or by an unknown version of it"
     )]
     Column {
         /// Its dotted path.
@@ -122,21 +122,21 @@ pub enum StoreError {
     },
     /// A symbolic link where a file of the run should be.
     #[error(
-        "`{}` is a symbolic link: the files of a run are regular files inside its directory",
+        "`{}` is a symbolic link: files of a run must be regular files inside its directory",
         path.display()
     )]
     Link {
         /// Which one.
         path: PathBuf,
     },
-    /// Something is in the way of a new run.
+    /// The directory for a new run exists.
     #[error("output `{}` exists", path.display())]
     Exists {
-        /// What is in the way.
+        /// The existing file or directory.
         path: PathBuf,
     },
-    /// A run whose columns are not those that its plan would have now.
-    #[error("`{}` has other columns than its plan would have now: the dataset has changed, or this is another version of ipw", path.display())]
+    /// The columns of a run differ from those that its plan gives today.
+    #[error("the columns of `{}` differ from those of its plan: the dataset has changed, or another version of ipw wrote the run", path.display())]
     OtherColumns {
         /// Which run.
         path: PathBuf,
@@ -147,25 +147,25 @@ pub enum StoreError {
         /// Which run.
         path: PathBuf,
     },
-    /// There is nothing to compute energy from.
-    #[error("this run has no readings: {reason} (`{}`)", path.display())]
+    /// The run has no raw readings to compute energy from.
+    #[error("the run has no readings: {reason} (`{}`)", path.display())]
     NoReadings {
         /// Which run.
         path: PathBuf,
         /// What is missing.
         reason: String,
     },
-    /// The run has no energy on a basis.
+    /// The run has no energy on the requested basis.
     #[error("`{}` has no energy on basis `{}`", path.display(), wanted.label())]
     NoBasis {
         /// Which run.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested basis.
         wanted: Choice,
-        /// What it has.
+        /// The bases that the run has.
         offered: Vec<Choice>,
     },
-    /// A reading of a source that nobody describes.
+    /// A reading of a source that `sources.json` does not list.
     #[error("`{}` has readings of source {source_index}, which `sources.json` does not describe", path.display())]
     UnknownSource {
         /// Which run.
@@ -173,11 +173,11 @@ pub enum StoreError {
         /// The source's number.
         source_index: u16,
     },
-    /// What was read twice was not the same.
+    /// Two passes over the run gave different rows.
     #[error("the run changed while it was being read")]
     Changed,
-    /// The writer's thread is gone.
-    #[error("the store's writer ended early")]
+    /// The writer thread has ended, so rows cannot be stored any more.
+    #[error("the thread that writes rows ended early")]
     WriterGone,
 }
 

@@ -43,9 +43,9 @@ impl Lock {
         matches!(file.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// Lets go, and leaves nothing behind.
+    /// Releases the lock and removes its file.
     pub(crate) fn release(run: &Path) {
-        // It is empty and nobody's: if it stays, nothing is wrong.
+        // The file is empty: if it cannot be removed, it does no harm.
         let _ = disk::remove_file(&run.join(FILE));
     }
 }

@@ -82,7 +82,7 @@ pub fn create(
         move_into_place(&made, directory, existing, durable).map(|aside| (stream, lock, aside))
     });
     let (mut stream, lock, aside) = filled.inspect_err(|_| {
-        // Best effort: what is left has a dot-name and harms nobody.
+        // Best effort: a leftover directory has a dot-name, so that readers ignore it.
         let _ = disk::remove_all(&made);
     })?;
     stream.moved_to(directory.join(LIVE_FILE));

@@ -75,7 +75,7 @@ pub struct Verdicts {
     pub correct: u64,
     /// Wrong answers.
     pub wrong: u64,
-    /// Answers that nobody could grade, failed queries included.
+    /// Ungraded answers, failed queries included.
     pub unscored: u64,
 }
 

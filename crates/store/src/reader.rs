@@ -1,4 +1,4 @@
-//! Reading any run: finished, running, or left behind by a process that was killed.
+//! Reads any run: finished, running, or left by a killed process.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,11 +17,11 @@ use crate::standing::Standing;
 use crate::state::State;
 use crate::summary::{Stored, Summary, Unread};
 
-/// A run directory that is open for reading.
+/// An open run directory.
 pub struct Run {
     directory: PathBuf,
     files: Vec<PathBuf>,
-    /// How rows that another program wrote get our types.
+    /// Conversion to our types, for rows that another program wrote.
     adoption: Option<Adoption>,
     schema: SchemaRef,
     model: String,
@@ -71,7 +71,7 @@ impl Run {
         })
     }
 
-    /// The basis that was chosen for looking at it.
+    /// The basis selected for this view of the run.
     pub(crate) fn chosen(&self) -> Option<Choice> {
         self.view.as_ref().map(|(choice, _)| *choice)
     }
@@ -82,7 +82,7 @@ impl Run {
         self
     }
 
-    /// The rows whose energy its figures stand for.
+    /// The rows whose energy counts in the run's figures.
     pub(crate) fn standing(&self) -> Result<&Standing, StoreError> {
         if self.standing.get().is_none() {
             self.stand(self.find_standing()?);
@@ -95,22 +95,22 @@ impl Run {
         let _ = self.standing.set(standing);
     }
 
-    /// Its data files.
+    /// The data files of the run.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Whether it is looked at on another basis than its own.
+    /// Whether the selected basis differs from the run's own.
     pub(crate) fn has_view(&self) -> bool {
         self.view.is_some()
     }
 
-    /// Whether the original wrote it: its rows do not say how they ended.
+    /// Whether the Python original wrote the run. Its rows have no outcome.
     pub fn is_original(&self) -> bool {
         self.schema.field_with_name("outcome").is_err()
     }
 
-    /// The batch with its energy on the basis that was chosen.
+    /// The batch with energy on the selected basis.
     pub(crate) fn seen(&self, batch: RecordBatch) -> Result<RecordBatch, StoreError> {
         match &self.view {
             Some((_, view)) => view.apply(&batch),
@@ -118,13 +118,13 @@ impl Run {
         }
     }
 
-    /// Where it lies.
+    /// The run directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The Arrow schema of its rows; in rows that another program wrote, columns that we know have our
-    /// types.
+    /// The Arrow schema of the rows. Known columns have our types, even if another program wrote
+    /// them.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -134,18 +134,17 @@ impl Run {
         &self.model
     }
 
-    /// What its `summary.json` says; an empty one where there is none.
+    /// The content of `summary.json`; empty if there is none.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// The keys of its `summary.json` that are not understood.
+    /// Keys of `summary.json` that this version does not know.
     pub fn unread(&self) -> &[Unread] {
         self.stored.unread()
     }
 
-    /// Its `summary.json` as it is stored, with keys of other versions, for programs; null where
-    /// there is none.
+    /// `summary.json` as stored, including unknown keys, for programs; null if there is none.
     pub fn stored_summary(&self) -> Value {
         self.stored.value()
     }
@@ -154,12 +153,12 @@ impl Run {
         &self.stored
     }
 
-    /// Replaces its `summary.json`: what has not changed stays as it is stored.
+    /// Replaces `summary.json`. Unchanged keys stay as stored.
     pub(crate) fn write_summary(&self, summary: &Summary) -> Result<(), StoreError> {
         self.stored.write(summary, &self.directory, true)
     }
 
-    /// Its rows, batch by batch; never more than one batch in memory.
+    /// The rows, batch by batch. Memory holds one batch at a time.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + '_ {
         self.files.iter().flat_map(move |path| {
             let batches: Read<'_> = match Stream::open(path) {
@@ -173,12 +172,12 @@ impl Run {
         })
     }
 
-    /// How its rows get our types; `None` where they have them.
+    /// Conversion to our types; `None` if the rows have them.
     pub(crate) const fn adoption(&self) -> Option<&Adoption> {
         self.adoption.as_ref()
     }
 
-    /// A batch of its data files, in our types.
+    /// A batch of the data files, in our types.
     pub(crate) fn adopted(&self, batch: RecordBatch) -> Result<RecordBatch, StoreError> {
         match &self.adoption {
             Some(adoption) => adoption
@@ -188,8 +187,7 @@ impl Run {
         }
     }
 
-    /// All data files that the run has now, open: what happens to their names or behind their ends
-    /// from here on does not matter.
+    /// Opens all present data files. Later renames and appends do not affect them.
     pub(crate) fn streams(&self) -> Result<Vec<Stream>, StoreError> {
         settled(&self.directory, |files| {
             files.iter().map(|path| Stream::open(path)).collect()
@@ -210,8 +208,8 @@ impl Run {
     }
 }
 
-/// A run that ends while it is opened switches to other files, and those that its state named are
-/// gone: then it is asked again.
+/// Opens again if the run finished meanwhile: it then switches to other files, and those named by
+/// the old state are gone.
 fn settled<T>(
     directory: &Path,
     open: impl Fn(Vec<PathBuf>) -> Result<T, StoreError>,

@@ -84,16 +84,16 @@ pub fn for_each(run: &Path, mut each: impl FnMut(&Reading)) -> Result<(), StoreE
 
 /// A source as `sources.json` describes it.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedSource {
     /// The part of the run that it belongs to, on whose clock its readings lie.
     pub part: u32,
     /// What it is.
     pub about: Source,
     /// How its readings are to be taken.
     pub meter: Meter,
-    /// Whose machine it is on.
+    /// Whether it measures the service's machine or the client's.
     pub role: Role,
-    /// What it drew with nobody in flight, where the run looked.
+    /// Idle power; `None` if the run did not measure it.
     pub idle: Option<Idle>,
     /// How its clock lay against the run's, where it is another.
     pub clock: Option<Aligned>,
@@ -101,7 +101,7 @@ pub struct Recorded {
 
 /// An entry of `sources.json`. Runs of earlier versions have no `meter`, `role`, `idle`, `clock`.
 #[derive(Deserialize)]
-struct Described {
+struct SourceEntry {
     #[serde(default)]
     part: u32,
     about: Source,
@@ -142,8 +142,8 @@ struct DescribedIdle {
 /// How often sources were polled by runs that do not say.
 const USUAL_INTERVAL: Duration = Duration::from_millis(10);
 
-impl From<Described> for Recorded {
-    fn from(described: Described) -> Self {
+impl From<SourceEntry> for RecordedSource {
+    fn from(described: SourceEntry) -> Self {
         let usual = Meter::of(&described.about, USUAL_INTERVAL);
         let longest_silence = described
             .meter
@@ -174,13 +174,13 @@ impl From<Described> for Recorded {
 }
 
 /// The sources of a run, part by part, in the order of their numbers.
-pub fn sources(run: &Path) -> Result<Vec<Recorded>, StoreError> {
+pub fn sources(run: &Path) -> Result<Vec<RecordedSource>, StoreError> {
     let path = run.join(DIRECTORY).join(SOURCES);
     file::refuse_link(&run.join(DIRECTORY))?;
     let text = file::read(&path)?;
-    let described: Vec<Described> =
+    let described: Vec<SourceEntry> =
         serde_json::from_slice(&text).map_err(|source| StoreError::Json { path, source })?;
-    Ok(described.into_iter().map(Recorded::from).collect())
+    Ok(described.into_iter().map(RecordedSource::from).collect())
 }
 
 /// The files that hold a run's readings, in order.

@@ -1,4 +1,4 @@
-//! Going on with a run that has rows: a new part, beside the files that are there.
+//! Resumes a run that has rows: adds a part beside the existing files.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -18,17 +18,17 @@ use crate::stream::StreamFile;
 use crate::summary::{Part, Scoring, Summary};
 use crate::{Run, StoreError};
 
-/// Which queries that have a row are sent again.
+/// Which queries to send again, although they have a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// Those that an interrupt cut off.
+    /// Queries that an interrupt cancelled.
     Cancelled,
-    /// All that were not answered.
+    /// All queries without an answer.
     Unanswered,
 }
 
 impl Again {
-    /// Whether a row with this outcome stays, and its query is not sent again.
+    /// Whether a row with this outcome stays, so that its query is not sent again.
     fn keeps(self, outcome: Option<&str>) -> bool {
         match self {
             Self::Cancelled => outcome != Some(CANCELLED),
@@ -37,30 +37,30 @@ impl Again {
     }
 }
 
-/// The outcome of a query that was in flight when the run was told to stop.
+/// Outcome of a query that was in flight when the run was interrupted.
 const CANCELLED: &str = "cancelled";
 
-/// What earlier parts of a run left.
+/// What earlier parts of a run have done.
 #[derive(Debug, Default)]
-pub struct Left {
-    /// The parts so far, as far as `summary.json` tells.
+pub struct EarlierParts {
+    /// The earlier parts, as far as `summary.json` lists them.
     pub parts: Vec<Part>,
-    /// The last grading, as `summary.json` tells it.
+    /// The last grading, from `summary.json`.
     pub scoring: Option<Scoring>,
-    /// The number of the next one: above every part that has a row, whatever the summary says.
+    /// Number of the next part: above every part that has a row, even if the summary lacks it.
     pub next_part: u32,
-    /// The queries that have a row.
+    /// Indices of the queries that have a row.
     pub done: Vec<u64>,
-    /// How many of them were not answered.
+    /// Number of them without an answer.
     pub failed: u64,
-    /// How many queries have a row and are sent again; [`reopen`] takes their rows out.
+    /// Number of queries with a row that are sent again. [`reopen`] removes their rows.
     pub again: u64,
     /// Those that are turns of conversations, with their numbers.
     turns: Vec<(u64, u64)>,
 }
 
 /// Looks at what is there.
-pub fn look(run: &Run, again: Again) -> Result<Left, StoreError> {
+pub fn look(run: &Run, again: Again) -> Result<EarlierParts, StoreError> {
     let (mut done, mut failed, mut taken_out, mut next_part) = (Vec::new(), 0, 0, 0);
     let mut turns = Vec::new();
     for batch in run.batches() {
@@ -85,7 +85,7 @@ pub fn look(run: &Run, again: Again) -> Result<Left, StoreError> {
     }
     let parts = run.summary().parts.clone();
     let told = parts.iter().map(|part| part.part + 1).max().unwrap_or(0);
-    Ok(Left {
+    Ok(EarlierParts {
         scoring: run.summary().scoring.clone(),
         parts,
         next_part: next_part.max(told),
@@ -109,7 +109,10 @@ fn numbered<'a>(
 
 /// What came back for the turns of conversations that are not over, by the query's index; `None`
 /// where a turn was not answered. Rows of a run without conversations are not looked at twice.
-pub fn replies(run: &Run, left: &Left) -> Result<HashMap<u64, Option<Message>>, StoreError> {
+pub fn replies(
+    run: &Run,
+    left: &EarlierParts,
+) -> Result<HashMap<u64, Option<Message>>, StoreError> {
     let wanted = unfinished(left);
     let mut replies = HashMap::with_capacity(wanted.len());
     if wanted.is_empty() {
@@ -128,7 +131,7 @@ pub fn replies(run: &Run, left: &Left) -> Result<HashMap<u64, Option<Message>>, 
 }
 
 /// The rows of conversations whose next turn has no row.
-fn unfinished(left: &Left) -> HashSet<u64> {
+fn unfinished(left: &EarlierParts) -> HashSet<u64> {
     if left.turns.is_empty() {
         return HashSet::new();
     }
@@ -169,7 +172,7 @@ pub fn reopen(
     if let Some(again) = again {
         compact_where(directory, &|batch| kept(batch, again))?;
     }
-    // A part that is told of and has no rows harms nobody; rows of an unknown part would.
+    // A listed part without rows is harmless; rows of an unlisted part are not.
     let stored = run.stored().clone();
     stored.write(summary, directory, true)?;
     let fingerprint = fresh_fingerprint();

@@ -1,9 +1,9 @@
-//! The rows of a run as [`Row`]s: each reader names the fields that it needs, and only their
-//! columns are read.
+//! Rows of a run as [`Row`]s. Each reader names the fields it needs, and only their columns are
+//! read.
 //!
-//! A column that a run lacks (an older version, or the original, wrote it) leaves its field
-//! unknown. A run of the original has no outcome, no index and no id: every one of its rows was
-//! answered, as the first failure ended a run, and rows are numbered as they come.
+//! A column that is missing, in a run of an older version or of the original, leaves its field
+//! unknown. Rows of the original have no outcome, index or id. All of them count as answered,
+//! because the original stops at the first failure; they are numbered in order.
 
 mod columns;
 
@@ -22,28 +22,28 @@ pub(crate) use columns::{Columns, Shares, Texts};
 /// Batches as they are read.
 pub(crate) type Read<'a> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + Send + 'a>;
 
-/// What takes the rows of a run. All consumers of a run are fed in the same pass.
+/// Consumes the rows of a run. All consumers of a run are fed in one pass.
 pub trait Consumer {
-    /// The fields that it needs.
+    /// The fields it needs.
     fn fields(&self) -> Fields;
 
     /// Takes one row.
     fn row(&mut self, row: &Row<'_>);
 
-    /// Called when all rows came: whether it needs to see them once more.
+    /// Called after the last row. Returns whether it needs another pass.
     fn wants_more(&mut self) -> bool {
         false
     }
 
-    /// Whether it takes energy as it is stored. Others see that of the rows that the run's figures
-    /// stand for: energy that is made from other sources is unknown to them (`other_basis`).
+    /// Whether it takes energy as stored. Other consumers get unknown energy (`other_basis`) for
+    /// rows whose energy comes from other sources than the run's figures.
     fn takes_all_energy(&self) -> bool {
         false
     }
 }
 
 impl Run {
-    /// Calls `each` with every row, in the order of the run; never more than two batches are in memory.
+    /// Calls `each` with every row, in the order of the run. Memory holds at most two batches.
     ///
     /// ```no_run
     /// use ipw_core::row::Fields;
@@ -64,12 +64,12 @@ impl Run {
         })
     }
 
-    /// The same with all fields.
+    /// Like [`Run::for_each`], with all fields.
     pub fn for_each_query(&self, each: impl FnMut(&Row<'_>)) -> Result<(), StoreError> {
         self.for_each(Fields::ALL, each)
     }
 
-    /// The same until `each` says that it has seen enough.
+    /// Like [`Run::for_each`], until `each` returns `false`.
     pub fn for_each_while(
         &self,
         fields: Fields,
@@ -80,7 +80,7 @@ impl Run {
         })
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     pub fn rows(&self) -> Result<u64, StoreError> {
         let mut all = 0;
         for path in self.files() {
@@ -90,7 +90,7 @@ impl Run {
         Ok(all)
     }
 
-    /// Feeds all consumers in one pass; those that want more are fed in a further one.
+    /// Feeds all consumers in one pass. Those that need another pass are fed again.
     pub fn feed(&self, consumers: &mut [&mut dyn Consumer]) -> Result<(), StoreError> {
         let mut waiting: Vec<&mut dyn Consumer> = Vec::new();
         for consumer in consumers {
@@ -120,14 +120,14 @@ impl Run {
         Ok(())
     }
 
-    /// How many chunks all replies have.
+    /// Number of chunks of all replies.
     pub fn chunks(&self) -> Result<u64, StoreError> {
         let mut all = 0;
         for path in self.files() {
             let open = file::open(path)?;
             let counted = guarded(|| entries(&open, &["timing", "chunk_seconds"]));
             let Some(chunks) = counted.map_err(StoreError::arrow("read rows of", path))? else {
-                // Not a layout of ours: rows are counted one by one.
+                // Another program's layout: count row by row.
                 let mut chunks = 0;
                 self.for_each(Fields::CHUNKS, |row| chunks += row.chunks.len() as u64)?;
                 return Ok(chunks);

@@ -148,11 +148,11 @@ impl RunSchema {
 }
 
 /// Columns that can be made anew for rows that are there, with their paths.
-pub(crate) struct Renewed<T> {
+pub(crate) struct RenewedColumns<T> {
     columns: Vec<(Vec<String>, Column<T>)>,
 }
 
-impl<T: 'static> Renewed<T> {
+impl<T: 'static> RenewedColumns<T> {
     fn of(model: &str, below: Vec<Column<T>>, top: Vec<Column<T>>) -> Self {
         let below = below.into_iter().map(|column: Column<T>| {
             let path = ["model_metrics", model, column.name()].map(str::to_owned);
@@ -173,21 +173,21 @@ impl<T: 'static> Renewed<T> {
     }
 }
 
-impl Renewed<Row> {
+impl RenewedColumns<Row> {
     /// What is made from energy alone, of a run of this model.
     pub(crate) fn energy(model: &str) -> Self {
         Self::of(model, model::energy_columns(), ours::energy_columns())
     }
 }
 
-impl Renewed<Grade> {
+impl RenewedColumns<Grade> {
     /// What is made from the verdict.
     pub(crate) fn verdict(model: &str) -> Self {
         Self::of(model, model::verdict_columns(), Vec::new())
     }
 }
 
-impl Renewed<KeptVerdict> {
+impl RenewedColumns<KeptVerdict> {
     /// The same columns, from a verdict that a run had before.
     pub(crate) fn kept_verdict(model: &str) -> Self {
         Self::of(model, model::kept_verdict_columns(), Vec::new())

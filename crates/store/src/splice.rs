@@ -7,11 +7,11 @@ use arrow::compute::interleave;
 use arrow::datatypes::DataType;
 
 use crate::StoreError;
-use crate::schema::Renewed;
+use crate::schema::RenewedColumns;
 
 /// The batch with the columns of `rows`; where there is `None`, the row stays as it was.
 pub(crate) fn splice<T: 'static>(
-    columns: &Renewed<T>,
+    columns: &RenewedColumns<T>,
     batch: &RecordBatch,
     rows: Vec<Option<T>>,
 ) -> Result<RecordBatch, StoreError> {

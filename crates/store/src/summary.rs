@@ -25,7 +25,9 @@ use ipw_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 pub use calibration::{Calibration, Check, Unit};
-pub use energy::{Attribution, EfficiencySummary, Gained, MarginalCosts, SourceCost, Untold};
+pub use energy::{
+    Attribution, DerivedMetrics, EfficiencySummary, MarginalCosts, SourceCost, Untold,
+};
 pub use load::{LoadSummary, SloKept};
 pub use origin::{ClientInfo, ProfilerConfig, ServerMetrics, Versions};
 pub use quality::QualityEntry;

@@ -19,7 +19,7 @@ use crate::lock::Lock;
 use crate::overview::{ANSWERED, Verdicts};
 use crate::reader::column;
 use crate::rows::Texts;
-use crate::schema::Renewed;
+use crate::schema::RenewedColumns;
 use crate::splice::splice;
 use crate::{Overview, Run, StoreError, Summary};
 
@@ -27,24 +27,24 @@ pub(crate) use sets::DIRECTORY as SETS;
 pub(crate) use sets::KeptVerdict;
 pub use sets::{ScorerRows, VerdictSet, VerdictSets, sets};
 
-/// A row as far as grading goes.
+/// The columns of a row that grading needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
-    /// Place in the run's order.
+    /// Place in the order of the run.
     pub index: u64,
     /// The prompt.
     pub problem: &'a str,
-    /// The right answer; `None` when the row has none.
+    /// The reference answer; `None` if the row has none.
     pub reference: Option<&'a str>,
-    /// What the model answered, as far as it came.
+    /// The model's answer, possibly incomplete.
     pub answer: &'a str,
-    /// Whether there is an answer.
+    /// Whether the query was answered.
     pub is_answered: bool,
-    /// The verdict as it stands; `None` when nobody can say.
+    /// The present verdict; `None` if the answer is ungraded.
     pub is_correct: Option<bool>,
-    /// Who gave it, as JSON; `None` where nobody was asked.
+    /// The scorer of the verdict, as JSON; `None` without a scorer.
     pub config: Option<&'a str>,
-    /// Why the verdict is what it is, as JSON.
+    /// The reason for the verdict, as JSON.
     grounds: Option<&'a str>,
     metadata: Option<&'a str>,
 }
@@ -68,7 +68,7 @@ impl Answer<'_> {
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub struct Scored {
+pub struct ScoringResult {
     /// Rows that have a new grade.
     pub graded: u64,
     /// Rows whose verdict is another now.
@@ -116,11 +116,11 @@ impl<'a> Answers<'a> {
 pub fn score(
     directory: &Path,
     mut grade: impl FnMut(&Answer<'_>) -> Option<Grade>,
-    change: impl FnOnce(&mut Summary, &Scored, &Run),
-) -> Result<Scored, StoreError> {
+    change: impl FnOnce(&mut Summary, &ScoringResult, &Run),
+) -> Result<ScoringResult, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
-    let columns = Renewed::verdict(run.model());
+    let columns = RenewedColumns::verdict(run.model());
     let is_correct = |grade: &Grade| grade.verdict.is_correct();
     let done = switch(&run, &columns, is_correct, &mut grade, change);
     Lock::release(directory);
@@ -133,12 +133,12 @@ pub fn score(
 pub fn use_set(
     directory: &Path,
     id: u64,
-    change: impl FnOnce(&mut Summary, &Scored, &Run),
-) -> Result<Scored, StoreError> {
+    change: impl FnOnce(&mut Summary, &ScoringResult, &Run),
+) -> Result<ScoringResult, StoreError> {
     let run = Run::open(directory)?;
     let _lock = Lock::take(directory)?;
     let done = sets::load(directory, id).and_then(|mut kept| {
-        let columns = Renewed::kept_verdict(run.model());
+        let columns = RenewedColumns::kept_verdict(run.model());
         let is_correct = |kept: &KeptVerdict| kept.is_correct;
         let mut pick = |answer: &Answer<'_>| {
             let kept = kept.remove(&answer.index);
@@ -153,11 +153,11 @@ pub fn use_set(
 /// Keeps the verdicts that are there, and switches in those that `pick` gives.
 fn switch<T: 'static>(
     run: &Run,
-    columns: &Renewed<T>,
+    columns: &RenewedColumns<T>,
     is_correct: impl Fn(&T) -> Option<bool>,
     pick: &mut dyn FnMut(&Answer<'_>) -> Option<T>,
-    change: impl FnOnce(&mut Summary, &Scored, &Run),
-) -> Result<Scored, StoreError> {
+    change: impl FnOnce(&mut Summary, &ScoringResult, &Run),
+) -> Result<ScoringResult, StoreError> {
     let before = Overview::of(run)?.verdicts;
     let earlier = sets::keep(run)?;
     let (mut graded, mut changed, mut first) = (0, 0, 0);
@@ -186,7 +186,7 @@ fn switch<T: 'static>(
     }
     switched?;
     let run = Run::open(run.directory())?;
-    let done = Scored {
+    let done = ScoringResult {
         graded,
         changed,
         before,

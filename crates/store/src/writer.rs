@@ -1,7 +1,7 @@
-//! The data rail: rows go in, commits come out, on a thread of its own.
+//! Writes rows on its own thread and commits them in batches.
 //!
-//! The thread encodes and writes, so that the measured path only hands over. The channel is
-//! bounded: when the disk cannot follow, the run waits; no row is dropped.
+//! Encoding and writing happen on that thread, so that the measured path only hands rows over. The
+//! channel is bounded: if the disk is too slow, the run waits. No row is dropped.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use crate::stream::StreamFile;
 use crate::summary::{Status, Stored, Summary};
 use crate::{Overview, Run, StoreError, disk};
 
-/// Rows that may wait for the writer before the run waits for it.
+/// Limit on rows in the channel. When it is full, the run waits.
 const QUEUE: usize = 1024;
-/// How long more rows may come before those that came are looked at.
+/// How long to wait for further rows before handling those that have arrived.
 const LINGER: Duration = Duration::from_millis(1);
-/// How old `summary.json` may get while rows come in.
+/// Maximum age of `summary.json` while rows arrive.
 const SUMMARY_AGE: Duration = Duration::from_secs(5);
-/// What a row takes beyond its texts, roughly: its some 180 columns in one commit.
+/// Rough size of a row besides its texts: some 180 columns in one commit.
 const ROW_BYTES: usize = 2048;
 
-/// When rows are committed: at once if the last commit is `interval` old, else as soon as one of
-/// the three is reached.
+/// When to commit rows: at once if the last commit is at least `interval` ago, otherwise when one
+/// of the three limits is reached.
 #[derive(Debug, Clone, Copy)]
 pub struct CommitPolicy {
     /// Time between commits.
@@ -46,8 +46,8 @@ pub struct CommitPolicy {
 }
 
 impl CommitPolicy {
-    /// A row is on disk within a second, `rows` rows and 32 MiB, whichever comes first. The rest
-    /// of the second is for the readings that a row waits for before it gets here.
+    /// Commits after at most a second, `rows` rows or 32 MiB. The interval is shorter than a
+    /// second, because a row first waits for its readings.
     pub const fn every(rows: usize) -> Self {
         Self {
             interval: Duration::from_millis(850),
@@ -59,14 +59,14 @@ impl CommitPolicy {
 
 /// A run that is being written.
 pub struct RunWriter {
-    /// `None` when it is over.
+    /// `None` once the run has ended.
     rail: Option<Rail>,
     directory: PathBuf,
     aside: Option<PathBuf>,
     _lock: Lock,
 }
 
-/// The way to the writer's thread.
+/// The channel to the writer thread.
 struct Rail {
     sender: SyncSender<Record>,
     thread: JoinHandle<Result<Written, StoreError>>,
@@ -80,35 +80,35 @@ impl Rail {
     }
 }
 
-/// A writer that is dropped, as with a future that is not polled to its end, commits what it was
-/// given before it lets go of the lock.
+/// A dropped writer, for example of a cancelled future, commits the rows it has before it releases
+/// the lock.
 impl Drop for RunWriter {
     fn drop(&mut self) {
         let _ = self.rail.take().map(Rail::close);
     }
 }
 
-/// What the thread leaves behind.
+/// What the thread returns.
 struct Written {
     stored: Stored,
     summary: Summary,
 }
 
-/// What is left when a run has been finished.
+/// Result of a finished run.
 #[derive(Debug)]
 pub struct Finished {
-    /// What came out.
+    /// Overview of all rows.
     pub overview: Overview,
-    /// What the summary says.
+    /// The final summary.
     pub summary: Box<Summary>,
-    /// The run that was there before and could not be removed or is kept, with the reason.
+    /// The previous run, if it was kept or could not be removed, with the reason.
     pub kept_aside: Option<PathBuf>,
-    /// What went wrong without costing a row.
+    /// Failures that cost no row.
     pub warnings: Vec<String>,
 }
 
 impl RunWriter {
-    /// Starts the writer's thread.
+    /// Starts the writer thread.
     pub fn start(
         run: NewRun,
         summary: Summary,
@@ -157,13 +157,13 @@ impl RunWriter {
         })
     }
 
-    /// Where the run lies.
+    /// The run directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Commits what is left, compacts, and writes the last summary. `change` gets the summary with
-    /// what came out, to add what it knows.
+    /// Commits remaining rows, compacts the files, and writes the final summary. `change` may
+    /// complete the summary, given the overview.
     pub fn finish(
         self,
         status: Status,
@@ -176,7 +176,7 @@ impl RunWriter {
         })
     }
 
-    /// The same where `look` counts the rows together with whatever else it looks at.
+    /// Like `finish`, but `look` makes the overview, so that other consumers share its pass.
     pub fn conclude(
         mut self,
         status: Status,
@@ -214,7 +214,7 @@ impl RunWriter {
     }
 }
 
-/// Removes the run that was put `aside`, now that `new` has its place on the disk for sure.
+/// Removes the previous run, once `new` is durably in its place.
 fn remove(aside: PathBuf, new: &Path, warnings: &mut Vec<String>) -> Option<PathBuf> {
     let removed = disk::sync_name(new).and_then(|()| {
         if aside.is_dir() && !aside.is_symlink() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Context;
 use ipw_core::nearest::nearest;
 use ipw_findings::look::analyses::{ALL, Analysis, content};
-use ipw_findings::look::{Look, Wanted};
+use ipw_findings::look::{Look, LookOptions};
 use ipw_store::file::{make_directory, replace_by};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit, CliError> {
     for place in &args.runs {
         let run = open(place, args.basis.choice())?;
         let wanted = chosen.iter().map(|analysis| analysis.wanted());
-        let wanted = wanted.fold(Wanted::FIGURES, Wanted::and);
+        let wanted = wanted.fold(LookOptions::FIGURES, LookOptions::and);
         let look = Look::at(&run, None, wanted, &mut []).context("cannot read the rows")?;
         for analysis in &chosen {
             let found = content(&look, analysis, &options)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ipw::attribute::{Asking, IdleFrom, IdleUsed, Reattributed, attribute, basis, refusal};
+use ipw::attribute::{Asking, IdleFrom, IdleUsed, Reattribution, attribute, basis, refusal};
 use ipw_core::quantity::Unit;
 use ipw_core::text::printable;
 use ipw_core::units::Watts;
@@ -97,8 +97,8 @@ fn totals(energy: &EnergyTotals) -> Value {
     })
 }
 
-fn text(run: &Path, asking: &Asking, again: &Reattributed) -> String {
-    let Reattributed {
+fn text(run: &Path, asking: &Asking, again: &Reattribution) -> String {
+    let Reattribution {
         done,
         marginal,
         files,

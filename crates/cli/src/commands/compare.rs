@@ -12,7 +12,7 @@ use ipw_analysis::metric::Metric;
 use ipw_core::rollup::Choice;
 use ipw_core::text::printable;
 use ipw_findings::comparison::{
-    Asked, NotComparable, RunRows, SideBySide, compare_runs, metric_named,
+    ComparisonRequest, NotComparable, RunRows, SideBySide, compare_runs, metric_named,
 };
 use ipw_report::comparison::{html, markdown};
 use ipw_store::StoreError;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, CliError> {
         .map(|path| open(path, args.basis.choice()))
         .collect::<Result<Vec<_>, _>>()?;
     let by = if args.strict { By::Interval } else { By::Value };
-    let asked = Asked {
+    let asked = ComparisonRequest {
         metrics: &metrics,
         gate: gate.as_ref(),
         by,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ipw::export::{Choice, Export, Exported, Format, Shape, Texts};
+use ipw::export::{Choice, Export, ExportedFile, Format, Shape, Texts};
 use ipw_core::text::printable;
 
 use crate::args::{ExportArgs, ExportFormat};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn tell(file: &Exported) {
+fn tell(file: &ExportedFile) {
     let path = printable(&file.path.display().to_string());
     let bytes = file.bytes.map(|bytes| format!(", {}", size(bytes)));
     let (count, what) = (file.count, file.what);

@@ -4,7 +4,7 @@ mod table;
 
 use ipw_analysis::metric::Metric;
 use ipw_findings::comparison::metric_named;
-use ipw_findings::leaderboard::{Asked, Board, Filter, submission};
+use ipw_findings::leaderboard::{Board, BoardRequest, Filter, submission};
 use ipw_findings::runs;
 use ipw_report::leaderboard::{html, markdown};
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &LeaderboardArgs) -> Result<Exit, CliError> {
         let error = CliError::usage(format!("no run below `{}`", args.directory.display()));
         return Err(error.help("`ipw profile` creates runs, by default in `./runs`"));
     }
-    let asked = Asked {
+    let asked = BoardRequest {
         sort,
         filter: &filter,
         basis: args.basis.choice(),

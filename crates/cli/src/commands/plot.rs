@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ipw_findings::look::{Look, Wanted};
-use ipw_findings::sweep::Swept;
+use ipw_findings::look::{Look, LookOptions};
+use ipw_findings::sweep::SweepResult;
 use ipw_plot::Style;
 use ipw_report::figures::{self, Drawing, Picture, content};
 use ipw_store::file::{refuse_link, replace};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
     }
     let is_wanted = |id: &str| args.plots.is_empty() || args.plots.iter().any(|one| one == id);
     for place in &args.runs {
-        let (drawings, possible) = match Swept::open(place).map_err(CliError::sweep)? {
+        let (drawings, possible) = match SweepResult::open(place).map_err(CliError::sweep)? {
             Some(swept) => {
                 let curves = is_wanted(figures::SWEEP.0).then(|| figures::of_sweep(&swept));
                 let curves = curves.flatten().into_iter().collect();
@@ -48,7 +48,8 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Exit, CliError> {
 
 fn of_run(place: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Drawing>, CliError> {
     let run = open(place, None)?;
-    let look = Look::at(&run, None, Wanted::FIGURES, &mut []).context("cannot read the rows")?;
+    let look =
+        Look::at(&run, None, LookOptions::FIGURES, &mut []).context("cannot read the rows")?;
     Ok(figures::of(&look, is_wanted))
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use ipw_core::text::{printable, with_causes};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_findings::leaderboard::Filter;
-use ipw_findings::runs::{self, Entry, Found};
+use ipw_findings::runs::{self, Entry, FoundRun};
 use ipw_runner::SystemClock;
 use serde::Serialize;
 use serde_json::json;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunsArgs) -> Result<Exit, CliError> {
 }
 
 /// Prints the runs that were found.
-pub(super) fn show(root: &Path, found: Vec<Found>, filter: &Filter, is_json: bool) {
+pub(super) fn show(root: &Path, found: Vec<FoundRun>, filter: &Filter, is_json: bool) {
     let now = SystemClock::start().anchor().unix_seconds(Timestamp::ZERO);
     let listing = Listing::of(root, found, filter, now);
     let text = if is_json {
@@ -66,7 +66,7 @@ pub(super) fn show(root: &Path, found: Vec<Found>, filter: &Filter, is_json: boo
 }
 
 impl Listing {
-    fn of(root: &Path, found: Vec<Found>, filter: &Filter, now: f64) -> Self {
+    fn of(root: &Path, found: Vec<FoundRun>, filter: &Filter, now: f64) -> Self {
         let mut listing = Self {
             runs: Vec::new(),
             damaged: Vec::new(),
@@ -74,8 +74,8 @@ impl Listing {
         };
         for one in found {
             let (path, read) = match one {
-                Found::Unreadable { path, reason } => (path, Err(reason)),
-                Found::Run(path) => {
+                FoundRun::Unreadable { path, reason } => (path, Err(reason)),
+                FoundRun::Run(path) => {
                     let read = Entry::read(&path, root, now);
                     (path, read.map_err(|error| with_causes(&error)))
                 }

@@ -5,9 +5,9 @@ mod sets;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ipw::derived::Refreshed;
+use ipw::derived::DerivedFiles;
 use ipw::grading;
-use ipw::score::{self, Graded, Grading, JudgeSpec, Judging, Open, Scored};
+use ipw::score::{self, Grading, GradingResult, JudgeSpec, Judging, OpenAnswers, ScoringResult};
 use ipw_analysis::metric::Values;
 use ipw_core::text::printable;
 use ipw_store::overview::Verdicts;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Exit, CliError> {
     })?;
     screen::refreshed(&graded.files, false);
     if args.json {
-        let Graded {
+        let GradingResult {
             done, open, files, ..
         } = &graded;
         let shown = json!({
@@ -92,7 +92,7 @@ fn judge(args: &ScoreArgs) -> Result<Option<JudgeSpec>, CliError> {
     }))
 }
 
-fn text(done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
+fn text(done: &ScoringResult, open: &OpenAnswers, judging: Option<&Judging>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9} {value}");
@@ -132,7 +132,13 @@ fn text(done: &Scored, open: &Open, judging: Option<&Judging>) -> String {
 }
 
 /// The last lines: accuracy, rewritten files and the run directory.
-fn close(text: &mut String, done: &Scored, values: &Values, refreshed: &Refreshed, run: &Path) {
+fn close(
+    text: &mut String,
+    done: &ScoringResult,
+    values: &Values,
+    refreshed: &DerivedFiles,
+    run: &Path,
+) {
     for line in screen::answers(&done.overview, values) {
         let _ = writeln!(text, "{line}");
     }

@@ -5,7 +5,7 @@ use ipw_analysis::cost::{Rates, Running};
 use ipw_findings::comparison::Facts;
 use ipw_findings::leaderboard::Filter;
 use ipw_findings::runs as found;
-use ipw_findings::sweep::{FILE, Swept};
+use ipw_findings::sweep::{FILE, SweepResult};
 use ipw_findings::{calibration, measured, quality};
 use ipw_store::summary::Unread;
 use ipw_store::{Overview, Status, Summary};
@@ -81,7 +81,7 @@ fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
     if found::is_run(&args.run) || !args.run.is_dir() {
         return Ok(false);
     }
-    let swept = Swept::open(&args.run).map_err(CliError::sweep)?;
+    let swept = SweepResult::open(&args.run).map_err(CliError::sweep)?;
     let found = match swept {
         Some(_) => Vec::new(),
         None => found::below(&args.run).map_err(CliError::usage)?,

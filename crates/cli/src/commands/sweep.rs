@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ipw::naming;
-use ipw::sweep::{self, Next, Point, Sweep, Swept, grew};
+use ipw::sweep::{self, Next, Point, Sweep, SweepResult, grew};
 use ipw_analysis::metric::Metric;
 use ipw_analysis::saturation::Knee;
 use ipw_core::quantity::{UNKNOWN, Unit};
@@ -62,8 +62,8 @@ pub(crate) fn run(mut args: ProfileArgs, sweep: &Sweep) -> Result<Exit, CliError
 }
 
 /// A line per step, and the saturation point.
-pub(super) fn table(swept: &Swept, path: &Path) -> String {
-    let Swept { axis, points, knee } = swept;
+pub(super) fn table(swept: &SweepResult, path: &Path) -> String {
+    let SweepResult { axis, points, knee } = swept;
     let has_slo = points
         .iter()
         .any(|point| point.goodput_requests_per_second.is_some());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipw::glance::{DeviceState, Glance};
-use ipw::sources::{self, Attached};
+use ipw::sources::{self, SourceSet};
 use ipw_core::quantity::Unit;
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Clock;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, CliError> {
     let options = args.hardware.options(true);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let specs = sources::parse(&args.telemetry)?;
-    let Attached {
+    let SourceSet {
         collectors,
         reason,
         absent,

@@ -383,7 +383,7 @@ fn what_cannot_be_used_is_refused_and_left_alone() {
     std::fs::write(&sources, &sound).unwrap();
     let aside = run.join("elsewhere");
     std::fs::rename(run.join("readings"), &aside).unwrap();
-    refused(2, "this run has no readings");
+    refused(2, "the run has no readings");
     std::fs::rename(&aside, run.join("readings")).unwrap();
     let lock = std::fs::File::create(run.join(".lock")).unwrap();
     lock.lock().unwrap();

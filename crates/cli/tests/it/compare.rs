@@ -428,7 +428,7 @@ fn other_scorers_weights_and_idle_power_are_said() {
     assert_eq!(found["runs"][1]["scorers"], json!(["contains"]));
     let told = compare(&[&a, &b], &[]).out.replace("\n  ", " ");
     for words in [
-        "warning: 8 of 8 queries in both were graded otherwise",
+        "warning: 8 of 8 queries in both were graded by different scorers",
         "A was graded by `numeric` and B by `contains`",
     ] {
         assert!(told.contains(words), "{told}");

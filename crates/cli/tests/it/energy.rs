@@ -349,7 +349,7 @@ fn energy_that_is_required_and_not_there_is_exit_5_before_the_first_request() {
         let said = said(place.profile(more).env("IPW_SYSFS_ROOT", place.sysfs()));
         assert_eq!(said.code, Some(5), "an estimate does not do: {}", said.err);
         assert!(
-            said.err.contains("energy was required") && said.err.contains("help:"),
+            said.err.contains("energy is required") && said.err.contains("help:"),
             "{}",
             said.err
         );

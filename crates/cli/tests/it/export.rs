@@ -314,7 +314,7 @@ fn columns_are_chosen_by_name_group_and_pattern() {
     let unknown = chosen("csv", "part,timing.end_second");
     assert_eq!(unknown.code, Some(2), "{}", unknown.err);
     for words in [
-        "no column is called `timing.end_second`",
+        "there is no column `timing.end_second`",
         "`timing.end_seconds`",
         "help:",
     ] {

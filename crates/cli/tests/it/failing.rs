@@ -37,7 +37,7 @@ fn failures_are_shown_by_kind_with_an_example_and_advice() {
     for words in [
         "3 of 9 queries have no answer",
         "3 × failed:http_500, first `",
-        "look into the service's own log",
+        "check the service's log",
     ] {
         assert!(shown.out.contains(words), "{words}: {}", shown.out);
     }

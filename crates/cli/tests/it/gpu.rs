@@ -201,7 +201,11 @@ fn a_board_that_is_lost_for_good_is_exit_5_with_everything_saved() {
         &["--max-queries", "24", "--warmup", "0", "--require-energy"],
     );
     assert_eq!(ran.code, Some(5), "{}", ran.err);
-    assert!(ran.err.contains("`nvml/1` fell silent"), "{}", ran.err);
+    assert!(
+        ran.err.contains("`nvml/1` stopped reporting"),
+        "{}",
+        ran.err
+    );
     let rows = rows(&place.run());
     assert_eq!(rows.len(), 24);
     assert_eq!(summary(&place.run())["status"], "complete");

@@ -235,7 +235,7 @@ fn a_command_that_leaves_only_a_daemon_is_told_and_the_daemon_is_stopped() {
     let done = launch(&mut command, &["sh", "-c", &daemon].map(str::to_owned));
     assert_eq!(done.code, Some(3), "{}", done.err);
     for words in [
-        "ended before it was ready (exit code 0)",
+        "exited before it was ready (exit code 0)",
         "gone to the background",
     ] {
         assert!(done.err.contains(words), "{words}: {}", done.err);

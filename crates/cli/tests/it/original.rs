@@ -378,11 +378,7 @@ fn a_run_of_the_original_has_nothing_to_attribute() {
         let before = content(&original.graded);
         let told = said(ipw().arg("attribute").arg(&original.graded));
         assert_eq!(told.code, Some(2), "{}", told.err);
-        assert!(
-            told.err.contains("this run has no readings"),
-            "{}",
-            told.err
-        );
+        assert!(told.err.contains("the run has no readings"), "{}", told.err);
         assert_eq!(content(&original.graded), before);
     }
 }

@@ -125,7 +125,7 @@ fn more_streams_than_files_may_be_open_are_refused_before_the_first_query() {
     let told = said(&mut limited);
     assert_eq!(told.code, Some(2), "{}", told.err);
     assert!(
-        told.err.contains("548 open files; 64 are allowed"),
+        told.err.contains("548 open files, but the limit is 64"),
         "{}",
         told.err
     );

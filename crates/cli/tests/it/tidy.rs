@@ -168,7 +168,7 @@ fn the_flat_table_keeps_the_order_asked_for() {
     );
     for (wanted, words) in [
         ("latency", "`latency_s`"),
-        ("headline.joules", "no column is called `headline.joules`"),
+        ("headline.joules", "there is no column `headline.joules`"),
     ] {
         let unknown = columns(wanted, &[]);
         assert_eq!(unknown.code, Some(2), "{}", unknown.err);

@@ -1,5 +1,5 @@
-//! What a run says of itself that a comparison depends on. Whatever an older version, or a run
-//! that was killed, does not say is `None`.
+//! Facts about a run that a comparison depends on. `None` where an older version or a killed run
+//! did not store them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use ipw_store::{Overview, Run, StoreError, Summary, plan};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Seen, is_estimated};
+use super::{RowFacts, is_estimated};
 use crate::{load, quality};
 
-/// How a run's energy came about.
+/// How a run's energy was obtained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// By counters or sensors.
+    /// From counters or sensors.
     Measured,
-    /// In some rows by them, in others by a model.
+    /// From counters or sensors in some rows, from a model in others.
     PartlyEstimated,
-    /// By a model of the hardware.
+    /// From a model of the hardware.
     Estimated,
-    /// There is none.
+    /// The run has no energy.
     #[default]
     Unknown,
 }
 
 impl How {
-    /// In words.
+    /// In words, for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -40,7 +40,7 @@ impl How {
         }
     }
 
-    /// Whether an estimate is in it.
+    /// Whether any of it is estimated.
     pub const fn is_estimated(self) -> bool {
         matches!(self, Self::Estimated | Self::PartlyEstimated)
     }
@@ -58,7 +58,7 @@ pub struct Idle {
     pub from: Option<String>,
 }
 
-/// What a run says of itself.
+/// What a run's files say about it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Facts {
     /// Where it lies, as it was named.
@@ -107,7 +107,7 @@ pub struct Facts {
     pub weights: Option<String>,
     /// By source.
     pub idle: Vec<Idle>,
-    /// Who graded: `numeric`, or `judge MODEL (PROMPT)`.
+    /// Scorers: `numeric`, or `judge MODEL (PROMPT)`.
     pub scorers: Vec<String>,
     /// Rows whose tokens were counted by chunks, as the service gave no usage.
     pub rows_counted_by_chunks: Option<u64>,
@@ -123,7 +123,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(run: &Run, seen: Seen) -> Result<Self, StoreError> {
+    pub(super) fn of(run: &Run, seen: RowFacts) -> Result<Self, StoreError> {
         Ok(Self {
             rows: seen.rows,
             queries: seen.queries,
@@ -138,7 +138,7 @@ impl Facts {
         })
     }
 
-    /// What `summary.json` says, and the plan where that is silent; no row is read.
+    /// Facts from `summary.json`, or from the plan where it has none. Reads no row.
     pub fn of_summary(run: &Run) -> Self {
         let summary = run.summary();
         let text = |text: Option<&str>| {
@@ -188,7 +188,7 @@ impl Facts {
         self.status.as_deref() == Some("complete")
     }
 
-    /// Why it is not complete, in words; `None` also where its program stores no status.
+    /// Why the run is not complete; `None` also for runs of programs that store no status.
     pub fn unfinished(&self) -> Option<String> {
         if self.is_complete() || self.is_without_status {
             return None;
@@ -202,7 +202,7 @@ impl Facts {
         })
     }
 
-    /// The dataset as people call it.
+    /// Name of the dataset, for people.
     pub fn dataset_label(&self) -> &str {
         let name = self.dataset_name.as_deref().or(self.dataset.as_deref());
         name.unwrap_or("unknown dataset")
@@ -238,7 +238,7 @@ fn idle(summary: &Summary) -> Vec<Idle> {
     parts.into_iter().map(of_source).collect()
 }
 
-/// Who graded, in words, from `evaluation.config` of a row.
+/// The scorer in words, from `evaluation.config` of a row.
 fn scorer(config: &str) -> String {
     let config: Value = serde_json::from_str(config).unwrap_or_default();
     let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str);
@@ -300,12 +300,12 @@ fn warnings(run: &Run) -> Result<Vec<Warning>, StoreError> {
 /// Warnings as the JSON of a comparison has them: the source is in the text.
 fn noted<S: Serializer>(warnings: &[Warning], to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Noted<'a> {
+    struct WarningEntry<'a> {
         id: Kind,
         finding: &'a str,
         advice: &'a str,
     }
-    to.collect_seq(warnings.iter().map(|warning| Noted {
+    to.collect_seq(warnings.iter().map(|warning| WarningEntry {
         id: warning.kind,
         finding: &warning.text,
         advice: warning.advice(),

@@ -1,4 +1,4 @@
-//! Whether two runs may be compared at all, and what to bear in mind if they are.
+//! Decides whether two runs can be compared, and lists the reservations.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::facts::Idle;
 use super::{Facts, How, Overlap, RunRows};
 
-/// A run with the name that it has in a comparison.
+/// A run with its letter in a comparison.
 #[derive(Clone, Copy)]
-pub struct Named<'a> {
+pub struct NamedRun<'a> {
     /// Its letter.
     pub name: &'a str,
     /// Its rows.
     pub run: &'a RunRows,
 }
 
-/// Warnings of a run that matter to a comparison; others are said elsewhere.
+/// Warnings of a run that affect a comparison. Others are shown elsewhere.
 const GRAVE: [RunKind; 14] = [
     RunKind::Coverage,
     RunKind::Gaps,
@@ -37,8 +37,8 @@ const GRAVE: [RunKind; 14] = [
     RunKind::CounterAgainstPower,
 ];
 
-/// All that speaks against comparing `b` with `a`, the gravest first.
-pub fn unfair(a: Named<'_>, b: Named<'_>) -> (Overlap, Vec<Warning>) {
+/// All warnings about comparing `b` with `a`, the most severe first.
+pub fn unfair(a: NamedRun<'_>, b: NamedRun<'_>) -> (Overlap, Vec<Warning>) {
     let overlap = a.run.overlap(b.run);
     let pair = Pair {
         names: [a.name, b.name],
@@ -67,7 +67,7 @@ impl Pair<'_> {
         Some([what(self.facts[0])?, what(self.facts[1])?])
     }
 
-    /// What both know and is not the same.
+    /// A fact that both runs have and that differs.
     fn differ(&self, what: impl Fn(&Facts) -> Option<String>) -> Option<[String; 2]> {
         self.both(what).filter(|[a, b]| a != b)
     }
@@ -77,7 +77,7 @@ impl Pair<'_> {
         let [of_a, of_b] = self.facts;
         if Path::new(&of_a.directory) == Path::new(&of_b.directory) {
             let text = format!("{a} and {b} are the same run");
-            return vec![warn(PairKind::SameRun, text, "name another one")];
+            return vec![warn(PairKind::SameRun, text, "name two different runs")];
         }
         let dataset = self.differ(|facts| {
             Some(format!(
@@ -108,12 +108,12 @@ impl Pair<'_> {
                 of_a.dataset_label(),
                 of_b.dataset_label()
             );
-            let advice = format!("{common} questions are in both, and only they are paired");
+            let advice = format!("only the {common} questions in both runs are paired");
             warnings.push(warn(PairKind::OtherDataset, text, &advice));
         }
         if clash > 0 {
-            let text = format!("{clash} queries have the same id and another prompt");
-            let advice = "they are not paired; was the dataset changed in between?";
+            let text = format!("{clash} queries have the same id but different prompts");
+            let advice = "they are not paired; check whether the dataset changed between the runs";
             warnings.push(warn(PairKind::OtherPrompts, text, advice));
         }
         warnings.extend(self.overlap(overlap));
@@ -136,7 +136,7 @@ impl Pair<'_> {
         let advice = if 2 * common >= most {
             "only these are compared"
         } else {
-            "too few to pair them, so all stand against all, which sees only large differences; run both on the same queries"
+            "too few to pair, so all queries are compared unpaired, which shows only large differences; run both on the same queries"
         };
         Some(warn(PairKind::OtherQueries, text, advice))
     }
@@ -155,20 +155,19 @@ impl Pair<'_> {
                 how[0].words(),
                 how[1].words()
             );
-            let advice =
-                "an estimate may be off by half; measure both (`ipw doctor` says what would)";
+            let advice = "an estimate may be off by half; measure both (see `ipw doctor`)";
             warnings.push(warn(PairKind::EstimatedAgainstMeasured, text, advice));
         } else if how[0].is_estimated() {
             warnings.push(match other_hardware {
                 Some([of_a, of_b]) => warn(
                     PairKind::EstimatesOfOtherHardware,
                     format!("the energies of {a} (`{of_a}`) and {b} (`{of_b}`) are estimates of different machines"),
-                    "estimates compare runs of one machine; measure both (`ipw doctor` says what would)",
+                    "compare estimates only on one machine; measure both (see `ipw doctor`)",
                 ),
                 None => warn(
                     PairKind::Estimated,
                     format!("the energies of {a} and {b} are estimated from CPU time, not measured"),
-                    "a difference is one of CPU time; what a meter would say may differ",
+                    "differences reflect CPU time; a power meter may show others",
                 ),
             });
         }
@@ -176,7 +175,7 @@ impl Pair<'_> {
             && how[0] == how[1]
         {
             let text = format!("{a}'s joules are those of `{of_a}` and {b}'s of `{of_b}`");
-            let advice = "they stand for other parts of the machine";
+            let advice = "they cover different parts of the machine";
             warnings.push(warn(PairKind::OtherBasis, text, advice));
         }
         let methods =
@@ -185,14 +184,14 @@ impl Pair<'_> {
             && how[0] == how[1]
         {
             let text = format!("{a}'s joules are by {of_a} and {b}'s by {of_b}");
-            let advice = "integrated power misses what happens between two readings";
+            let advice = "integrated power misses changes between two readings";
             warnings.push(warn(PairKind::OtherMethod, text, advice));
         }
         warnings.extend(self.attribution());
         warnings
     }
 
-    /// What attribution used.
+    /// Differences in the attribution of energy.
     fn attribution(&self) -> Vec<Warning> {
         let [a, b] = self.names;
         let mut warnings = Vec::new();
@@ -201,7 +200,7 @@ impl Pair<'_> {
                 "queries in flight share energy by the weights `{of_a}` in {a} and `{of_b}` in {b}"
             );
             let advice = format!(
-                "joules of a query depend on it; use the same (`ipw attribute RUN {}`)",
+                "joules per query depend on it; use the same weights (`ipw attribute RUN {}`)",
                 Setting::Weights.to("equal|tokens")
             );
             warnings.push(warn(PairKind::OtherWeights, text, &advice));
@@ -222,11 +221,11 @@ impl Pair<'_> {
         let others: Vec<String> = others.collect();
         if !others.is_empty() {
             let text = format!(
-                "attribution used another idle power for {}",
+                "attribution used different idle power for {}",
                 others.join("; ")
             );
             let advice = format!(
-                "shares and joules above idle depend on it; `ipw attribute RUN {}` sets it",
+                "shares and joules above idle depend on it; set it with `ipw attribute RUN {}`",
                 Setting::Idle.to("[NAME=]W")
             );
             warnings.push(warn(PairKind::OtherIdle, text, &advice));
@@ -234,7 +233,8 @@ impl Pair<'_> {
         warnings
     }
 
-    /// Whether answers were graded alike; `both` queries are graded in both runs.
+    /// Whether answers were graded by the same scorer. `both` is the number of queries graded in
+    /// both runs.
     fn scorers(&self, (both, otherwise): (u64, u64)) -> Option<Warning> {
         let [a, b] = self.names;
         let [of_a, of_b] = self.facts.map(|facts| facts.scorers.join("`, `"));
@@ -248,13 +248,13 @@ impl Pair<'_> {
             return None;
         }
         let how_many = if both > 0 {
-            format!("{otherwise} of {both} queries in both were graded otherwise: ")
+            format!("{otherwise} of {both} queries in both were graded by different scorers: ")
         } else {
             String::new()
         };
         let text = format!("{how_many}{a} was graded by `{of_a}` and {b} by `{of_b}`");
         let advice = format!(
-            "accuracy, IPW and IPJ depend on it; grade both alike (`ipw score RUN {}`)",
+            "accuracy, IPW and IPJ depend on it; use the same scorer (`ipw score RUN {}`)",
             Setting::Scorer.to("ID")
         );
         Some(warn(PairKind::OtherScorer, text, &advice))
@@ -284,9 +284,9 @@ impl Pair<'_> {
         };
         if self.differ(counted).is_some() {
             let text = format!(
-                "tokens of {a} and {b} were counted otherwise, as one service gave no usage"
+                "tokens of {a} and {b} were counted differently, because one service reported no usage"
             );
-            let advice = "what is per token or tokens per second is not comparable";
+            let advice = "metrics per token and tokens per second are not comparable";
             warnings.push(warn(PairKind::OtherTokenCounts, text, advice));
         }
         warnings.extend(self.several());
@@ -295,29 +295,29 @@ impl Pair<'_> {
             warnings.push(warn(
                 PairKind::OtherVersion,
                 text,
-                "see CHANGELOG.md for what is measured otherwise",
+                "see CHANGELOG.md for changes to the measurement",
             ));
         }
         if let Some([of_a, _]) = self.differ(|facts| Some(facts.calibration_passed?.to_string())) {
             let bad = if of_a == "true" { b } else { a };
-            let text = format!("`ipw calibrate` found {bad}'s machine out of its bounds");
+            let text = format!("`ipw calibrate` found the machine of {bad} out of bounds");
             warnings.push(warn(
                 PairKind::OtherCalibration,
                 text,
-                "`ipw show` says in what: its times are worse known",
+                "its times are less certain; see `ipw show` for the failed checks",
             ));
         }
         warnings
     }
 
-    /// If both model and hardware differ, no difference can be put down to one of them.
+    /// If model and hardware both differ, a difference cannot be attributed to one of them.
     fn several(&self) -> Option<Warning> {
         let [a, b] = self.names;
         let model = self.differ(|facts| Some(facts.model.clone()));
         let hardware = self.differ(|facts| facts.hardware.clone());
         let ([of_a, of_b], [on_a, on_b]) = model.zip(hardware)?;
         let text = format!("{a} is `{of_a}` on `{on_a}` and {b} is `{of_b}` on `{on_b}`");
-        let advice = "whether the model or the hardware makes a difference cannot be told";
+        let advice = "a difference cannot be attributed to the model or the hardware alone";
         Some(warn(PairKind::SeveralDifferences, text, advice))
     }
 
@@ -329,7 +329,7 @@ impl Pair<'_> {
             let differs = mine.iter().filter(|one| !theirs.contains(one));
             let texts: Vec<String> = differs
                 .map(|(name, value)| match name.as_str() {
-                    // A text may be long or private.
+                    // A system text may be long or private.
                     "system" => "a system text".to_owned(),
                     _ => format!("`{name}={value}`"),
                 })
@@ -349,7 +349,7 @@ impl Pair<'_> {
             if let Some(why) = facts.unfinished() {
                 let text = format!("{name} is {why}");
                 let advice = format!(
-                    "what is missing may not be like the rest; `ipw profile {}` goes on",
+                    "the missing queries may differ from the rest; resume it with `ipw profile {}`",
                     Setting::Resume
                 );
                 warnings.push(warn(PairKind::Unfinished, text, &advice));
@@ -365,11 +365,11 @@ impl Pair<'_> {
     }
 }
 
-/// Relative difference from which idle power is another one, as for the drift of a run's own.
+/// Relative difference that makes idle power different; the same as for drift within a run.
 const OTHER_IDLE: f64 = 0.1;
 
-/// Whether two runs used different idle power. Other hardware may draw what it draws; only power
-/// that the user gave is then another one.
+/// Whether two runs used different idle power. On different hardware only power set by the user
+/// counts as different.
 fn is_other_idle(a: &Idle, b: &Idle, same_hardware: bool) -> bool {
     let (Some(of_a), Some(of_b)) = (a.watts, b.watts) else {
         return a.watts.is_some() != b.watts.is_some();

@@ -1,4 +1,4 @@
-//! Runs side by side: every other run against the first, paired by query where possible.
+//! Compares each run with the first, paired by query where possible.
 
 use ipw_analysis::compare::{Comparison, NotCompared, Pairing, Side, Tolerance, compare};
 use ipw_analysis::gate::{By, Gate, Judged, Outcome, is_passed};
@@ -7,21 +7,21 @@ use ipw_core::warning::{Severity, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Facts, Named, Overlap, RunRows, unfair};
+use super::{Facts, NamedRun, Overlap, RunRows, unfair};
 use crate::written;
 
-/// Version of the JSON.
+/// Format version of the JSON.
 const FORMAT_VERSION: u32 = 1;
 
-/// Runs side by side.
+/// A comparison of runs.
 pub struct SideBySide {
-    /// All runs, the first of them the one that the others are compared with.
+    /// All runs. The first is the baseline.
     pub runs: Vec<Entrant>,
-    /// Each other run.
+    /// Each other run, compared with the baseline.
     pub against: Vec<Against>,
-    /// How much of a difference counts as none.
+    /// Differences up to this size count as equal.
     pub tolerance: Tolerance,
-    /// What gates look at.
+    /// Whether gates decide by the value or its interval.
     pub by: By,
 }
 
@@ -30,43 +30,46 @@ pub struct SideBySide {
 pub struct Entrant {
     /// Its letter.
     pub name: String,
-    /// What it says of itself.
+    /// What the run's files say about it.
     #[serde(flatten)]
     pub facts: Facts,
 }
 
-/// One run against the first.
+/// One run compared with the baseline.
 pub struct Against {
     /// Its letter.
     pub name: String,
-    /// How far its queries are those of the first.
+    /// Queries shared with the baseline.
     pub overlap: Overlap,
     /// Metric by metric.
     pub comparisons: Vec<Comparison>,
-    /// Metrics that are not compared, as the warnings say.
+    /// Metrics that are not compared, because of a warning.
     pub withheld: Vec<Metric>,
     /// Why the comparison may not be fair.
     pub warnings: Vec<Warning>,
-    /// Whether a warning that would refuse was overruled.
+    /// Whether a refusal was overruled.
     pub is_forced: bool,
-    /// What the gate says; `None` without one.
+    /// Outcome of each condition of the gate; `None` without a gate.
     pub gate: Option<Vec<Judged>>,
 }
 
-/// What is asked of the comparison.
-pub struct Asked<'a> {
+/// What to compare, and how.
+pub struct ComparisonRequest<'a> {
     /// Which metrics.
     pub metrics: &'a [Metric],
     /// Conditions that must hold.
     pub gate: Option<&'a Gate>,
-    /// What the conditions look at.
+    /// Whether conditions are decided by the value or its interval.
     pub by: By,
-    /// Whether runs are compared that differ in what must be alike.
+    /// Whether to compare runs despite a refusal.
     pub is_forced: bool,
 }
 
-/// Compares every other run with the first.
-pub fn compare_runs(runs: Vec<RunRows>, asked: &Asked<'_>) -> Result<SideBySide, NotComparable> {
+/// Compares each run with the first.
+pub fn compare_runs(
+    runs: Vec<RunRows>,
+    asked: &ComparisonRequest<'_>,
+) -> Result<SideBySide, NotComparable> {
     let tolerance = Tolerance::default();
     let (first, others) = runs.split_first().ok_or(NotComparable::Nothing)?;
     let rows = first.rows();
@@ -74,11 +77,11 @@ pub fn compare_runs(runs: Vec<RunRows>, asked: &Asked<'_>) -> Result<SideBySide,
     let mut against = Vec::new();
     for (run, name) in others.iter().zip(&names[1..]) {
         let (overlap, warnings) = unfair(
-            Named {
+            NamedRun {
                 name: &names[0],
                 run: first,
             },
-            Named { name, run },
+            NamedRun { name, run },
         );
         refuse(&warnings, asked)?;
         let mut refusals = warnings.iter().filter(|warning| is_refusal(warning));
@@ -117,16 +120,16 @@ pub fn compare_runs(runs: Vec<RunRows>, asked: &Asked<'_>) -> Result<SideBySide,
 /// Why runs are not compared.
 #[derive(Debug, thiserror::Error)]
 pub enum NotComparable {
-    /// There is no run.
+    /// No run was given.
     #[error("there is nothing to compare")]
     Nothing,
-    /// They differ in what must be alike.
+    /// A warning refuses the comparison.
     #[error("{}", .0.text)]
     Unfair(Warning),
 }
 
-/// Stops at what cannot be compared at all, unless it is wanted all the same.
-fn refuse(warnings: &[Warning], asked: &Asked<'_>) -> Result<(), NotComparable> {
+/// Refuses runs that cannot be compared, unless the caller forces it.
+fn refuse(warnings: &[Warning], asked: &ComparisonRequest<'_>) -> Result<(), NotComparable> {
     let refuses = |of: &&Warning| is_refusal(of) && !of.kind.is_about_energy();
     match warnings.iter().find(refuses) {
         Some(refusal) if !asked.is_forced => Err(NotComparable::Unfair(refusal.clone())),
@@ -139,7 +142,7 @@ fn is_refusal(warning: &Warning) -> bool {
 }
 
 impl Against {
-    /// What a gate makes of the comparison.
+    /// Evaluates the gate on this comparison.
     pub fn judged(&self, gate: &Gate, by: By) -> Vec<Judged> {
         let mut judged = gate.judge(&self.comparisons, by);
         for one in &mut judged {
@@ -163,7 +166,7 @@ impl Against {
         self.comparisons.iter().filter(is_made)
     }
 
-    /// What was not compared, grouped by why.
+    /// Metrics that were not compared, grouped by reason.
     pub fn not_made(&self, baseline: &str) -> Vec<(String, Vec<Metric>)> {
         let mut groups: Vec<(String, Vec<Metric>)> = Vec::new();
         let mut put = |why: String, metric: Metric| match groups
@@ -183,10 +186,10 @@ impl Against {
         for comparison in missing {
             let why = match comparison.reason {
                 Some(NotCompared::Unknown { run: Side::A }) if comparison.b.is_some() => {
-                    format!("{baseline} does not know it")
+                    format!("unknown in {baseline}")
                 }
                 Some(NotCompared::Unknown { run: Side::B }) if comparison.a.is_some() => {
-                    format!("{} does not know it", self.name)
+                    format!("unknown in {}", self.name)
                 }
                 Some(NotCompared::Unknown { .. }) => "not known".to_owned(),
                 Some(few) => few.to_string(),
@@ -197,13 +200,13 @@ impl Against {
         groups
     }
 
-    /// Whether queries were compared one by one.
+    /// Whether queries were compared in pairs.
     pub fn is_paired(&self) -> bool {
         let first = self.comparisons.first();
         first.is_some_and(|first| first.pairing == Pairing::Paired)
     }
 
-    /// How queries were brought together, in words.
+    /// How queries were paired, in words.
     pub fn pairing(&self, baseline: &str) -> String {
         let Overlap { a, b, common, .. } = self.overlap;
         match self.comparisons.first().map(|first| first.pairing) {
@@ -218,7 +221,7 @@ impl Against {
         }
     }
 
-    /// What to make of it: what differs, sentence by sentence, then what does not.
+    /// Conclusions: first what differs, one sentence each, then what does not.
     pub fn sentences(&self, baseline: &str) -> Vec<String> {
         let mut sentences = Vec::new();
         let (mut unchanged, mut unclear) = (Vec::new(), Vec::new());
@@ -233,12 +236,12 @@ impl Against {
             sentences.push(format!("unchanged: {}", unchanged.join(", ")));
         }
         if !unclear.is_empty() {
-            sentences.push(format!("no difference to be seen: {}", unclear.join(", ")));
+            sentences.push(format!("no difference found: {}", unclear.join(", ")));
         }
         sentences
     }
 
-    /// How grave a warning is here.
+    /// Label of a warning's severity here.
     pub fn label(&self, warning: &Warning) -> &'static str {
         match (is_refusal(warning), self.is_forced) {
             (false, _) => "warning",
@@ -249,18 +252,18 @@ impl Against {
 }
 
 impl SideBySide {
-    /// The letter of the first run.
+    /// The letter of the baseline.
     pub fn baseline(&self) -> &str {
         self.runs.first().map_or("A", |run| &run.name)
     }
 
-    /// What the run of this letter says of itself.
+    /// Facts of the run with this letter.
     pub fn facts(&self, name: &str) -> Option<&Facts> {
         let run = self.runs.iter().find(|run| run.name == name);
         run.map(|run| &run.facts)
     }
 
-    /// Whether every gate held; `None` without one.
+    /// Whether every condition of the gate held; `None` without a gate.
     pub fn is_passed(&self) -> Option<bool> {
         let gates: Vec<_> = self
             .against
@@ -270,7 +273,7 @@ impl SideBySide {
         (!gates.is_empty()).then(|| gates.iter().all(|judged| is_passed(judged)))
     }
 
-    /// Condition by condition, and what became of all of them.
+    /// Lines for each condition and the outcome of the gate.
     pub fn gate_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for one in &self.against {
@@ -291,7 +294,7 @@ impl SideBySide {
         lines
     }
 
-    /// All of it, for programs.
+    /// The whole comparison as JSON, for programs.
     pub fn json(&self) -> Value {
         let against: Vec<Value> = self
             .against
@@ -337,7 +340,7 @@ impl Against {
     }
 }
 
-/// A warning as the JSON of a comparison has it.
+/// A warning in the JSON of a comparison.
 fn doubt(warning: &Warning) -> Value {
     let is_about_energy = warning.kind.is_about_energy();
     json!({
@@ -349,7 +352,7 @@ fn doubt(warning: &Warning) -> Value {
     })
 }
 
-/// The outcome of a condition, in a word.
+/// The outcome of a condition as one word.
 pub const fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",

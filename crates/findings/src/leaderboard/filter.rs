@@ -26,7 +26,9 @@ impl Filter {
     pub fn parse(parts: &[String]) -> Result<Self, String> {
         let one = |part: &String| {
             let (key, wanted) = part.split_once('=').ok_or_else(|| {
-                format!("`{part}` is no filter\nhelp: write e.g. `model=llama,hardware=H100`")
+                format!(
+                    "`{part}` is not a filter\nhelp: write for example `model=llama,hardware=H100`"
+                )
             })?;
             Ok((Key::parse(key.trim())?, wanted.trim().to_lowercase()))
         };
@@ -48,10 +50,10 @@ impl Key {
             .into_iter()
             .find(|known| known.eq_ignore_ascii_case(key));
         known.map(Self::Known).ok_or_else(|| {
-            let meant = nearest(key, KEYS)
-                .map_or(String::new(), |name| format!("did you mean `{name}`? "));
+            let meant =
+                nearest(key, KEYS).map_or(String::new(), |name| format!("did you mean `{name}`? "));
             format!(
-                "`{key}` is nothing that runs are told apart by\nhelp: {meant}known are `{}` and `tag.KEY`",
+                "cannot filter runs by `{key}`\nhelp: {meant}use `{}` or `tag.KEY`",
                 KEYS.join("`, `")
             )
         })

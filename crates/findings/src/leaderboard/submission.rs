@@ -1,7 +1,8 @@
-//! What the original's leaderboard takes: an object a run, with means for each category.
+//! Exports runs in the format of the original's leaderboard: one object per run, with means for
+//! each category.
 //!
-//! Its categories are those of its own dataset; here they are the dataset's subjects. Who submits
-//! is for them to fill in, and what nobody measured is null.
+//! The original's categories are those of its own dataset; here they are the dataset's subjects.
+//! The submitter fills in the fields about the submitter. Unmeasured values are null.
 
 use ipw_analysis::metric::Row;
 use ipw_core::setting::Setting;
@@ -21,7 +22,7 @@ pub fn of(board: &Board) -> Result<Value, String> {
     let mut submissions: Vec<Value> = runs.map(|run| run.submission.clone()).collect();
     match submissions.len() {
         0 => Err(format!(
-            "no finished run to submit\nhelp: `{}` takes runs that are ranked",
+            "no finished run to submit\nhelp: `{}` exports ranked runs only",
             Setting::Submission
         )),
         1 => Ok(submissions.remove(0)),

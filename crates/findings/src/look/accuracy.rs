@@ -16,7 +16,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::analyses::{Found, sure};
+use super::analyses::{AnalysisResult, sure};
 use super::{Answers, Look};
 
 /// Smaller values are zero to the original.
@@ -26,7 +26,7 @@ const SHORT: f64 = 0.9;
 /// More records than this are left to `ipw export`.
 const MOST_RECORDS: u64 = 100_000;
 
-pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
+pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<AnalysisResult, StoreError> {
     let nothing = Original::default();
     let original = look.original.as_ref().unwrap_or(&nothing);
     let overview = &look.overview;
@@ -68,7 +68,7 @@ pub(super) fn of(look: &Look<'_>, seed: u64) -> Result<Found, StoreError> {
     let model = look.run.model();
     let by_model = |value: Value| Value::Object(Map::from_iter([(model.to_owned(), value)]));
     let wanted = [Metric::Accuracy, Metric::Ipw, Metric::Ipj];
-    Ok(Found {
+    Ok(AnalysisResult {
         data: json!({
             "per_model": by_model(summary.clone()),
             // Written row by row: see `records`.

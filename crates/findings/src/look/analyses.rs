@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::accuracy::{self, Records};
-use super::{Look, Wanted};
+use super::{Look, LookOptions};
 use crate::quality;
 
 /// An analysis by id.
@@ -104,7 +104,7 @@ impl Options<'_> {
 }
 
 /// What a file holds.
-pub struct Found {
+pub struct AnalysisResult {
     /// What matters most.
     pub summary: Value,
     /// What to bear in mind.
@@ -113,7 +113,7 @@ pub struct Found {
     pub data: Value,
 }
 
-impl From<Value> for Found {
+impl From<Value> for AnalysisResult {
     fn from(data: Value) -> Self {
         Self {
             summary: json!({}),
@@ -130,8 +130,8 @@ impl Analysis {
     }
 
     /// What it needs to be looked at.
-    pub fn wanted(&self) -> Wanted {
-        Wanted {
+    pub fn wanted(&self) -> LookOptions {
+        LookOptions {
             sampled: false,
             latency: self.id == "latency",
             original: self.id == "accuracy",
@@ -194,9 +194,9 @@ fn far_out(look: &Look<'_>, most: usize) -> Result<Outliers, StoreError> {
     Ok(found)
 }
 
-fn regression(look: &Look<'_>) -> Found {
+fn regression(look: &Look<'_>) -> AnalysisResult {
     let found = regressions(&look.lines);
-    Found {
+    AnalysisResult {
         summary: json!(found.summary),
         warnings: found.warnings,
         data: json!({
@@ -207,7 +207,7 @@ fn regression(look: &Look<'_>) -> Found {
     }
 }
 
-fn latency(look: &Look<'_>) -> Found {
+fn latency(look: &Look<'_>) -> AnalysisResult {
     let Some(latency) = &look.latency else {
         return Value::Null.into();
     };
@@ -233,8 +233,8 @@ pub(super) fn sure(look: &Look<'_>, wanted: &[Metric], seed: u64) -> Map<String,
     found.into_iter().flatten().map(told).collect()
 }
 
-fn efficiency(look: &Look<'_>, seed: u64) -> Found {
-    Found {
+fn efficiency(look: &Look<'_>, seed: u64) -> AnalysisResult {
+    AnalysisResult {
         summary: json!({
             "basis": look.overview.energy.basis,
             "is_estimated": look.is_estimated(),

@@ -9,7 +9,7 @@ use ipw_core::quantity::{Unit, digits};
 pub(super) fn of(known: &Inputs<'_>) -> Calibration {
     let Some(found) = &known.summary().calibration else {
         return Calibration {
-            text: "Not known: `ipw calibrate` has not been run on this hardware. It takes half a minute, and later runs quote it."
+            text: "Not known: `ipw calibrate` has not been run on this hardware. It takes half a minute, and later runs show its result."
                 .to_owned(),
             passed: None,
             out: Vec::new(),
@@ -20,18 +20,14 @@ pub(super) fn of(known: &Inputs<'_>) -> Calibration {
     let failed = out.len();
     let when = calibration::day(found.calibrated_at);
     let verdict = match failed {
-        0 => "every figure is within its bound".to_owned(),
-        1 => "one figure is out of its bound".to_owned(),
-        more => format!("{more} figures are out of their bounds"),
+        0 => "every figure is within its bounds".to_owned(),
+        1 => "one figure is out of bounds".to_owned(),
+        more => format!("{more} figures are out of bounds"),
     };
     Calibration {
         text: format!(
-            "The whole pipeline ran against a service and a sensor that know the truth ({when}{}): {verdict}.",
-            if found.quick {
-                ", the short version"
-            } else {
-                ""
-            }
+            "The whole pipeline ran against a simulated service and sensor with known true values ({when}{}): {verdict}.",
+            if found.quick { ", quick check" } else { "" }
         ),
         passed: Some(failed == 0),
         out: out.into_iter().map(sentence).collect(),
@@ -80,7 +76,7 @@ fn table(checks: &[Check]) -> Table {
     Table {
         id: "calibration-checks".to_owned(),
         title: "Checks".to_owned(),
-        caption: "How far off this tool was, and how far it may be.".to_owned(),
+        caption: "Measured error of this tool, and the bound for each figure.".to_owned(),
         columns: vec![
             Column::words("figure"),
             Column::words("verdict"),

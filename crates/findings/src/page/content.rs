@@ -45,12 +45,12 @@ pub struct Page {
 /// Warnings as the JSON of a page has them.
 fn noted<S: Serializer>(warnings: &[Warning], to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Noted<'a> {
+    struct WarningEntry<'a> {
         level: Severity,
         finding: &'a str,
         advice: Option<&'a str>,
     }
-    to.collect_seq(warnings.iter().map(|warning| Noted {
+    to.collect_seq(warnings.iter().map(|warning| WarningEntry {
         level: warning.severity,
         finding: &warning.text,
         advice: warning.advice.as_deref(),

@@ -37,7 +37,7 @@ pub(super) struct Pass {
     /// Verdicts by subject.
     pub(super) subjects: BTreeMap<String, Graded>,
     /// Energy by source.
-    pub(super) sources: BTreeMap<String, Counted>,
+    pub(super) sources: BTreeMap<String, SourceCount>,
     /// First start and last end of each part.
     pub(super) extents: BTreeMap<u32, (f64, f64)>,
     /// Rows that are shown.
@@ -73,7 +73,7 @@ pub(super) struct Graded {
 
 /// What a source counted for queries.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Counted {
+pub(super) struct SourceCount {
     pub(super) joules: f64,
     pub(super) sigma: f64,
     pub(super) rows: u64,
@@ -146,7 +146,7 @@ impl Consumer for Pass {
         for share in row.shares {
             if !self.sources.contains_key(share.name) {
                 self.sources
-                    .insert(share.name.to_owned(), Counted::default());
+                    .insert(share.name.to_owned(), SourceCount::default());
             }
             if let Some(counted) = self.sources.get_mut(share.name) {
                 counted.add(share);
@@ -204,7 +204,7 @@ pub(super) fn queries(lines: Lines, overview: &Overview) -> Queries {
     }
 }
 
-impl Counted {
+impl SourceCount {
     fn add(&mut self, share: &Share<'_>) {
         if !self.methods.contains(share.method) {
             self.methods.insert(share.method.to_owned());

@@ -71,7 +71,7 @@ fn read(run: &Run) -> Result<Vec<Power>, StoreError> {
         .map(|described| {
             let mut about = described.about;
             if described.role == Role::Client {
-                // Whoever looks at the picture should not take it for the service's.
+                // Without this, a reader could take the picture for the service's power.
                 about.name.push_str(" (client)");
             }
             Power::new(described.part, about, &described.meter, most)

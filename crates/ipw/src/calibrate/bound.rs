@@ -1,8 +1,8 @@
-//! A figure, what passes, and what it means when it does not.
+//! Bounds of a calibration's figures, and what a figure out of bounds means.
 
 use ipw_findings::calibration::{Check, Unit};
 
-/// What passes.
+/// The range in which a figure passes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
     least: Option<f64>,
@@ -23,7 +23,7 @@ pub(super) const fn at_least(least: f64) -> Bound {
     }
 }
 
-/// From one to the other, both included.
+/// From `least` to `most`, both included.
 pub(super) const fn from_to(least: f64, most: f64) -> Bound {
     Bound {
         least: Some(least),
@@ -31,12 +31,12 @@ pub(super) const fn from_to(least: f64, most: f64) -> Bound {
     }
 }
 
-/// Off by no more than this, either way.
+/// An error of at most this magnitude, in either direction.
 pub(super) const fn within(magnitude: f64) -> Bound {
     from_to(-magnitude, magnitude)
 }
 
-/// A figure in words, its unit, and what it does to a run when it is out of its bound.
+/// A figure's name, its unit, and the effect on a run if it is out of bounds.
 pub(super) type About = (&'static str, Unit, &'static str);
 
 /// A figure of one scenario with its bound.

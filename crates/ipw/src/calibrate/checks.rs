@@ -1,100 +1,100 @@
-//! What a machine must show before numbers taken on it are worth quoting.
+//! The checks that a machine must pass before its numbers are worth quoting.
 //!
-//! Bounds are for an idle machine of ordinary speed, wide enough that it passes and narrow enough
-//! that what passes cannot be seen in a run's figures.
+//! Bounds are for an idle machine of ordinary speed. They are wide enough for such a machine to
+//! pass, and narrow enough that the remaining error does not show in a run's figures.
 
 use ipw_findings::calibration::{Check, Unit};
 
 use super::bound::{About, at_least, at_most, check, within};
-use super::compare::{self, Compared, Faults};
+use super::compare::{self, Comparison, Faults};
 use super::joules;
-use super::pipeline::Measured;
+use super::pipeline::Measurement;
 use super::scenario::{Answers, CEILING, OPEN, SEQUENTIAL, STALL, STREAMS, Scenario};
 
-/// A token of the fastest services comes every few milliseconds: one stamp in a hundred may be
-/// off by a fraction of that.
+/// The fastest services send a token every few milliseconds: one stamp in a hundred may be late by
+/// a fraction of that.
 const STAMP_LATE: f64 = 0.001;
 const STAMP_LATE_MEDIAN: f64 = 0.000_5;
-/// Many streams share one thread, and chunks that come at the same moment wait for each other.
+/// Many streams share one thread, so simultaneous chunks wait for each other.
 const STAMP_LATE_OF_MANY: f64 = 0.005;
 /// Times to first token are quoted in milliseconds: half of one does not show.
 const LATENCY_BIAS: f64 = 0.000_5;
 const LATENCY_BIAS_OF_MANY: f64 = 0.002;
-/// Requests that go out together wait for each other as chunks do, at both ends.
+/// Simultaneous requests wait for each other as chunks do, on both sides.
 const LATENCY_ERROR: f64 = 0.01;
-/// What is late at both ends cancels: between chunks hardly anything may be left.
+/// A delay on both sides cancels out: hardly any error may remain between chunks.
 const GAP_BIAS: f64 = 0.000_1;
-/// Timers of ordinary runtimes tick in milliseconds: a schedule may be late by two of them.
+/// Timers of ordinary runtimes tick in milliseconds: a schedule may be late by two ticks.
 const SCHEDULE_LATE: f64 = 0.002;
-/// The request has to be written and read beyond that, and the service to be woken.
+/// On top of that, the request must be written and read, and the service woken.
 const ARRIVAL_LATE: f64 = 0.005;
-/// Five times the rate at which the schedule is looked at: below it the generator itself would
-/// shape an ordinary load.
+/// Five times the rate of the open-loop scenario. Below it the load generator itself would shape an
+/// ordinary load.
 const LEAST_RATE: f64 = 1000.0;
 
 const STAMPS_MEDIAN: About = (
     "chunk stamps late, median",
     Unit::Seconds,
-    "every stamp of a run is late by that",
+    "every timestamp of a run is late by this much",
 );
 const STAMPS_P99: About = (
     "chunk stamps late, p99",
     Unit::Seconds,
-    "times of tokens have tails that are ours",
+    "the tail of token times comes from this tool",
 );
 const FIRST_TOKEN_BIAS: About = (
     "time to first token, bias",
     Unit::Seconds,
-    "times to first token are off by that",
+    "times to first token are off by this much",
 );
 const FIRST_TOKEN_ERROR: About = (
     "time to first token, error p99",
     Unit::Seconds,
-    "the tail of times to first token is ours and not the service's",
+    "the tail of times to first token comes from this tool, not the service",
 );
 const GAPS_BIAS: About = (
     "time between chunks, bias",
     Unit::Seconds,
-    "times between tokens are off by that",
+    "times between tokens are off by this much",
 );
 const GAPS_ERROR: About = (
     "time between chunks, error p99",
     Unit::Seconds,
-    "the tail of times between tokens is ours and not the service's",
+    "the tail of times between tokens comes from this tool, not the service",
 );
 const TOTAL_BIAS: About = (
     "time of the whole query, bias",
     Unit::Seconds,
-    "times of queries are off by that",
+    "query times are off by this much",
 );
 const TOTAL_ERROR: About = (
     "time of the whole query, error p99",
     Unit::Seconds,
-    "the tail of query times is ours and not the service's",
+    "the tail of query times comes from this tool, not the service",
 );
 const SCHEDULE: About = (
     "start after it was due, p99",
     Unit::Seconds,
-    "an open loop is not the schedule that was asked for",
+    "an open loop does not follow the requested schedule",
 );
 const ARRIVAL: About = (
     "arrival at the service after due, p99",
     Unit::Seconds,
-    "the service sees another schedule than was asked for",
+    "the service sees another schedule than the requested one",
 );
 const PLANNED: About = (
     "latency from the planned send, p99",
     Unit::Seconds,
-    "queries that wait for a stalled service are left out of the latencies",
+    "latencies leave out the wait for a stalled service",
 );
 const RATE: About = (
     "requests that go out and come back",
     Unit::PerSecond,
-    "the generator itself slows ordinary loads down",
+    "the load generator itself slows ordinary loads down",
 );
 
-/// The checks of one scenario; its faults are counted over all of them.
-pub(super) fn of(scenario: &Scenario, taken: &Measured, compared: &Compared) -> Vec<Check> {
+/// The checks of one scenario. Faults are counted over all scenarios instead.
+pub(super) fn of(scenario: &Scenario, taken: &Measurement, compared: &Comparison) -> Vec<Check> {
     match scenario.id {
         SEQUENTIAL => {
             let mut checks = sequential(compared);
@@ -116,8 +116,8 @@ pub(super) fn of(scenario: &Scenario, taken: &Measured, compared: &Compared) -> 
     }
 }
 
-fn sequential(compared: &Compared) -> Vec<Check> {
-    let Compared {
+fn sequential(compared: &Comparison) -> Vec<Check> {
+    let Comparison {
         stamps,
         first_token,
         gaps,
@@ -157,8 +157,8 @@ fn sequential(compared: &Compared) -> Vec<Check> {
     .to_vec()
 }
 
-fn streams(compared: &Compared) -> Vec<Check> {
-    let Compared {
+fn streams(compared: &Comparison) -> Vec<Check> {
+    let Comparison {
         stamps,
         first_token,
         gaps,
@@ -190,8 +190,8 @@ fn streams(compared: &Compared) -> Vec<Check> {
     .to_vec()
 }
 
-fn open(compared: &Compared) -> Vec<Check> {
-    let Compared {
+fn open(compared: &Comparison) -> Vec<Check> {
+    let Comparison {
         first_token,
         total,
         schedule,
@@ -229,7 +229,7 @@ fn open(compared: &Compared) -> Vec<Check> {
     .to_vec()
 }
 
-fn stall(scenario: &Scenario, taken: &Measured) -> Check {
+fn stall(scenario: &Scenario, taken: &Measurement) -> Check {
     let shown = match scenario.answers {
         Answers::Stalling { at, .. } => compare::stall(&taken.rows, &taken.asked, at),
         _ => None,
@@ -239,7 +239,7 @@ fn stall(scenario: &Scenario, taken: &Measured) -> Check {
     check(STALL, "planned_p99", PLANNED, planned, at_least(least))
 }
 
-/// What must not happen in any scenario.
+/// Faults that must not happen in any scenario.
 pub(super) fn faults(faults: Faults) -> Vec<Check> {
     let Faults {
         lost,
@@ -276,7 +276,7 @@ pub(super) fn faults(faults: Faults) -> Vec<Check> {
         (
             "stamps_early",
             "stamps from before the write",
-            "stamps are not what they say",
+            "timestamps are wrong",
             early,
         ),
     ]

@@ -1,7 +1,8 @@
-//! What the rows say against what the service knows it did.
+//! Compares the rows with the log of the reference service.
 //!
-//! Both stand on one clock. The service stamps just before each write call, so a lag holds the
-//! write, the wake-up and the read, which every client pays. Errors are ours minus the service's.
+//! Both use one clock. The service takes its stamp just before each write call. A lag therefore
+//! includes the write, the wake-up and the read, which every client pays. Errors are this tool's
+//! value minus the service's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +12,12 @@ use ipw_reference::{Exchange, SendKind};
 use super::questions;
 use super::rows::Row;
 
-/// Instants come as seconds in 64 bits: less than this is rounding.
+/// Instants are stored as 64-bit seconds: smaller differences are rounding.
 const ROUNDING: f64 = 1e-7;
 
-/// What the service knows of one question; instants in seconds on the run's clock.
+/// The service's log of one question; instants in seconds on the run's clock.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ServiceRecord {
     number: u64,
     arrived: f64,
     /// Just before each chunk was written.
@@ -25,8 +26,8 @@ pub(super) struct Asked {
     last: f64,
 }
 
-impl Asked {
-    /// The log without warm-ups and what was cut.
+impl ServiceRecord {
+    /// The log without warm-ups and aborted exchanges.
     pub(super) fn of(log: &[Exchange]) -> Vec<Self> {
         log.iter().filter_map(Self::one).collect()
     }
@@ -42,10 +43,10 @@ impl Asked {
     }
 }
 
-/// Rows that are not what they should be.
+/// Counts of faulty rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Faults {
-    /// Questions that have no row, or were never asked.
+    /// Questions without a row or without a request.
     pub(super) lost: u64,
     /// Rows and requests beyond the first of their question.
     pub(super) doubled: u64,
@@ -53,7 +54,7 @@ pub(super) struct Faults {
     pub(super) unanswered: u64,
     /// Rows with fewer or more chunks than were sent.
     pub(super) ragged: u64,
-    /// Stamps from before the write.
+    /// Stamps earlier than the write they belong to.
     pub(super) early: u64,
 }
 
@@ -69,32 +70,33 @@ impl Faults {
     }
 }
 
-/// How far the rows are from the truth, in seconds.
+/// Errors of the rows against the service's log, in seconds.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub(super) struct Comparison {
     pub(super) faults: Faults,
-    /// A chunk's stamp after the write of it.
+    /// Stamp of a chunk after its write.
     pub(super) stamps: Sample,
-    /// Time to the first token.
+    /// Error of the time to first token.
     pub(super) first_token: Sample,
-    /// Time between two chunks.
+    /// Error of the time between two chunks.
     pub(super) gaps: Sample,
-    /// Time of the whole.
+    /// Error of the time of the whole query.
     pub(super) total: Sample,
-    /// The start after it was due.
+    /// Start of the query after it was due.
     pub(super) schedule: Sample,
-    /// The arrival at the service after it was due.
+    /// Arrival at the service after the query was due.
     pub(super) arrival: Sample,
 }
 
-impl Compared {
-    /// Compares; `expected` is how many questions there were, where that is fixed.
-    pub(super) fn of(rows: &[Row], asked: &[Asked], expected: Option<u64>) -> Self {
+impl Comparison {
+    /// Compares rows and log. `expected` is the number of questions, where it is fixed.
+    pub(super) fn of(rows: &[Row], asked: &[ServiceRecord], expected: Option<u64>) -> Self {
         let mut compared = Self {
             faults: missing(rows, asked, expected),
             ..Self::default()
         };
-        let told: BTreeMap<u64, &Asked> = asked.iter().map(|asked| (asked.number, asked)).collect();
+        let told: BTreeMap<u64, &ServiceRecord> =
+            asked.iter().map(|asked| (asked.number, asked)).collect();
         for row in rows {
             if let Some(asked) = told.get(&row.query_index) {
                 compared.add(row, asked);
@@ -103,7 +105,7 @@ impl Compared {
         compared
     }
 
-    fn add(&mut self, row: &Row, asked: &Asked) {
+    fn add(&mut self, row: &Row, asked: &ServiceRecord) {
         let timing = &row.timing;
         self.schedule.push(timing.start - timing.due);
         self.arrival.push(asked.arrived - timing.due);
@@ -134,8 +136,8 @@ impl Compared {
     }
 }
 
-/// Questions without a row, and those with more than one.
-fn missing(rows: &[Row], asked: &[Asked], expected: Option<u64>) -> Faults {
+/// Counts questions without a row, and those with more than one.
+fn missing(rows: &[Row], asked: &[ServiceRecord], expected: Option<u64>) -> Faults {
     let stored: BTreeSet<u64> = rows.iter().map(|row| row.query_index).collect();
     let sent: BTreeSet<u64> = asked.iter().map(|asked| asked.number).collect();
     let all: BTreeSet<u64> = match expected {
@@ -152,7 +154,7 @@ fn missing(rows: &[Row], asked: &[Asked], expected: Option<u64>) -> Faults {
     }
 }
 
-/// Values of one kind.
+/// Values of one figure.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sample(Vec<f64>);
 
@@ -161,12 +163,12 @@ impl Sample {
         self.0.push(value);
     }
 
-    /// The median: with a sign, the bias.
+    /// The median; for signed errors, the bias.
     pub(super) fn median(&self) -> Option<f64> {
         percentile(self.0.clone(), 0.5)
     }
 
-    /// The 99th percentile; `None` where there are too few values for one.
+    /// The 99th percentile; `None` with too few values.
     pub(super) fn p99(&self) -> Option<f64> {
         percentile(self.0.clone(), 0.99)
     }
@@ -188,18 +190,18 @@ fn percentile(mut values: Vec<f64>, fraction: f64) -> Option<f64> {
     Percentile::of(&values, fraction)?.value()
 }
 
-/// A stall as the rows show it, against what the arithmetic says; 99th percentiles in seconds.
+/// A stall as the rows show it, and the least that it must be; 99th percentiles in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Stall {
-    /// From the planned send, as the rows have it.
+    /// Latency from the planned send, as the rows have it.
     pub(super) planned: f64,
-    /// From the planned send, at the least: no query that was due in the stall was answered before it
-    /// was over, says the service.
+    /// Lower bound of that latency: by the service's log, no query due in the stall was answered
+    /// before the stall ended.
     pub(super) least: f64,
 }
 
-/// What became of a stall that question `at` began.
-pub(super) fn stall(rows: &[Row], asked: &[Asked], at: u64) -> Option<Stall> {
+/// The stall that question `at` began.
+pub(super) fn stall(rows: &[Row], asked: &[ServiceRecord], at: u64) -> Option<Stall> {
     let begun = asked.iter().find(|asked| asked.number == at)?.arrived;
     let answered = asked.iter().filter(|asked| asked.arrived >= begun);
     let answered = answered.filter_map(|asked| asked.chunks.first().copied());
@@ -219,19 +221,19 @@ pub(super) fn stall(rows: &[Row], asked: &[Asked], at: u64) -> Option<Stall> {
         planned: quantile(&planned)?,
         least: quantile(&least)?,
     };
-    // Without a stall there is nothing to show.
+    // Without a stall there is nothing to compare.
     (stall.least > 0.0).then_some(stall)
 }
 
-/// The 99th percentile of a sample that is all there is: no inference about more of its kind.
+/// The 99th percentile of a complete population, so without the minimum size of a sample.
 fn quantile(sample: &Sample) -> Option<f64> {
     let mut values = sample.0.clone();
     values.sort_unstable_by(f64::total_cmp);
     ipw_core::stats::quantile(&values, 0.99)
 }
 
-/// Requests a second, as the service saw them arrive.
-pub(super) fn rate(asked: &[Asked]) -> Option<f64> {
+/// Requests per second, by their arrival at the service.
+pub(super) fn rate(asked: &[ServiceRecord]) -> Option<f64> {
     let arrived = || asked.iter().map(|asked| asked.arrived);
     let (first, last) = (arrived().reduce(f64::min)?, arrived().reduce(f64::max)?);
     let between = u32::try_from(asked.len()).ok()?.checked_sub(1)?;
@@ -261,8 +263,8 @@ mod tests {
         .unwrap()
     }
 
-    fn asked(number: u64, arrived: f64, chunks: &[f64]) -> Asked {
-        Asked {
+    fn asked(number: u64, arrived: f64, chunks: &[f64]) -> ServiceRecord {
+        ServiceRecord {
             number,
             arrived,
             chunks: chunks.to_vec(),
@@ -278,7 +280,7 @@ mod tests {
     fn a_row_is_late_by_what_it_adds_to_the_services_own_times() {
         let rows = [row(0, 1.0, &[2.1, 3.3], 3.4)];
         let told = [asked(0, 1.5, &[2.0, 3.0])];
-        let compared = Compared::of(&rows, &told, Some(1));
+        let compared = Comparison::of(&rows, &told, Some(1));
         assert_eq!(compared.faults, Faults::default());
         let only = |sample: &Sample| sample.0.clone();
         assert!(close(only(&compared.stamps)[1], 0.3));
@@ -305,7 +307,7 @@ mod tests {
             asked(2, 1.5, &[2.0]),
             asked(3, 1.5, &[2.0]),
         ];
-        let faults = Compared::of(&rows, &told, Some(6)).faults;
+        let faults = Comparison::of(&rows, &told, Some(6)).faults;
         let wanted = Faults {
             lost: 3,
             doubled: 1,
@@ -314,12 +316,12 @@ mod tests {
             early: 1,
         };
         assert_eq!(faults, wanted);
-        assert_eq!(Compared::of(&rows, &told, None).faults.lost, 2);
+        assert_eq!(Comparison::of(&rows, &told, None).faults.lost, 2);
     }
 
     #[test]
     fn a_stall_is_at_least_what_the_schedule_says() {
-        // A hundred a second; the second second stands still, and no query that waited says so.
+        // 100 queries per second; the service stalls in the second second.
         let due = |number: u32| f64::from(number) / 100.0;
         let told: Vec<_> = (0..200_u32)
             .map(|number| match number {

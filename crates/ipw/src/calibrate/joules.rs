@@ -1,40 +1,40 @@
-//! What the rows and the session say of energy, against the power that was really drawn.
+//! Compares the energy of rows and session with the simulated sensor's true energy.
 
 use ipw_findings::calibration::{Check, Unit};
 
 use super::bound::{About, at_most, check, from_to, within};
-use super::pipeline::Measured;
+use super::pipeline::Measurement;
 use super::rows::Row;
 use super::scenario::{SEQUENTIAL, STREAMS};
 use super::sensor::{FAST, SLOW, between};
 
-/// Sensors are off by some percent; what we add must not count beside that.
+/// Real sensors are off by a few percent; this tool's own error must be small beside that.
 const JOULES_BIAS: f64 = 0.02;
-/// Queries may be off by no more on average: power changes now and then between two polls.
+/// Mean error of single queries: power sometimes changes between two polls.
 const QUERY_ERROR_FAST: f64 = 0.02;
-/// The queries are shorter than a step of this counter, so that what changes within a step is
-/// spread over it.
+/// Queries are shorter than a step of this counter, so a change within a step is spread over it.
 const QUERY_ERROR_SLOW: f64 = 0.2;
-/// Of 2 sigma some 95 % should hold; fewer than this and sigma promises too much.
+/// About 95 % should lie within 2 sigma. Below this share, sigma is too small.
 const LEAST_WITHIN: f64 = 0.85;
-/// What the counters said and what was kept of it must be the same but for its last digits.
+/// The counters' own totals and the run's must agree except for rounding.
 const COUNTED_BIAS: f64 = 0.001;
 /// Sampling draws power on the machine that it measures.
 const SAMPLER_SHARE: f64 = 0.02;
 
-const OFF: &str = "energy is off by that, beside the sensor's own error";
-const QUERY_OFF: &str = "energy of single queries is off by that, beside the sensor's own error";
-const SIGMA: &str = "the standard deviation of a query's energy promises too much";
-const COUNTED: &str = "readings are lost or counted twice on the way to a run's joules";
+const OFF: &str = "energy is off by this much, on top of the sensor's own error";
+const QUERY_OFF: &str =
+    "energy of single queries is off by this much, on top of the sensor's own error";
+const SIGMA: &str = "the standard deviation of a query's energy is too small";
+const COUNTED: &str = "readings are lost or counted twice in a run's joules";
 
-/// The energy of queries that ran one at a time.
-pub(super) fn of_queries(taken: &Measured) -> Vec<Check> {
+/// Checks of the energy of queries that ran one at a time.
+pub(super) fn of_queries(taken: &Measurement) -> Vec<Check> {
     let mut checks = fast(&taken.rows).to_vec();
     checks.extend(slow(&taken.rows));
     let about = (
         "sampling, share of one core",
         Unit::Share,
-        "measuring draws power of its own on this machine",
+        "sampling itself draws noticeable power on this machine",
     );
     let bound = at_most(SAMPLER_SHARE);
     checks.push(check(
@@ -101,8 +101,8 @@ fn slow(rows: &[Row]) -> [Check; 3] {
     .map(|(id, about, value, bound)| check(SEQUENTIAL, id, about, value, bound))
 }
 
-/// The energy that a run counted in all, with or without queries in flight.
-pub(super) fn of_run(taken: &Measured) -> Vec<Check> {
+/// Checks of the run's total energy, whether or not queries were in flight.
+pub(super) fn of_run(taken: &Measurement) -> Vec<Check> {
     let about = [
         ("counted_fast", "joules of the run, counter of 1 ms"),
         ("counted_slow", "joules of the run, counter of 100 ms"),
@@ -119,15 +119,15 @@ pub(super) fn of_run(taken: &Measured) -> Vec<Check> {
     checks.collect()
 }
 
-/// The energy of rows by one source, against the truth of their windows; all `None` where a row
-/// has none.
+/// Energy of rows by one source against the true energy of their windows; all `None` if a row has
+/// none.
 #[derive(Debug, Default)]
 struct Energy {
-    /// Of all together, as a share.
+    /// Relative error of the sum.
     bias: Option<f64>,
-    /// Of one, as a share: the mean of its magnitude.
+    /// Mean magnitude of the relative error of one row.
     error: Option<f64>,
-    /// The share of rows whose truth lies within 2 sigma.
+    /// Share of rows whose true energy lies within 2 sigma.
     near: Option<f64>,
 }
 

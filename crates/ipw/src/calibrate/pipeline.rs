@@ -1,5 +1,5 @@
-//! One scenario through everything that a run goes through, by the same assembly as any other run.
-//! Only the service and the sensor are ours, and they know the truth.
+//! Runs one scenario through the same assembly as any other run. Only the service and the sensor
+//! are simulated; their true values are known.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,52 +15,52 @@ use ipw_reference::Service;
 use ipw_runner::Interrupt;
 use ipw_store::Status;
 
-use super::compare::Asked;
+use super::compare::ServiceRecord;
 use super::questions::{self, Questions};
 use super::rows::{self, Row};
 use super::scenario::Scenario;
-use super::sensor::{Sensor, Told};
+use super::sensor::{Sensor, ShownEnergy};
 use crate::derived::Page;
 use crate::error::{Error, Kind};
 use crate::{Profile, service_metrics};
 
 const MODEL: &str = "reference";
-/// Longer than any scenario: a reply that hangs ends here.
+/// Timeout of a query; longer than any scenario.
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// What all scenarios share.
 pub(super) struct Bench {
     pub(super) clock: Arc<dyn Clock>,
-    /// Where runs are made.
+    /// Parent of the run directories.
     pub(super) directory: PathBuf,
     pub(super) interrupt: Interrupt,
 }
 
-/// What came of a scenario.
-pub(super) struct Measured {
+/// Measurements of one scenario.
+pub(super) struct Measurement {
     pub(super) rows: Vec<Row>,
-    pub(super) asked: Vec<Asked>,
-    /// Joules that the session counted and that the sensor told, fast and slow.
+    pub(super) asked: Vec<ServiceRecord>,
+    /// Joules as the session counted them and as the sensor showed them; fast, slow.
     pub(super) counted: [Option<(f64, f64)>; 2],
-    /// Share of one core that sampling took.
+    /// CPU time of sampling, as a share of one core.
     pub(super) sampler: Option<f64>,
 }
 
 impl Bench {
-    /// Runs a scenario; `None` when it was told to stop.
-    pub(super) async fn measure(&self, scenario: &Scenario) -> Result<Option<Measured>, Error> {
+    /// Runs a scenario; `None` if interrupted.
+    pub(super) async fn measure(&self, scenario: &Scenario) -> Result<Option<Measurement>, Error> {
         let script = scenario.answers.script(Arc::clone(&self.clock));
         let service = Service::start(Arc::clone(&self.clock), script)
             .context("starting the reference service")?;
         let directory = self.directory.join(scenario.id);
         let plan = plan(scenario, &service, &directory);
         let client = connect(&plan.client, Arc::clone(&self.clock)).context("making the client")?;
-        let told = Told::default();
+        let shown = ShownEnergy::default();
         let begun = self.clock.now();
         let finished = Profile::from_plan(plan)
             .client_boxed(client)
             .dataset(Questions::new(scenario.questions))
-            .collector(Sensor::new(told.clone()))
+            .collector(Sensor::new(shown.clone()))
             .clock(Arc::clone(&self.clock))
             .interrupt(self.interrupt.clone())
             .run_directory(&directory)
@@ -82,12 +82,12 @@ impl Bench {
             .into_iter()
             .map(|(_, account)| account.energy.joules())
             .collect();
-        let [fast, slow] = told.joules();
-        let with = |place: usize, told: Option<f64>| counted.get(place).copied().zip(told);
+        let [fast, slow] = shown.joules();
+        let with = |place: usize, shown: Option<f64>| counted.get(place).copied().zip(shown);
         let own = session.own_cpu_time().as_secs_f64();
-        Ok(Some(Measured {
+        Ok(Some(Measurement {
             rows: rows::read(&directory).context("reading the rows back")?,
-            asked: Asked::of(&service.log()),
+            asked: ServiceRecord::of(&service.log()),
             counted: [with(0, fast), with(1, slow)],
             sampler: (sampled > 0.0).then(|| own / sampled),
         }))

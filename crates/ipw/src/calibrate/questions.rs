@@ -1,5 +1,5 @@
-//! The questions of a calibration: each carries its number, so that a row and what the service
-//! logged for it find each other.
+//! The questions of a calibration. Each carries its number, which links a row to its exchange in
+//! the service's log.
 
 use ipw_core::query::Query;
 use ipw_core::shape::Shape;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub(super) const ID: &str = "calibrate";
 const BEGINNING: &str = "calibrate: question ";
 
-/// A number of questions, made as they are asked for.
+/// A fixed number of questions, made lazily.
 pub(super) struct Questions {
     count: u64,
     shape: Shape,

@@ -1,4 +1,4 @@
-//! The rows of a calibration's runs, read back from disk.
+//! Reads the rows of a calibration's runs back from disk.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use ipw_store::tables::{arrow_stream, data_files};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What is compared of a row; instants in seconds on the run's clock.
+/// The columns to compare; instants in seconds on the run's clock.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Row {
     pub(super) query_index: u64,
@@ -36,7 +36,7 @@ struct Energy {
     shares: Vec<Share>,
 }
 
-/// What one source said of the query.
+/// The energy of the query by one source.
 #[derive(Debug, Clone, Deserialize)]
 struct Share {
     name: String,
@@ -45,7 +45,7 @@ struct Share {
 }
 
 impl Row {
-    /// The energy by one source and its standard deviation; `None` where the row has none.
+    /// Energy and standard deviation by one source; `None` if the row has none.
     pub(super) fn energy(&self, source: &str) -> Option<(f64, f64)> {
         let share = self
             .energy

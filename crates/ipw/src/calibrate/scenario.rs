@@ -1,4 +1,4 @@
-//! What a calibration does: five loads, and how the service answers each.
+//! The five loads of a calibration, and how the service answers each.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use ipw_runner::{Arrivals, Process, Rate};
 use super::questions;
 use crate::error::Error;
 
-/// How long it may take.
+/// How thorough a calibration is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// About half a minute.
     Full,
-    /// Some ten seconds: fewer queries of everything, so wider of the mark.
+    /// About ten seconds: fewer queries, wider error bars.
     Quick,
 }
 
@@ -31,14 +31,14 @@ impl Effort {
     }
 }
 
-/// One load and what answers it.
+/// One load, and the service's behaviour under it.
 pub struct Scenario {
-    /// What its checks begin with.
+    /// Prefix of its check ids.
     pub id: &'static str,
-    /// In words.
+    /// Description for people.
     pub what: String,
     pub(super) arrivals: Arrivals,
-    /// How many questions there are; the rows must be as many unless `duration` ends it earlier.
+    /// Number of questions. Each must have a row, unless `duration` ends the run first.
     pub(super) questions: u64,
     pub(super) duration: Option<Duration>,
     pub(super) answers: Answers,
@@ -53,9 +53,10 @@ pub(super) enum Answers {
         gap: Duration,
         chunks: usize,
     },
-    /// All at once, but question `at` holds up everybody who asks within `length`.
+    /// All chunks at once, but question `at` delays all requests that arrive within `length` after
+    /// it.
     Stalling { at: u64, length: Duration },
-    /// All at once.
+    /// All chunks at once.
     AtOnce,
 }
 
@@ -65,15 +66,15 @@ pub(super) const OPEN: &str = "open";
 pub(super) const STALL: &str = "stall";
 pub(super) const CEILING: &str = "ceiling";
 
-/// As many as the chunks of a short answer.
+/// About the chunks of a short answer.
 const CHUNKS: usize = 16;
 const IN_FLIGHT: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
-/// Few enough that the queries of a stall have to wait here and not at the service.
+/// Low, so that during a stall queries wait in this tool and not at the service.
 const FEW: NonZeroUsize = NonZeroUsize::new(8).expect("not zero");
-/// More than any machine asks in the time.
+/// More questions than any machine can send in the time.
 const ENDLESS: u64 = 100_000_000;
 
-/// All scenarios, in their order.
+/// All scenarios, in order.
 pub fn all(effort: Effort) -> Result<Vec<Scenario>, Error> {
     Ok(vec![
         sequential(effort.choose(100, 25)),
@@ -87,7 +88,7 @@ pub fn all(effort: Effort) -> Result<Vec<Scenario>, Error> {
 fn sequential(questions: u64) -> Scenario {
     Scenario {
         id: SEQUENTIAL,
-        what: format!("one query at a time: {questions} × {CHUNKS} chunks, one each 4 ms"),
+        what: format!("one query at a time: {questions} × {CHUNKS} chunks, one every 4 ms"),
         arrivals: Arrivals::Sequential,
         questions,
         duration: None,
@@ -98,7 +99,7 @@ fn sequential(questions: u64) -> Scenario {
 fn streams(questions: u64) -> Scenario {
     Scenario {
         id: STREAMS,
-        what: format!("64 streams at a time: {questions} × {CHUNKS} chunks, one each 15 ms"),
+        what: format!("64 streams at a time: {questions} × {CHUNKS} chunks, one every 15 ms"),
         arrivals: Arrivals::Closed {
             concurrency: IN_FLIGHT,
         },
@@ -111,7 +112,7 @@ fn streams(questions: u64) -> Scenario {
 fn open(questions: u64) -> anyhow::Result<Scenario> {
     Ok(Scenario {
         id: OPEN,
-        what: format!("by a schedule: {questions} queries, 200 a second, 4 chunks each"),
+        what: format!("open loop: {questions} queries, 200 per second, 4 chunks each"),
         arrivals: constant(200.0, None)?,
         questions,
         duration: None,
@@ -122,7 +123,7 @@ fn open(questions: u64) -> anyhow::Result<Scenario> {
 fn stall(seconds: u64, questions: u64) -> anyhow::Result<Scenario> {
     Ok(Scenario {
         id: STALL,
-        what: format!("a service that stalls for {seconds} s: {questions} queries, 100 a second"),
+        what: format!("service stalls for {seconds} s: {questions} queries, 100 per second"),
         arrivals: constant(100.0, Some(FEW))?,
         questions,
         duration: None,
@@ -137,7 +138,7 @@ fn ceiling(duration: Duration) -> Scenario {
     Scenario {
         id: CEILING,
         what: format!(
-            "as fast as it goes: {} s, 64 at a time, {CHUNKS} chunks at once",
+            "maximum rate: {} s, 64 at a time, {CHUNKS} chunks at once",
             duration.as_secs()
         ),
         arrivals: Arrivals::Closed {
@@ -167,14 +168,14 @@ fn paced(first: u64, gap: u64, chunks: usize) -> Answers {
 }
 
 impl Scenario {
-    /// How many rows there must be; `None`: as many as the time allows.
+    /// Number of rows expected; `None` if the duration limits them.
     pub(super) fn expected(&self) -> Option<u64> {
         self.duration.is_none().then_some(self.questions)
     }
 }
 
 impl Answers {
-    /// What the service says to each request, by its own clock.
+    /// The service's reply to a request, by the service's clock.
     pub(super) fn script(
         self,
         clock: Arc<dyn Clock>,

@@ -1,9 +1,9 @@
-//! A sensor whose truth is known: power in steps, seen through two counters with the manners of
-//! real ones.
+//! A simulated sensor with known true energy: power in steps, seen through two counters that behave
+//! like real ones.
 //!
-//! `slow` is a staircase of 100 ms, as data-centre boards have it; `fast` changes every
-//! millisecond, as a CPU package does, and wraps every few seconds. Both count what the same trace
-//! draws. They say nothing about the error of real sensors: they are exact, and late as real ones.
+//! `slow` is a staircase of 100 ms, like data-centre GPUs. `fast` changes every millisecond, like a
+//! CPU package, and wraps every few seconds. Both count the same power trace. The counters are
+//! exact and as late as real ones, so they say nothing about the error of real sensors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,15 +19,15 @@ const ID: &str = "calibrate";
 pub(super) const FAST: &str = "calibrate/fast";
 pub(super) const SLOW: &str = "calibrate/slow";
 
-/// Seconds and watts, one step after the other, again and again: about as long as a step of the
-/// slow counter and as a query, and a multiple of neither.
+/// Steps of seconds and watts, repeated. Each is about as long as a query and as a step of the slow
+/// counter, and a multiple of neither.
 const STEPS: [(f64, f64); 3] = [(0.137, 40.0), (0.093, 95.0), (0.151, 65.0)];
-/// The smallest step of a counter, in joules: that of RAPL.
+/// Resolution of a counter in joules: that of RAPL.
 const QUANTUM: f64 = 61e-6;
-/// Where the fast one starts again.
+/// Joules at which the fast counter wraps.
 const WRAPS_AT: f64 = 128.0;
 
-/// How often each counter changes, in seconds.
+/// Period of each counter's changes, in seconds.
 const PERIODS: [f64; 2] = [0.001, 0.1];
 
 /// Joules from the clock's reference to `seconds`.
@@ -45,20 +45,20 @@ fn energy(seconds: f64) -> f64 {
     energy
 }
 
-/// What was drawn between two instants, in joules.
+/// True energy between two instants, in joules.
 pub(super) fn between(start: f64, end: f64) -> f64 {
     energy(end) - energy(start)
 }
 
-/// The changes that a counter has shown: the first and the last, in seconds.
-type Shown = [Option<(f64, f64)>; 2];
+/// First and last change of each counter, in seconds.
+type ShownChanges = [Option<(f64, f64)>; 2];
 
-/// What the sensor has told so far.
+/// The changes that the sensor has shown so far.
 #[derive(Clone, Default)]
-pub(super) struct Told(Arc<Mutex<Shown>>);
+pub(super) struct ShownEnergy(Arc<Mutex<ShownChanges>>);
 
-impl Told {
-    /// The joules that the counters have shown, fast and slow; `None` before there are any.
+impl ShownEnergy {
+    /// Joules that the counters have shown, fast and slow; `None` before the first change.
     pub(super) fn joules(&self) -> [Option<f64>; 2] {
         let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shown.map(|shown| shown.map(|(first, last)| between(first, last)))
@@ -73,18 +73,18 @@ impl Told {
 /// The collector of the two counters.
 pub(super) struct Sensor {
     sources: [Source; 2],
-    told: Told,
+    shown: ShownEnergy,
 }
 
 impl Sensor {
-    pub(super) fn new(told: Told) -> Self {
+    pub(super) fn new(shown: ShownEnergy) -> Self {
         let wraps = Rollover::Wraps(Joules::from_joules(WRAPS_AT));
         Self {
             sources: [
                 source(FAST, Domain::CpuPackage, PERIODS[0], wraps),
                 source(SLOW, Domain::Gpu, PERIODS[1], Rollover::Resets),
             ],
-            told,
+            shown,
         }
     }
 }
@@ -124,7 +124,7 @@ impl Collector for Sensor {
         for (place, period) in PERIODS.into_iter().enumerate() {
             let at = clock.now();
             let changed = (at.seconds() / period).floor() * period;
-            self.told.note(place, changed);
+            self.shown.note(place, changed);
             let counted = (energy(changed) / QUANTUM).floor() * QUANTUM;
             let value = if place == 0 {
                 counted % WRAPS_AT
@@ -176,13 +176,13 @@ mod tests {
 
     #[test]
     fn the_slow_counter_is_a_staircase_and_the_fast_one_wraps() {
-        let told = Told::default();
-        let mut sensor = Sensor::new(told.clone());
+        let shown = ShownEnergy::default();
+        let mut sensor = Sensor::new(shown.clone());
         let (early, late) = (polled(&mut sensor, 1.31), polled(&mut sensor, 1.39));
         assert!((early[1] - late[1]).abs() < 1e-12 && late[0] > early[0]);
         let later = polled(&mut sensor, 2.5);
         assert!(later[0] < WRAPS_AT && later[1] > WRAPS_AT);
-        let [fast, slow] = told.joules().map(Option::unwrap);
+        let [fast, slow] = shown.joules().map(Option::unwrap);
         assert!((fast - between(1.31, 2.5)).abs() < 0.2, "{fast}");
         assert!((slow - between(1.3, 2.5)).abs() < 1e-6, "{slow}");
     }

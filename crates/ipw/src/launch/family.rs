@@ -1,26 +1,26 @@
-//! A process and all that came of it.
+//! A process and all its descendants.
 
 use std::process::Child;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long they may take to end when asked.
+/// How long they may take to end after the first signal.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(20);
 
-/// All processes that descend from this one.
+/// All descendants of this process, except those that existed before.
 pub(super) struct Family {
-    /// Those that were there before.
+    /// Process ids that existed before.
     strangers: Vec<i32>,
 }
 
 impl Family {
-    /// From now on orphans come to us.
+    /// Makes this process the subreaper: from now on it inherits orphans.
     pub(super) fn adopt() -> Self {
         #[cfg(target_os = "linux")]
         {
-            // Without it, grandchildren whose parents have ended are out of reach: best effort.
+            // Best effort: without it, grandchildren whose parents have ended are out of reach.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         }
         Self {
@@ -34,7 +34,7 @@ impl Family {
         members
     }
 
-    /// Ends all of them; how many did not end when asked.
+    /// Ends all of them. Returns the number that had to be killed.
     pub(super) fn end(&self, first: &mut Child) -> usize {
         self.signal(first, Signal::TERM);
         let mut waited = Duration::ZERO;
@@ -43,7 +43,7 @@ impl Family {
             waited += TICK;
         }
         let left = self.members().len();
-        // A process that is about to fork may leave one behind: once more, until none is left.
+        // A process that is just forking may leave a child behind: repeat until none is left.
         for _ in 0..50 {
             if !self.is_alive(first) {
                 break;
@@ -70,7 +70,7 @@ impl Family {
     }
 }
 
-/// The kernel ends us when our parent is gone, however that came about.
+/// Asks the kernel to end this process when its parent ends for any reason.
 pub(super) fn end_with_parent() {
     #[cfg(target_os = "linux")]
     {
@@ -78,7 +78,7 @@ pub(super) fn end_with_parent() {
     }
 }
 
-/// Everything that descends from this process and is no zombie.
+/// All descendants of this process, without zombies.
 #[cfg(target_os = "linux")]
 fn descendants() -> Vec<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -108,7 +108,8 @@ fn descendants() -> Vec<i32> {
     Vec::new()
 }
 
-/// The parent in `/proc/PID/stat`, whose second field may hold anything; `None` for a zombie.
+/// The parent id in `/proc/PID/stat`; `None` for a zombie. The second field, the name, may contain
+/// any character.
 #[cfg(target_os = "linux")]
 fn parent(stat: &str) -> Option<i32> {
     let (_, behind) = stat.rsplit_once(')')?;

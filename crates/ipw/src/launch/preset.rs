@@ -1,40 +1,40 @@
-//! Services that people start: where they listen, and what says that they are ready.
+//! Well-known servers: where they listen, and which URL shows that they are ready.
 
 use std::path::Path;
 
-/// A service by its command.
-struct Known {
+/// A server, recognised by its command.
+struct KnownServer {
     program: &'static str,
-    /// Its first argument, where that says what it does.
+    /// Its subcommand, for programs with several.
     verb: Option<&'static str>,
     client: &'static str,
     port: u16,
     health: &'static str,
 }
 
-const KNOWN: [Known; 4] = [
-    Known {
+const KNOWN: [KnownServer; 4] = [
+    KnownServer {
         program: "llama-server",
         verb: None,
         client: "llamacpp",
         port: 8080,
         health: "/health",
     },
-    Known {
+    KnownServer {
         program: "vllm",
         verb: Some("serve"),
         client: "vllm",
         port: 8000,
         health: "/health",
     },
-    Known {
+    KnownServer {
         program: "ollama",
         verb: Some("serve"),
         client: "ollama",
         port: 11434,
         health: "/api/version",
     },
-    Known {
+    KnownServer {
         program: "ipw",
         verb: Some("serve"),
         client: "openai",
@@ -43,7 +43,7 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
-fn of(command: &[String]) -> Option<(&'static Known, String)> {
+fn of(command: &[String]) -> Option<(&'static KnownServer, String)> {
     let program = Path::new(command.first()?).file_name()?.to_str()?;
     let verb = command.get(1).map(String::as_str);
     let preset = KNOWN.iter().find(|preset| {
@@ -60,7 +60,7 @@ fn of(command: &[String]) -> Option<(&'static Known, String)> {
     Some((preset, format!("http://{host}:{port}")))
 }
 
-/// What `--name VALUE` or `--name=VALUE` says.
+/// The value of `--name VALUE` or `--name=VALUE`.
 fn option(command: &[String], name: &str) -> Option<String> {
     let mut words = command.iter();
     while let Some(word) = words.next() {
@@ -77,18 +77,18 @@ fn option(command: &[String], name: &str) -> Option<String> {
     None
 }
 
-/// What a command says of the service that it starts.
+/// What a command reveals about the service that it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preset {
-    /// Id of the client that speaks to it.
+    /// Id of the client for this service.
     pub client: &'static str,
-    /// Where it will be.
+    /// Base URL of the service.
     pub base_url: String,
-    /// What answers when it is ready.
+    /// URL that answers once the service is ready.
     pub ready_url: String,
 }
 
-/// The service that a command starts; `None` for a command that is not known.
+/// The service that a command starts; `None` for an unknown command.
 pub fn preset(command: &[String]) -> Option<Preset> {
     let (known, url) = of(command)?;
     Some(Preset {

@@ -1,5 +1,5 @@
-//! A ping for programs: the same, as one JSON object. Times are seconds since the start, null where
-//! it did not happen.
+//! A ping as one JSON object, for programs. Times are seconds since the start, null if it did not
+//! happen.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use ipw_core::time::Timestamp;
 use serde_json::{Value, json};
 
 use super::Ping;
-use super::seen::{Piece, Said};
+use super::exchange::{EventPart, Piece};
 
 pub(super) fn of(ping: &Ping<'_>) -> Value {
-    let (reply, seen) = (&ping.row.reply, &ping.seen);
+    let (reply, exchange) = (&ping.row.reply, &ping.exchange);
     let latency = ping.row.latency();
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
     json!({
@@ -19,11 +19,11 @@ pub(super) fn of(ping: &Ping<'_>) -> Value {
         "base_url": (!ping.client.in_process()).then(|| ping.client.base_url()),
         "model": ping.ask.model,
         "connection": connection(ping),
-        "request": seen.request.as_ref().map(|asked| json!({
+        "request": exchange.request.as_ref().map(|asked| json!({
             "head": asked.head.lines().collect::<Vec<_>>(),
             "body": serde_json::from_str::<Value>(&asked.body).unwrap_or(Value::Null),
         })),
-        "reply": seen.answered.as_ref().map(|answered| json!({
+        "reply": exchange.response.as_ref().map(|answered| json!({
             "status": answered.status,
             "headers": answered.headers,
         })),
@@ -57,16 +57,16 @@ fn connection(ping: &Ping<'_>) -> Value {
     if ping.client.in_process() {
         return Value::Null;
     }
-    let (timing, seen) = (&ping.row.reply.timing, &ping.seen);
+    let (timing, exchange) = (&ping.row.reply.timing, &ping.exchange);
     let at = |at: Option<Timestamp>| at.map(|at| since(ping, at));
     json!({
-        "addresses": seen.addresses,
-        "peer": seen.peer,
-        "proxy": seen.proxy,
-        "tls": seen.tls,
-        "protocol": seen.carried.as_ref().map(|carried| carried.by),
-        "reused": seen.carried.as_ref().map(|carried| !carried.is_new),
-        "streams_at_most": seen.carried.as_ref().and_then(|carried| carried.streams),
+        "addresses": exchange.addresses,
+        "peer": exchange.peer,
+        "proxy": exchange.proxy,
+        "tls": exchange.tls,
+        "protocol": exchange.connection.as_ref().map(|carried| carried.by),
+        "reused": exchange.connection.as_ref().map(|carried| !carried.is_new),
+        "streams_at_most": exchange.connection.as_ref().and_then(|carried| carried.streams),
         "dns_seconds": at(timing.dns),
         "tcp_seconds": at(timing.tcp),
         "proxy_seconds": at(timing.proxy),
@@ -80,7 +80,7 @@ fn connection(ping: &Ping<'_>) -> Value {
 }
 
 fn reads(ping: &Ping<'_>) -> Vec<Value> {
-    let pieces = ping.seen.pieces.iter();
+    let pieces = ping.exchange.pieces.iter();
     pieces
         .filter_map(|piece| match piece {
             Piece::Read { at, bytes } => Some(json!({
@@ -93,7 +93,7 @@ fn reads(ping: &Ping<'_>) -> Vec<Value> {
 }
 
 fn events(ping: &Ping<'_>) -> Vec<Value> {
-    let pieces = ping.seen.pieces.iter();
+    let pieces = ping.exchange.pieces.iter();
     pieces
         .filter_map(|piece| match piece {
             Piece::Event { at, data, said } => Some(json!({
@@ -106,14 +106,18 @@ fn events(ping: &Ping<'_>) -> Vec<Value> {
         .collect()
 }
 
-fn one(said: &Said) -> Value {
+fn one(said: &EventPart) -> Value {
     let kind = said.kind();
     match said {
-        Said::Text(text) | Said::Reasoning(text) => json!({"kind": kind, "text": text}),
-        Said::Finish(reason) => json!({"kind": kind, "reason": reason}),
-        Said::Tokens(tokens, _) => json!({"kind": kind, "tokens": counts(tokens)}),
-        Said::Timings(timings) => json!({"kind": kind, "timings": durations(timings)}),
-        Said::Call | Said::Role | Said::End | Said::Fault | Said::Nothing => json!({"kind": kind}),
+        EventPart::Text(text) | EventPart::Reasoning(text) => json!({"kind": kind, "text": text}),
+        EventPart::Finish(reason) => json!({"kind": kind, "reason": reason}),
+        EventPart::Tokens(tokens, _) => json!({"kind": kind, "tokens": counts(tokens)}),
+        EventPart::Timings(timings) => json!({"kind": kind, "timings": durations(timings)}),
+        EventPart::Call
+        | EventPart::Role
+        | EventPart::End
+        | EventPart::Fault
+        | EventPart::Nothing => json!({"kind": kind}),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The parts of a run, each made as the plan says or taken as the caller gave it.
+//! Makes each part of a run as the plan asks, or takes the part that the caller provided.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -22,17 +22,17 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 
 use super::resume::Resume;
-use super::{Left, Profile};
+use super::{EarlierParts, Profile};
 use crate::error::{Error, Kind};
 use crate::hardware::Hardware;
 use crate::own::OwnClient;
-use crate::service_metrics::Watched;
+use crate::service_metrics::MetricsWatch;
 use crate::{clients, counting, grading, naming};
 
-/// Files that a run has open beside its streams: rows, readings, sources, libraries.
+/// Files that a run keeps open besides its connections: rows, readings, sources, libraries.
 const OTHER_FILES: u64 = 48;
 
-/// Opens the dataset of a plan; `progress` is told of what must be fetched.
+/// Opens the dataset of a plan. `progress` gets the progress of downloads.
 pub fn opened(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Box<dyn Dataset>, Error> {
     let mut report = |one| progress(one);
     let fetching = &mut Fetching::from_env(&mut report);
@@ -56,7 +56,7 @@ impl Profile {
         match self.client.take() {
             Some(client) => Ok(client),
             None if self.plan.client.id.is_empty() => Err(Error::invalid("the run has no client")
-                .with_help("name a service, or give a client of your own")),
+                .with_help("name a service, or provide your own client")),
             None => {
                 let clock = Arc::clone(&self.clock);
                 clients::connect(&self.plan.client, &self.plan.model, clock, &mut |_| {})
@@ -72,13 +72,13 @@ impl Profile {
             Some(dataset) => Ok(dataset),
             None if self.plan.dataset.id.is_empty() => {
                 Err(Error::invalid("the run has no dataset")
-                    .with_help("name a dataset or a file, or give a dataset of your own"))
+                    .with_help("name a dataset or a file, or provide your own dataset"))
             }
             None => opened(&self.plan, &mut |_| {}),
         }
     }
 
-    /// Refuses more streams than files may be open, before the first query.
+    /// Refuses more connections than the limit on open files allows, before the first query.
     pub(super) fn check_file_limit(&self, client: &dyn Client) -> Result<(), Error> {
         let is_shared = client.in_process() || self.plan.client.network.http2;
         let streams = self.plan.load.arrivals.concurrency();
@@ -90,16 +90,17 @@ impl Profile {
         if needed <= limit {
             return Ok(());
         }
-        let message =
-            format!("{streams} queries in flight need {needed} open files; {limit} are allowed");
+        let message = format!(
+            "{streams} queries in flight need {needed} open files, but the limit is {limit}"
+        );
         let most = limit.saturating_sub(OTHER_FILES).max(1);
         let fewer = Setting::Concurrency.to(most);
         Err(Error::invalid(message).with_help(format!(
-            "raise the limit (`ulimit -n {needed}`), or set `{fewer}`"
+            "raise the limit with `ulimit -n {needed}`, or set `{fewer}`"
         )))
     }
 
-    /// What is known of the service, of the way to it, and of what counts its tokens.
+    /// Describes the service, the connection to it, and the source of its token counts.
     pub(super) async fn client_info(&self, client: &dyn Client) -> Value {
         let mut info = client.describe().await;
         let Some(known) = info.as_object_mut() else {
@@ -121,7 +122,7 @@ impl Profile {
         info
     }
 
-    /// Where rows go.
+    /// The directory of the run.
     pub(super) fn directory(&self, hardware: &Hardware, dataset: &dyn Dataset) -> PathBuf {
         let resumed = self.resume.as_ref().map(Resume::directory);
         match (resumed, &self.directory) {
@@ -134,7 +135,7 @@ impl Profile {
         }
     }
 
-    /// Takes raw readings to disk from now on.
+    /// Starts to store raw readings.
     pub(super) fn record(
         &self,
         directory: &Path,
@@ -148,22 +149,22 @@ impl Profile {
         Ok(recorder.context("starting the recorder")?)
     }
 
-    /// Stores what the service says of itself, once a second.
+    /// Starts to store the service's Prometheus metrics, once a second.
     pub(super) fn watch_service(
         &self,
         page: Option<Page>,
         directory: &Path,
         part: u32,
-    ) -> Result<Option<Watched>, Error> {
+    ) -> Result<Option<MetricsWatch>, Error> {
         let durable = self.plan.output.durable;
-        let start = |page| Watched::start(page, directory, part, durable, &self.clock);
+        let start = |page| MetricsWatch::start(page, directory, part, durable, &self.clock);
         Ok(page
             .map(start)
             .transpose()
             .context("preparing the output")?)
     }
 
-    /// Makes the run directory, asking first where something is in the way.
+    /// Creates the run directory. If one exists, the caller's `on_existing` decides.
     pub(super) fn prepare_output(
         &self,
         directory: &Path,
@@ -219,7 +220,7 @@ impl Profile {
         client: &'a dyn Client,
         dataset: &'a dyn Dataset,
         hardware: &Hardware,
-        left: Left,
+        left: EarlierParts,
         recall: Recall,
     ) -> Parts<'a> {
         let grader = self.grader.clone();
@@ -242,15 +243,15 @@ impl Profile {
     }
 }
 
-/// The plan as it is stored.
+/// The plan as `plan.toml` stores it.
 pub(crate) fn plan_text(plan: &Plan) -> Result<String, Error> {
     plan::text(plan).map_err(|error| {
         Error::new(Kind::Invalid, error)
-            .with_help("a parameter may not be `null`, and whole numbers have 64 bits")
+            .with_help("parameters cannot be `null`, and integers must fit in 64 bits")
     })
 }
 
-/// Takes the last readings to disk; that it could not is told.
+/// Stores the last readings. A failure is a warning: rows are complete without raw readings.
 pub(super) fn finish_readings(recorder: Recorder, notices: &Notices) {
     if let Err(error) = recorder.finish() {
         let error = anyhow::Error::from(error);
@@ -259,19 +260,19 @@ pub(super) fn finish_readings(recorder: Recorder, notices: &Notices) {
     }
 }
 
-/// Why the output cannot be made.
+/// Explains why the run directory cannot be created.
 fn in_the_way(error: StoreError) -> Error {
     let elsewhere = Setting::OutputDir.to("DIR");
     match error {
         StoreError::Busy { .. } => Error::new(Kind::Exists, error).with_help(format!(
-            "wait until it has finished, or choose another place with `{elsewhere}`"
+            "wait until it has finished, or choose another directory with `{elsewhere}`"
         )),
         StoreError::Exists { .. } => Error::new(Kind::Exists, error).with_help(format!(
-            "`{}` replaces it when the new run has finished; `{}` makes another beside it",
+            "use `{}` to replace it once the new run has finished, or `{}` to keep both",
             Setting::Overwrite,
             Setting::Name.to("TEXT")
         )),
         other => Error::from(anyhow::Error::from(other).context("preparing the output"))
-            .with_help(format!("choose another place with `{elsewhere}`")),
+            .with_help(format!("choose another directory with `{elsewhere}`")),
     }
 }

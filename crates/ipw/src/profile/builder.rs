@@ -1,4 +1,4 @@
-//! What a run is made from: every part may be the caller's own value.
+//! Builder methods: every part of a run can be the caller's own value.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -25,15 +25,16 @@ use crate::grading;
 use crate::own::{Answer, Answering};
 
 impl Profile {
-    /// A run of this model, with the defaults of everything else. It still needs a client and a
-    /// dataset: without one of them, [`Profile::run`] is an error of kind
+    /// A run of this model with default settings.
+    ///
+    /// It still needs a client and a dataset. Without either, [`Profile::run`] fails with
     /// [`Invalid`](crate::Kind::Invalid).
     pub fn new(model: impl Into<String>) -> Self {
         let (client, dataset) = (ClientSpec::new(""), DatasetSpec::new(""));
         Self::from_plan(Plan::new(model, client, dataset))
     }
 
-    /// A run by this plan.
+    /// A run that follows this plan.
     pub fn from_plan(plan: Plan) -> Self {
         Self {
             plan,
@@ -55,36 +56,37 @@ impl Profile {
         }
     }
 
-    /// The plan as it is now.
+    /// The plan with all changes so far.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Changes the plan: for settings that have no method here.
+    /// Changes the plan. Use it for settings without a builder method.
     #[must_use]
     pub fn with_plan(mut self, change: impl FnOnce(&mut Plan)) -> Self {
         change(&mut self.plan);
         self
     }
 
-    /// Asks the service at this address, by the client of this id (see [`crate::clients::known`]).
+    /// Sends queries to the service at this address. `client` is an id from
+    /// [`crate::clients::known`].
     #[must_use]
     pub fn service(mut self, client: impl Into<String>, base_url: impl Into<String>) -> Self {
         self.plan.client = ClientSpec::at(client, base_url);
         self
     }
 
-    /// Asks a client of your own.
+    /// Sends queries through your own client.
     ///
-    /// Its stamps must be of the run's clock, or energy windows are wrong: make one clock
-    /// (`SystemClock::start()` of [`crate::parts::runner`]), and give it to the client and to
-    /// [`Profile::clock`].
+    /// Its timestamps must come from the run's clock; otherwise the energy windows are wrong.
+    /// Create one clock (`SystemClock::start()` in [`crate::parts::runner`]), and pass it to both
+    /// the client and [`Profile::clock`].
     #[must_use]
     pub fn client(self, client: impl Client + 'static) -> Self {
         self.client_boxed(Box::new(client))
     }
 
-    /// The same for a client that is in a box.
+    /// Like [`Profile::client`], for a boxed client.
     #[must_use]
     pub fn client_boxed(mut self, client: Box<dyn Client>) -> Self {
         if self.plan.client.id.is_empty() {
@@ -94,11 +96,11 @@ impl Profile {
         self
     }
 
-    /// Asks a closure, which answers a prompt or says why not.
+    /// Sends each prompt to a closure, which returns an answer or the reason for a failure.
     ///
-    /// It gets the prompt alone: no system text, no parameters, no earlier turns. The reply comes
-    /// whole, so the time to the first token is the time of the query. For more, implement
-    /// [`Client`] and use [`Profile::client`].
+    /// The closure gets the prompt only: no system text, no parameters, no earlier turns. The
+    /// answer arrives whole, so the time to first token equals the time of the query. To receive
+    /// more or to stream, implement [`Client`] and use [`Profile::client`].
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), ipw::Error> {
@@ -130,20 +132,20 @@ impl Profile {
         self
     }
 
-    /// Sends the queries of the dataset of this name: a known id, or the path of a file.
+    /// Takes the queries from a dataset by name: a known id, or the path of a file.
     #[must_use]
     pub fn dataset_named(mut self, name: &str) -> Self {
         self.plan.dataset = ipw_datasets::named(name, Params::default());
         self
     }
 
-    /// Sends the queries of a dataset of your own.
+    /// Takes the queries from your own dataset.
     #[must_use]
     pub fn dataset(self, dataset: impl Dataset + 'static) -> Self {
         self.dataset_boxed(Box::new(dataset))
     }
 
-    /// The same for a dataset that is in a box.
+    /// Like [`Profile::dataset`], for a boxed dataset.
     #[must_use]
     pub fn dataset_boxed(mut self, dataset: Box<dyn Dataset>) -> Self {
         if self.plan.dataset.id.is_empty() {
@@ -153,14 +155,14 @@ impl Profile {
         self
     }
 
-    /// Sends this many queries at the most; 0 is all of the dataset.
+    /// Limits the number of queries; 0 sends the whole dataset.
     #[must_use]
     pub fn max_queries(mut self, most: u64) -> Self {
         self.plan.load.stop = NonZeroU64::new(most).map_or(Stop::Exhausted, Stop::After);
         self
     }
 
-    /// Keeps this many queries in flight. It replaces [`Profile::rate`].
+    /// Keeps this many queries in flight. Replaces [`Profile::rate`].
     #[must_use]
     pub fn concurrency(mut self, streams: NonZeroUsize) -> Self {
         self.plan.load.arrivals = match streams.get() {
@@ -172,8 +174,8 @@ impl Profile {
         self
     }
 
-    /// Sends queries by a schedule: Poisson arrivals of this rate, as in `Rate::try_from(2.5)`. It
-    /// replaces [`Profile::concurrency`].
+    /// Sends queries at Poisson arrivals of this rate, for example `Rate::try_from(2.5)`. Replaces
+    /// [`Profile::concurrency`].
     #[must_use]
     pub fn rate(mut self, rate: Rate) -> Self {
         self.plan.load.arrivals = Arrivals::Open {
@@ -184,7 +186,7 @@ impl Profile {
         self
     }
 
-    /// Sends a generation parameter with every query.
+    /// Adds a generation parameter to every query.
     #[must_use]
     pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         let parameters = &mut self.plan.generation.parameters;
@@ -192,8 +194,8 @@ impl Profile {
         self
     }
 
-    /// Reads only the collectors that are added by this method; those of the machine are not
-    /// detected. Their energy counts as the service's.
+    /// Adds your own collector. The run then reads only collectors added here and detects none.
+    /// Their energy counts as the service's.
     #[must_use]
     pub fn collector(mut self, collector: impl Collector + 'static) -> Self {
         let collectors = self.collectors.get_or_insert_default();
@@ -201,16 +203,15 @@ impl Profile {
         self
     }
 
-    /// Grades every answer by the scorer of this name (see [`crate::grading`]), whatever the rows
-    /// name.
+    /// Grades every answer with this scorer (see [`crate::grading`]), even where rows name another.
     #[must_use]
     pub fn scorer_named(mut self, name: impl Into<String>) -> Self {
         self.plan.scorer = Some(name.into());
         self
     }
 
-    /// Grades every answer by a scorer of your own, whatever the rows name. Verdicts are in
-    /// `is_correct` of the rows.
+    /// Grades every answer with your own scorer, even where rows name another. The verdict is
+    /// stored in the column `is_correct`.
     #[must_use]
     pub fn scorer(mut self, scorer: impl Scorer + 'static) -> Self {
         self.grader = Some(Arc::new(move |query: &Query, reply: &Reply| {
@@ -219,81 +220,84 @@ impl Profile {
         self
     }
 
-    /// Counts tokens with this tokenizer ([`crate::counting::load`]), where the service does not say.
+    /// Counts tokens with this tokenizer ([`crate::counting::load`]) where the service reports
+    /// none.
     #[must_use]
     pub fn tokenizer(mut self, tokens: Arc<ipw_tokens::TokenCounter>) -> Self {
         self.tokens = Some(tokens);
         self
     }
 
-    /// Tells this observer what happens. A slow one misses notices and delays nothing.
+    /// Adds an observer of the run's events. A slow observer misses events; it never delays the
+    /// run.
     #[must_use]
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Box::new(observer));
         self
     }
 
-    /// Hands every row to this sink as well, after the run's own store has it. If it fails, the run
-    /// ends; the rows so far are saved.
+    /// Adds a sink that gets every row after the run's own store. If the sink fails, the run stops
+    /// and keeps its rows.
     #[must_use]
     pub fn sink(mut self, sink: impl Sink + Send + 'static) -> Self {
         self.sinks.push(Box::new(sink));
         self
     }
 
-    /// Makes run directories below this one (`runs` by default), each named after hardware, model and
-    /// dataset.
+    /// Sets the parent of run directories; `runs` by default. Each is named after hardware, model
+    /// and dataset.
     #[must_use]
     pub fn output_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.plan.output.directory = directory.into();
         self
     }
 
-    /// Makes the run in exactly this directory.
+    /// Sets the exact directory of the run.
     #[must_use]
     pub fn run_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
-    /// Decides what happens to something that is in the way of the run's directory; it is kept
-    /// otherwise, and the run is an error.
+    /// Decides what happens if the run directory exists. By default it is kept, and the run fails
+    /// with [`Exists`](crate::Kind::Exists).
     #[must_use]
     pub fn on_existing(mut self, decide: impl Fn(&Path) -> Existing + Send + 'static) -> Self {
         self.existing = Box::new(decide);
         self
     }
 
-    /// Whether `report.html` is written. Default: [`Page::Always`].
+    /// Chooses whether `report.html` is written. Default: [`Page::Always`].
     #[must_use]
     pub const fn report(mut self, page: Page) -> Self {
         self.page = page;
         self
     }
 
-    /// Stops when the [`Interrupter`](crate::parts::runner::Interrupter) of this interrupt is used: once
-    /// to send nothing more, twice to cancel what is in flight.
+    /// Stops the run when the matching [`Interrupter`](crate::parts::runner::Interrupter) is used.
+    /// The first interrupt sends no further queries; the second cancels those in flight.
     #[must_use]
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = Some(interrupt);
         self
     }
 
-    /// Uses this clock, which a client of your own stamps by as well.
+    /// Sets the clock. Pass the same one to your own client, which must take its timestamps from
+    /// it.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Stores a fact about the service with the run, beside what the service says of itself.
+    /// Stores a fact about the service with the run, beside what the service reports.
     #[must_use]
     pub fn service_fact(mut self, name: impl Into<String>, fact: impl Into<Value>) -> Self {
         self.service_facts.insert(name.into(), fact.into());
         self
     }
 
-    /// Grades every answer by this function.
+    /// Grades every answer with this function.
     #[must_use]
     pub fn grader(mut self, grader: Grader) -> Self {
         self.grader = Some(grader);

@@ -1,4 +1,4 @@
-//! The end of a run: what its rows say goes into the summary, and what became of it is announced.
+//! The end of a run: writes the summary of its rows, and reports the outcome to observers.
 
 use std::path::Path;
 
@@ -20,22 +20,22 @@ use ipw_telemetry::SelfTest;
 
 use crate::error::Error;
 use crate::hardware::Hardware;
-use crate::pauses::{Beside, Paused};
+use crate::pauses::{PauseCounter, SideObservations};
 
-/// What is known when the last query is over.
+/// Everything that the summary needs once the last query has ended.
 pub(super) struct Ending<'a> {
     pub(super) plan: &'a Plan,
     pub(super) clock: &'a dyn Clock,
     pub(super) hardware: &'a Hardware,
-    /// What the self-tests said after the warm-up.
+    /// Results of the sources' self-tests after the warm-up.
     pub(super) self_tests: &'a [SelfTest],
     pub(super) idled: &'a Idled,
-    pub(super) beside: Beside,
+    pub(super) beside: SideObservations,
     pub(super) ended: &'a Result<Ended, RunError>,
 }
 
 impl Ending<'_> {
-    /// Closes the store, with the summary of all that was measured.
+    /// Closes the store and writes the final summary.
     pub(super) fn store(self, writer: RunWriter) -> Result<Stored, StoreError> {
         writer.conclude(status_of(self.ended), |summary, run| {
             self.summarise(summary, run)
@@ -51,16 +51,16 @@ impl Ending<'_> {
             ..
         } = self;
         let elapsed = clock.now().since(Timestamp::ZERO);
-        summary.server_metrics = self.beside.told;
+        summary.server_metrics = self.beside.server_metrics;
         let part = summary.parts.last().map_or(0, |part| part.part);
-        let mut pauses = Paused::of(part, &self.beside.pauses);
+        let mut pauses = PauseCounter::of(part, &self.beside.pauses);
         let Conclusion {
             overview,
             values,
             load,
         } = Conclusion::of(run, Some(&plan.load), &mut [&mut pauses])?;
         summary.telemetry = Some(Telemetry {
-            pauses: pauses.told(),
+            pauses: pauses.into_pauses(),
             ..hardware.summary(elapsed, self.self_tests, idled)
         });
         summary.metrics = Some(values);
@@ -81,7 +81,7 @@ impl Ending<'_> {
     }
 }
 
-/// Why the run is not what it should be; `None` if it is.
+/// Why the run is not complete; `None` if it is.
 fn reason(ended: &Result<Ended, RunError>, overview: &Overview) -> Option<String> {
     match ended {
         Err(error) => Some(with_causes(error)),
@@ -103,7 +103,7 @@ pub(super) fn status_of(ended: &Result<Ended, RunError>) -> Status {
     }
 }
 
-/// Tells the observers how it ended, and waits for them.
+/// Sends the outcome to the observers, and waits until they have handled it.
 pub(super) fn announce(
     stored: &Result<Stored, StoreError>,
     status: Status,
@@ -122,10 +122,7 @@ pub(super) fn announce(
         });
     }
     if let (Some(old), false) = (aside, status == Status::Complete) {
-        let message = format!(
-            "the run that was there before is kept at `{}`",
-            old.display()
-        );
+        let message = format!("the previous run is kept at `{}`", old.display());
         notices.send(Event::Warning { message });
     }
     notices.finish(|notices_dropped| Event::RunFinished {
@@ -135,11 +132,11 @@ pub(super) fn announce(
     });
 }
 
-/// The store's error comes before the run's: it is why the sink's appends failed.
+/// Reported in place of the run's error, because it is the reason why appends to the sink failed.
 pub(super) fn not_stored(error: StoreError, directory: &Path) -> Error {
     let error = Error::from(anyhow::Error::from(error).context("storing the rows"));
     error.left(directory).with_help(format!(
-        "what was committed is in `{}`; when the cause is mended, the run can be resumed",
+        "committed rows are in `{}`; fix the cause, then resume the run",
         directory.display()
     ))
 }

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,54 +11,55 @@ use ipw_runner::RunError;
 use ipw_store::{Overview, Run, Status, Summary};
 use ipw_telemetry::Session;
 
-use crate::derived::Refreshed;
+use crate::derived::DerivedFiles;
 use crate::error::{Error, Kind, not_ready};
 
-/// A run that is over: complete, interrupted or broken off, with everything that was measured on
-/// disk.
+/// A run that has ended: complete, interrupted or stopped early. All that was measured is on disk.
 pub struct Finished {
-    /// Where the run lies.
+    /// The run directory.
     pub directory: PathBuf,
-    /// The plan that it was made by.
+    /// The plan that it followed.
     pub plan: Plan,
-    /// Whether it is complete.
+    /// Complete, interrupted or failed.
     pub status: Status,
-    /// Its rows, counted.
+    /// Counts and totals over the rows.
     pub overview: Overview,
-    /// Its metrics.
+    /// All metrics of the run.
     pub metrics: Values,
-    /// What a person should know before quoting it.
+    /// Warnings to read before quoting its numbers.
     pub warnings: Vec<Warning>,
-    /// What became of `report.html` and the other files that are made from rows.
-    pub files: Refreshed,
-    /// What the hardware reported; the session is stopped.
+    /// Which derived files (`report.html`, `analysis/`, `plots/`) were written or removed.
+    pub files: DerivedFiles,
+    /// The readings of the hardware. Sampling has stopped.
     pub session: Arc<Session>,
-    /// Where queries went, in words.
+    /// Description of the service that answered, for people.
     pub service: String,
-    /// The name of the dataset.
+    /// Name of the dataset.
     pub dataset: String,
-    /// What `summary.json` says.
+    /// The content of `summary.json`.
     pub summary: Box<Summary>,
-    /// Why the client could not be closed; `None` if it was.
+    /// Why the client could not be closed; `None` if closing succeeded.
     pub close_warning: Option<String>,
-    /// Sources of energy that fell silent and did not come back.
+    /// Energy sources that stopped reporting during the run and did not recover.
     pub lost_sources: Vec<String>,
-    /// Why no further query was sent, if the run was broken off.
+    /// Why the run stopped early; `None` if it did not.
     pub(super) stopped: Option<Error>,
 }
 
 impl Finished {
-    /// Opens the run, to read its rows.
+    /// Opens the run to read its rows.
     pub fn open(&self) -> Result<Run, Error> {
         crate::run::open(&self.directory)
     }
 
-    /// The run, if it is what was asked for; an interrupted run passes (see `status`).
+    /// Returns the run if it succeeded or was interrupted (see `status`), and an error otherwise.
     ///
-    /// Otherwise an error: [`Kind::Service`] if the service went away for good, [`Kind::Failed`] if
-    /// more rows failed than the plan allows, [`Kind::NoEnergy`] if required energy was lost,
-    /// [`Kind::Unexpected`] if the run was broken off or has no rows. All rows are on disk, in
-    /// [`Error::run_directory`].
+    /// - [`Kind::Service`]: the service became unavailable and did not recover.
+    /// - [`Kind::Failed`]: more queries failed than the plan allows.
+    /// - [`Kind::NoEnergy`]: energy was required, and its source was lost.
+    /// - [`Kind::Unexpected`]: the run stopped early for another reason, or has no rows.
+    ///
+    /// All measured rows are on disk, in [`Error::run_directory`].
     pub fn checked(self) -> Result<Self, Error> {
         let directory = self.directory.clone();
         self.judged().map_err(|error| error.left(&directory))
@@ -73,29 +74,29 @@ impl Finished {
         }
         let (failed, rows) = (self.overview.failed(), self.overview.rows);
         if rows == 0 {
-            let cause = anyhow::anyhow!("the run has no rows: the dataset has none");
+            let cause = anyhow::anyhow!("the run has no rows: the dataset is empty");
             return Err(Error::new(Kind::Unexpected, cause)
-                .with_help("look at the dataset, and at its `offset`, `limit` and `path`"));
+                .with_help("check the dataset and its parameters `offset`, `limit` and `path`"));
         }
         let allowed = self.plan.failures.max_failed;
         if self.status == Status::Failed || allowed.is_exceeded(failed, rows) {
             let cause = anyhow::anyhow!("{failed} of {rows} queries failed");
             return Err(Error::new(Kind::Failed, cause)
-                .with_help("the column `error` says why, row by row"));
+                .with_help("see the column `error` for the reason in each row"));
         }
         if self.plan.telemetry.require_energy && !self.lost_sources.is_empty() {
             let lost = self.lost_sources.join("`, `");
-            let cause = anyhow::anyhow!("`{lost}` fell silent and did not come back")
-                .context("energy was required and was lost on the way");
+            let cause = anyhow::anyhow!("`{lost}` stopped reporting and did not recover")
+                .context("energy is required, and its source was lost during the run");
             return Err(Error::new(Kind::NoEnergy, cause).with_help(
-                "all rows are saved; those after the loss have no energy (`energy.reason`)",
+                "all rows are saved; rows after the loss have no energy (see `energy.reason`)",
             ));
         }
         Ok(self)
     }
 }
 
-/// Why no further query was sent.
+/// Explains why the run stopped early.
 pub(super) fn stopped_early(client: &dyn Client, error: RunError) -> Error {
     match error {
         RunError::Service(error) => not_ready(client, error),

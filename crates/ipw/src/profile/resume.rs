@@ -1,4 +1,4 @@
-//! What earlier parts of a run left to the one that goes on.
+//! Resuming a run: what earlier parts have already measured.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,26 +13,26 @@ use ipw_store::{Run, plan};
 use super::Profile;
 use crate::error::{Error, Kind};
 
-pub use ipw_store::resume::Left;
+pub use ipw_store::resume::EarlierParts;
 
-/// Which queries that have a row are sent again when a run is resumed.
+/// Which queries to send again when a run is resumed, although they have a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resend {
-    /// Those that the interrupt cut off.
+    /// Queries that an interrupt cancelled.
     #[default]
     Cancelled,
-    /// Those that have no answer.
+    /// All queries without an answer.
     Unanswered,
 }
 
-/// A run that goes on.
+/// A run to be resumed.
 pub(super) struct Resume {
     directory: PathBuf,
     again: Again,
-    found: Option<(Left, Recall)>,
-    /// Queries that have a row and are sent again.
+    found: Option<(EarlierParts, Recall)>,
+    /// Number of queries with a row that are sent again.
     pub(super) resent: u64,
-    /// Queries that have no answer and are left alone.
+    /// Number of queries without an answer that keep their row.
     pub(super) unanswered: u64,
 }
 
@@ -41,15 +41,15 @@ impl Resume {
         &self.directory
     }
 
-    /// Which rows are replaced; `None` where none are.
+    /// Which rows are replaced; `None` if none are.
     pub(super) fn again(&self, resent: u64) -> Option<Again> {
         (resent > 0).then_some(self.again)
     }
 }
 
 impl Profile {
-    /// Goes on with the run in this directory, by its own plan; queries that have a row are not sent
-    /// again, except for those that `resend` names.
+    /// Resumes the run in this directory by its stored plan. Queries that have a row are skipped,
+    /// except those that `resend` selects.
     pub fn resume(directory: impl Into<PathBuf>, resend: Resend) -> Result<Self, Error> {
         let directory = directory.into();
         let plan =
@@ -57,7 +57,7 @@ impl Profile {
         Self::from_plan(plan).resuming(directory, resend)
     }
 
-    /// The same with a plan that is known already.
+    /// Like [`Profile::resume`], with a plan that is already loaded.
     pub fn resuming(
         mut self,
         directory: impl Into<PathBuf>,
@@ -81,29 +81,29 @@ impl Profile {
         Ok(self)
     }
 
-    /// Of a run that goes on: how many queries are sent again, and how many have no answer and are
-    /// left alone.
+    /// For a resumed run: the number of queries sent again, and of unanswered queries left as they
+    /// are.
     pub fn resent(&self) -> Option<(u64, u64)> {
         let resume = self.resume.as_ref()?;
         Some((resume.resent, resume.unanswered))
     }
 
-    /// What earlier parts left, and what they heard in conversations that go on; nothing for a new
-    /// run.
-    pub(super) fn earlier(&mut self) -> Result<(Left, Recall), Error> {
+    /// Rows of earlier parts, and their replies in conversations to be continued; both empty for a
+    /// new run.
+    pub(super) fn earlier(&mut self) -> Result<(EarlierParts, Recall), Error> {
         let Some(resume) = &mut self.resume else {
-            return Ok((Left::default(), recall(HashMap::new())));
+            return Ok((EarlierParts::default(), recall(HashMap::new())));
         };
         resume
             .found
             .take()
-            .ok_or_else(|| Error::invalid("a run goes on once"))
+            .ok_or_else(|| Error::invalid("a resumed run can be started only once"))
     }
 }
 
 fn recall(heard: HashMap<u64, Option<Message>>) -> Recall {
     Arc::new(move |index| {
         let heard = heard.get(&index).cloned();
-        heard.ok_or_else(|| "the run has no row for it".to_owned())
+        heard.ok_or_else(|| "the run has no row for this turn".to_owned())
     })
 }

@@ -1,4 +1,5 @@
-//! The client is closed on every path, in the order of a run, and its error hides nothing.
+//! The client is closed on every path, the steps keep their order, and a failed close hides no
+//! error.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,14 +10,14 @@ use serde_json::Value;
 
 use super::*;
 
-/// A client that notes what is asked of it.
-struct Noted {
+/// A client that records the calls it receives.
+struct RecordingClient {
     calls: Arc<Mutex<Vec<&'static str>>>,
     healthy: bool,
     ready: bool,
 }
 
-impl Noted {
+impl RecordingClient {
     fn note(&self, call: &'static str) {
         self.calls.lock().unwrap().push(call);
     }
@@ -33,7 +34,7 @@ impl Noted {
     }
 }
 
-impl Client for Noted {
+impl Client for RecordingClient {
     fn id(&self) -> &'static str {
         "noted"
     }
@@ -83,7 +84,7 @@ impl Client for Noted {
 
 fn run(healthy: bool, ready: bool, output: &Path) -> (Result<Finished, Error>, Vec<&'static str>) {
     let calls = Arc::new(Mutex::new(Vec::new()));
-    let client = Noted {
+    let client = RecordingClient {
         calls: Arc::clone(&calls),
         healthy,
         ready,

@@ -1,4 +1,5 @@
-//! Grading a judge: several answers at a time, each until it says a verdict or too often.
+//! Grades answers with a judge model, several at a time, with a limited number of attempts for
+//! each.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
@@ -27,26 +28,26 @@ use super::ledger::{Entry, Ledger, asked};
 use crate::error::{Error, Kind};
 use crate::{clients, prices};
 
-/// Grades by place in the run.
+/// Grades by the row's place in the run.
 pub(super) type Grades = BTreeMap<u64, Grade>;
 
-/// How long a judge may think about one answer.
+/// Timeout for one answer.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// The first pause after a failure; each next one is twice as long.
+/// The first pause after a failure. Each further pause is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Which model judges, and how it is asked.
+/// Which model judges, and how to reach it.
 #[derive(Debug, Clone)]
 pub struct JudgeSpec {
-    /// Where it is asked.
+    /// How to reach the judge.
     pub client: ClientSpec,
-    /// Its name.
+    /// Name of the model.
     pub model: String,
-    /// Generation parameters.
+    /// Generation parameters for the judge.
     pub parameters: Map<String, Value>,
-    /// How many answers it is asked about at a time.
+    /// Number of answers in flight to the judge.
     pub concurrency: NonZeroUsize,
-    /// How often it is asked again when it fails.
+    /// Number of retries after a failure.
     pub retries: u32,
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Judge {
     http2: bool,
 }
 
-/// An answer on its way to the judge.
+/// An answer in flight to the judge.
 struct Case {
     index: u64,
     asked: u64,
@@ -70,7 +71,7 @@ struct Case {
 }
 
 impl Judge {
-    /// A judge; `progress` is told of a model that must be fetched.
+    /// Connects to the judge. `progress` gets the progress of downloading its model.
     pub(super) fn new(judge: JudgeSpec, progress: &mut dyn FnMut(Progress)) -> Result<Self, Error> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let JudgeSpec {
@@ -94,7 +95,7 @@ impl Judge {
         })
     }
 
-    /// Asks about every answer that wants a judge and has not been judged.
+    /// Grades every answer that needs a judge and has no entry in the ledger.
     pub(super) fn ask(
         self,
         run: &Run,
@@ -136,12 +137,12 @@ impl Judge {
         };
         if let Err(error) = self.client.health().await {
             let or = if self.http2 {
-                format!(", or leave `{}` out", Setting::Http2)
+                format!(", or remove `{}`", Setting::Http2)
             } else {
                 String::new()
             };
             return Err(Error::new(Kind::Service, error).with_help(format!(
-                "is the judge there? `{}`{or}; nothing was changed",
+                "check the address of the judge with `{}`{or}; nothing was changed",
                 Setting::JudgeBaseUrl.to("URL")
             )));
         }
@@ -210,7 +211,7 @@ impl Judge {
         }
     }
 
-    /// One attempt: a verdict, or what to say if it was the last.
+    /// One attempt: a verdict, or the grade to store if it was the last attempt.
     async fn attempt(&self, prompt: &str) -> (Result<Grade, Grade>, (Option<u64>, Option<u64>)) {
         let (_canceller, cancel) = Canceller::new();
         let query = Query::asking(prompt.to_owned());
@@ -240,15 +241,15 @@ impl Judge {
     }
 }
 
-/// Answers after which a judge without a single verdict is not asked any more.
+/// A judge that gave no verdict after this many answers is given up.
 const GIVING_UP: u64 = 10;
 
-/// The error of a judge that gave no verdict at all.
+/// The error of a judge that gave no verdict on any answer.
 fn silent(told: &Judging, reason: &str) -> Error {
     let answers = told.asked + told.asked_before;
     let said = format!("the judge gave no verdict on any of {answers} answers: {reason}");
     Error::new(Kind::Service, anyhow::anyhow!(said))
-        .with_help("try the judge by hand, or another model; the run is as it was")
+        .with_help("try the judge with `ipw ping`, or choose another model; the run is unchanged")
 }
 
 fn count(told: &mut Judging, entry: &Entry) {
@@ -265,7 +266,7 @@ fn add(total: &mut Option<u64>, more: Option<u64>) {
     }
 }
 
-/// Answers that want a judge and have not been judged, a batch at a time.
+/// Answers that need a judge and have no entry in the ledger, read in batches.
 struct Cases<'a> {
     rows: Answers<'a>,
     asking: &'a Grading<'a>,

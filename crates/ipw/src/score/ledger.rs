@@ -1,7 +1,7 @@
-//! What judges said, on disk as it comes: after a kill, no judge is asked twice.
+//! Verdicts of judges, written to disk as they arrive: after a crash no answer is judged twice.
 //!
-//! `verdicts.jsonl` in the run's directory has a line for each answer that was judged. A line that
-//! was cut off does not count; of two for the same answer the last one counts.
+//! `verdicts.jsonl` in the run directory has one line per judged answer. An incomplete line is
+//! ignored. Of two lines for one answer, the last one counts.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use super::judging::Grades;
 
-/// Its name in the run's directory.
+/// File name in the run directory.
 pub(super) const FILE: &str = "verdicts.jsonl";
 
-/// A line.
+/// A line of the ledger.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) query_index: u64,
-    /// Of the question, the reference and the answer: a row that has changed is another.
+    /// Hash of question, reference and answer. A row that has changed since is judged again.
     pub(super) asked: u64,
     pub(super) model: String,
     pub(super) prompt: String,
@@ -39,8 +39,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether the judge said anything: one that did not answer is asked again.
-    fn is_said(&self) -> bool {
+    /// Whether the judge replied. If it did not, it is asked again.
+    fn has_reply(&self) -> bool {
         self.is_correct.is_some() || !self.output.is_empty()
     }
 
@@ -63,15 +63,15 @@ impl Entry {
     }
 }
 
-/// A number for what a judge is shown. It is in files: the hasher's keys are fixed, and another
-/// hasher of a later version only means that a judge is asked once more.
+/// Hash of what a judge is shown. It is stored in files, so the hasher's keys are fixed. If a later
+/// version changes the hasher, answers are only judged once more.
 pub(super) fn asked(answer: &Answer<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (answer.problem, answer.reference, answer.answer).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The file, and what counts of it.
+/// The file and its valid entries.
 pub(super) struct Ledger {
     path: PathBuf,
     file: DiskFile,
@@ -79,7 +79,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Opens it. With `anew` what is there counts for nothing.
+    /// Opens the ledger. `anew` ignores its existing entries.
     pub(super) fn open(directory: &Path, model: &str, anew: bool) -> anyhow::Result<Self> {
         let path = directory.join(FILE);
         let mut grades = std::collections::BTreeMap::new();
@@ -90,7 +90,10 @@ impl Ledger {
                 let entry = serde_json::from_slice::<Entry>(&line);
                 is_torn = entry.is_err();
                 let Ok(entry) = entry else { continue };
-                if !anew && entry.is_said() && entry.model == model && entry.prompt == judge::PROMPT
+                if !anew
+                    && entry.has_reply()
+                    && entry.model == model
+                    && entry.prompt == judge::PROMPT
                 {
                     grades.insert(entry.query_index, (entry.asked, entry.grade()));
                 }
@@ -111,7 +114,7 @@ impl Ledger {
         known.is_some_and(|(known, _)| *known == asked(answer))
     }
 
-    /// Writes a line, at once.
+    /// Writes an entry at once.
     pub(super) fn add(&mut self, entry: &Entry) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(entry).context("a verdict serializes")?;
         line.push(b'\n');
@@ -123,7 +126,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Why there is no verdict, where answers were judged and none of them has one.
+    /// The reason of the last failure, if answers were judged and none has a verdict.
     pub(super) fn silence(&self) -> Option<&str> {
         let mut grades = self.grades.values().map(|(_, grade)| grade);
         let last = grades.next_back()?;
@@ -131,7 +134,7 @@ impl Ledger {
         (is_silent(last) && grades.all(is_silent)).then_some(last.reason.as_str())
     }
 
-    /// The grades, by place in the run.
+    /// The grades, by the row's place in the run.
     pub(super) fn grades(self) -> Grades {
         let grades = self.grades.into_iter();
         grades.map(|(index, (_, grade))| (index, grade)).collect()

@@ -1,4 +1,4 @@
-//! A comparison as a page of its own.
+//! Renders a comparison as an HTML page.
 
 use std::fmt::Write as _;
 
@@ -13,13 +13,13 @@ use ipw_plot::{Caption, CompareBars, Difference, Heading, Mode, Quantity, Style}
 
 use crate::document::{definitions, document, escape, prose};
 
-/// The comparison as a page of its own.
+/// The whole page.
 pub fn page(findings: &SideBySide) -> String {
     let names: Vec<&str> = findings.runs.iter().map(|run| run.name.as_str()).collect();
     let mut body = String::new();
     let _ = writeln!(
         body,
-        "<h1>Comparison of {}</h1>\n<p class=\"soft\">Every other run against {}. Intervals are of 95 %.</p>",
+        "<h1>Comparison of {}</h1>\n<p class=\"soft\">Each run is compared with {}. Intervals are 95 % confidence intervals.</p>",
         names.join(", "),
         findings.baseline()
     );
@@ -86,7 +86,7 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against) {
     if one.is_forced {
         let _ = writeln!(
             out,
-            "<p class=\"note refuse\"><b>Not comparable.</b>Compared all the same, as asked (<code>{}</code>).</p>",
+            "<p class=\"note refuse\"><b>Not comparable.</b>Compared anyway, as requested (<code>{}</code>).</p>",
             Setting::Force
         );
     }
@@ -138,7 +138,7 @@ fn warnings(out: &mut String, one: &Against) {
     if one.warnings.is_empty() {
         return;
     }
-    out.push_str("<h3>Is it fair?</h3>\n");
+    out.push_str("<h3>Is the comparison fair?</h3>\n");
     for warning in &one.warnings {
         let is_refusal = warning.severity == Severity::Refusal;
         let class = if is_refusal { " refuse" } else { "" };
@@ -152,7 +152,7 @@ fn warnings(out: &mut String, one: &Against) {
     }
 }
 
-/// Shares are in points, all else relative.
+/// Changes of shares are in percentage points, all others in percent.
 fn figure(findings: &SideBySide, one: &Against) -> String {
     let differences = one.made().filter_map(|comparison| {
         let found = comparison.difference()?;
@@ -183,7 +183,7 @@ fn figure(findings: &SideBySide, one: &Against) -> String {
         n: usize::try_from(one.overlap.common)
             .ok()
             .filter(|_| one.is_paired()),
-        interval: Some("intervals of 95 %".to_owned()),
+        interval: Some("95 % intervals".to_owned()),
         method: None,
         notes,
     };

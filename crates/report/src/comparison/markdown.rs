@@ -1,4 +1,4 @@
-//! A comparison in Markdown, as it goes into a pull request.
+//! Renders a comparison as Markdown, for a pull request.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use ipw_findings::written::{self, UNKNOWN};
 
 use crate::markup::markdown;
 
-/// The comparison in Markdown.
+/// The whole text.
 pub fn text(findings: &SideBySide) -> String {
     let mut out = "# Comparison\n\n".to_owned();
     out.push_str("| run | model | hardware | dataset | queries | load | energy | directory |\n");
@@ -44,7 +44,7 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against) {
     let _ = writeln!(out, "\n## {} against {baseline}\n", one.name);
     let _ = writeln!(out, "{}.", one.pairing(baseline));
     if one.is_forced {
-        out.push_str("\n**NOT COMPARABLE**: compared all the same, as asked.\n");
+        out.push_str("\n**NOT COMPARABLE**: compared anyway, as requested.\n");
     }
     if one.made().next().is_some() {
         table(out, findings, one);
@@ -66,7 +66,7 @@ fn against(out: &mut String, findings: &SideBySide, one: &Against) {
         let _ = writeln!(out, "- {}", markdown(&sentence));
     }
     if !one.warnings.is_empty() {
-        out.push_str("\n### Is it fair?\n\n");
+        out.push_str("\n### Is the comparison fair?\n\n");
     }
     for warning in &one.warnings {
         let _ = writeln!(

@@ -1,23 +1,23 @@
-//! Accuracy against energy, over runs that may stand beside each other.
+//! Accuracy against energy, over comparable runs.
 
 use std::path::{Path, PathBuf};
 
 use ipw_analysis::metric::Metric;
 use ipw_findings::comparison::How;
-use ipw_findings::leaderboard::{Asked, Board, Figure, Filter, Section};
+use ipw_findings::leaderboard::{Board, BoardRequest, Figure, Filter, Section};
 use ipw_findings::runs::below;
 use ipw_plot::{Axis, Caption, Heading, Origin, Pareto, Quantity, Run, Unit};
 
-/// From this ratio of the dearest to the cheapest, a logarithmic axis shows more.
+/// Ratio of the highest to the lowest energy from which the axis is logarithmic.
 const WIDE: f64 = 20.0;
 
-/// One figure for each dataset and way to measure that two of the runs share, and which runs are in
-/// none, with the reason.
+/// One figure per dataset and kind of energy that at least two runs share. Also lists the runs in
+/// no figure, with the reason.
 pub fn over(runs: &[PathBuf]) -> (Vec<Pareto>, Vec<String>) {
     // A sweep is a directory of runs.
     let found = |place: &PathBuf| below(place).unwrap_or_default();
     let found = runs.iter().flat_map(found).collect();
-    let asked = Asked {
+    let asked = BoardRequest {
         sort: Metric::Ipw,
         filter: &Filter::default(),
         basis: None,
@@ -38,7 +38,7 @@ fn quantity(figure: Figure) -> Option<Quantity> {
     })
 }
 
-/// Accuracy against what a query costs; `None` unless two runs know both.
+/// Accuracy against energy per query; `None` unless two runs have both.
 pub fn of(section: &Section) -> Option<Pareto> {
     let origin = match section.energy {
         How::Measured => Origin::Measured,
@@ -74,7 +74,7 @@ pub fn of(section: &Section) -> Option<Pareto> {
     };
     let caption = Caption {
         n: Some(runs.len()),
-        interval: Some("intervals of 95 %".to_owned()),
+        interval: Some("95 % intervals".to_owned()),
         method: Some(section.energy.words().to_owned()),
         notes: Vec::new(),
     };

@@ -11,7 +11,7 @@ use super::{Drawing, heading, method};
 pub(super) fn figure(look: &Look<'_>) -> Option<Drawing> {
     let (timeline, flights) = look.timeline();
     let queries: Vec<Span> = flights.iter().map(span).collect();
-    // What lies within another source would be seen twice.
+    // Leave out sources contained in another source: their power would show twice.
     let seen: Vec<&Series> = timeline
         .series
         .iter()

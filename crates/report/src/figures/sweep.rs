@@ -1,13 +1,13 @@
-//! What load does, over the steps of a sweep.
+//! Throughput, latency and energy over the loads of a sweep.
 
 use ipw_analysis::saturation::Knee;
-use ipw_findings::sweep::{Point, Swept};
+use ipw_findings::sweep::{Point, SweepResult};
 use ipw_plot::{Axis, Caption, Heading, Origin, Panel, Quantity, SweepCurves, SweepLine, Unit};
 
 use super::Drawing;
 
-/// A panel for each thing that the steps tell.
-fn panels(swept: &Swept) -> Vec<Panel> {
+/// One panel for each metric that the steps have.
+fn panels(swept: &SweepResult) -> Vec<Panel> {
     let origin = if swept.points.iter().any(|point| point.is_estimated) {
         Origin::Estimated
     } else {
@@ -68,8 +68,8 @@ fn panels(swept: &Swept) -> Vec<Panel> {
     .collect()
 }
 
-/// The curves; `None` where no step says anything.
-pub fn figure(swept: &Swept) -> Option<Drawing> {
+/// The curves; `None` if no step has data.
+pub fn figure(swept: &SweepResult) -> Option<Drawing> {
     let panels = panels(swept);
     if panels.is_empty() {
         return None;
@@ -78,7 +78,7 @@ pub fn figure(swept: &Swept) -> Option<Drawing> {
         "rate" => ("Queries sent", Unit::QueriesPerSecond),
         _ => ("Queries in flight", Unit::Queries),
     };
-    let what = "What load does";
+    let what = "Effect of load";
     let figure = SweepCurves {
         heading: Heading::new(
             what,
@@ -86,7 +86,7 @@ pub fn figure(swept: &Swept) -> Option<Drawing> {
                 n: Some(swept.points.len()),
                 interval: None,
                 method: None,
-                notes: vec!["one run for each load; times from the planned send".to_owned()],
+                notes: vec!["one run per load; times from the planned send".to_owned()],
             },
         ),
         load: Axis::linear(name, unit),

@@ -1,4 +1,4 @@
-//! The data of the page, as its script reads it: lists instead of objects, few digits.
+//! The page's data for its script: lists instead of objects, few digits, to keep the file small.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::markup;
 use ipw_findings::page::{Page, QueryLine, Text};
 
-/// Names that many lines share, written once.
+/// Names shared by many lines, stored once.
 #[derive(Default)]
 struct Names {
     list: Vec<String>,
@@ -28,7 +28,7 @@ impl Names {
     }
 }
 
-/// Everything that sorts, searches and zooms, safe inside a script element.
+/// All data for sorting, searching and zooming, escaped for a script element.
 pub(super) fn of(page: &Page) -> String {
     let mut names = Names::default();
     let lines: Vec<Value> = page
@@ -87,13 +87,13 @@ fn segment(segment: &Segment) -> Value {
     })
 }
 
-/// A number with few digits, for machines: five significant ones.
+/// A number with five significant digits, for machines.
 fn rounded(value: f64) -> Option<f64> {
     let value = value.is_finite().then_some(value)?;
     format!("{value:.4e}").parse().ok()
 }
 
-/// A line in the order that the script knows; what is not known at the end is left off.
+/// A line in the order that the script expects. Unknown values at the end are dropped.
 fn list(line: &QueryLine, names: &mut Names) -> Value {
     let number = |value: Option<f64>| json!(value.and_then(rounded));
     // Instants need more digits than durations.

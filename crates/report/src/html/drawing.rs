@@ -1,4 +1,4 @@
-//! The timeline as a still drawing: for paper, and for readers without a script.
+//! The timeline as a static drawing, for print and for readers without scripts.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ const LEFT: f64 = 56.0;
 const POWER: f64 = 200.0;
 const LANE: f64 = 9.0;
 const TOP: f64 = 12.0;
-/// Lanes, points of a line and bars that are drawn.
+/// Limits on lanes, points of a line and bars.
 const MOST_LANES: usize = 16;
 const MOST_POINTS: usize = 480;
 const MOST_BARS: usize = 600;
@@ -128,7 +128,7 @@ fn axis(out: &mut String, seconds: f64, y: f64, x: &impl Fn(f64) -> f64) {
     }
 }
 
-/// Round numbers from zero to `until`, about so many.
+/// Round numbers from zero to `until`, about `count` of them.
 fn steps(until: f64, count: f64) -> Vec<f64> {
     let rough = until / count;
     let power = 10_f64.powf(rough.log10().floor());
@@ -141,13 +141,13 @@ fn steps(until: f64, count: f64) -> Vec<f64> {
     places.take_while(|at| *at <= until * 1.001).collect()
 }
 
-/// A round number without noughts behind it.
+/// A number without trailing zeros.
 fn round(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Each query in the first lane that is free when it begins.
+/// Puts each query into the first lane that is free when it begins.
 fn lanes(lines: &[QueryLine]) -> Vec<(&QueryLine, usize)> {
     let mut sorted: Vec<_> = lines.iter().filter(|line| line.start.is_some()).collect();
     sorted.sort_by(|one, two| {

@@ -8,11 +8,11 @@ use ipw_core::quantity::{Unit, grouped};
 use ipw_core::warning::{Severity, Warning};
 use ipw_findings::page::{Cell, Figure, Headline, How, Page, QueryLine, Table};
 
-/// Queries that stand in the markup, for readers without a script.
+/// Number of queries in the markup, for readers without scripts.
 const WITHOUT_SCRIPT: usize = 100;
-/// How a redacted page says that it is one. Texts from outside are escaped, so none can say it.
+/// Marks a redacted page. Texts from outside are escaped, so none can forge it.
 pub(super) const REDACTED: &str = "<p class=\"redacted\">";
-/// Characters of a prompt in a line of the list.
+/// Characters of a prompt shown in a line of the list.
 const ONE_LINE: usize = 140;
 
 pub(super) fn all(out: &mut String, page: &Page) {

@@ -36,7 +36,7 @@ pub(super) struct FlightRow {
     pub(super) rate: Option<f64>,
     /// Operations that it took.
     pub(super) flops: Option<f64>,
-    /// Whether somebody else was in flight meanwhile, as far as is known yet.
+    /// Whether another query was in flight at the same time, as far as known yet.
     pub(super) has_company: Cell<bool>,
 }
 
@@ -333,7 +333,7 @@ impl<'a> Columns<'a> {
         )]
         let tokens = TokenTimes {
             input: input.map(|tokens| tokens as f64).zip(reading),
-            // Where nobody counted, a chunk is taken for a token.
+            // Without a token count, each chunk counts as one token.
             output: output.map_or(chunks.len() as f64, |tokens| tokens as f64),
             chunks,
         };

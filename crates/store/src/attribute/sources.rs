@@ -15,12 +15,12 @@ use ipw_core::units::Watts;
 use serde::{Deserialize, Serialize};
 
 use super::IdleUsed;
-use crate::readings::{self, Recorded};
+use crate::readings::{self, RecordedSource};
 use crate::{Run, StoreError, Summary};
 
 /// An energy source of one part.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct EnergySource {
     pub(super) about: Arc<Source>,
     pub(super) meter: Meter,
     pub(super) used: Use,
@@ -28,26 +28,26 @@ pub(super) struct Counted {
     pub(super) index: SourceIndex,
     /// How many readings it has.
     pub(super) readings: u64,
-    /// What it draws with nobody in flight.
+    /// Idle power of the source.
     pub(super) idle: Option<Idle>,
-    /// Who says so.
+    /// Where the idle power comes from.
     pub(super) idle_from: Option<IdleFrom>,
 }
 
-/// Who says what a source draws with nobody in flight.
+/// Where the idle power of a source comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleFrom {
-    /// Whoever asked.
+    /// Set by the user.
     Given,
-    /// The run, which looked before its queries.
+    /// Measured by the run before its queries.
     Recorded,
-    /// The steps between queries in which nobody was in flight.
+    /// Estimated from steps between queries, with no query in flight.
     BetweenQueries,
 }
 
 impl IdleFrom {
-    /// Who, as files spell it.
+    /// The origin, as files spell it.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Given => "given",
@@ -60,7 +60,7 @@ impl IdleFrom {
 /// The energy sources of one part.
 #[derive(Debug, Default)]
 pub(super) struct PartSources {
-    pub(super) counted: Vec<Counted>,
+    pub(super) counted: Vec<EnergySource>,
     /// Files that hold readings of this part.
     pub(super) files: Vec<PathBuf>,
 }
@@ -187,8 +187,13 @@ impl Sources {
 }
 
 /// The energy sources of a part, in their order.
-fn counted(recorded: &[Recorded], seen: &[ReadingSpan], part: u32, basis: Choice) -> Vec<Counted> {
-    let own: Vec<(usize, &Recorded)> = recorded
+fn counted(
+    recorded: &[RecordedSource],
+    seen: &[ReadingSpan],
+    part: u32,
+    basis: Choice,
+) -> Vec<EnergySource> {
+    let own: Vec<(usize, &RecordedSource)> = recorded
         .iter()
         .enumerate()
         .filter(|(_, source)| source.part == part && source.role == Role::Service)
@@ -207,7 +212,7 @@ fn counted(recorded: &[Recorded], seen: &[ReadingSpan], part: u32, basis: Choice
     let energies = own.iter().zip(uses);
     energies
         .filter(|((_, source), _)| source.about.domain().is_some())
-        .map(|((index, source), used)| Counted {
+        .map(|((index, source), used)| EnergySource {
             about: Arc::new(source.about.clone()),
             meter: source.meter,
             used,

@@ -32,7 +32,7 @@ pub struct Work {
 
 /// The work that one source of the basis saw.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Worked {
+pub struct SourceWork {
     /// Its name.
     pub source: String,
     /// Stretch by stretch, from the first query on.
@@ -71,11 +71,11 @@ impl Works {
     }
 
     /// Adds what was found to what other parts found.
-    pub(super) fn finish(self, all: &mut Vec<Worked>) {
+    pub(super) fn finish(self, all: &mut Vec<SourceWork>) {
         for mut source in self.sources.into_iter().flatten() {
             match all.iter_mut().find(|known| known.source == source.name) {
                 Some(known) => known.work.append(&mut source.done),
-                None => all.push(Worked {
+                None => all.push(SourceWork {
                     source: source.name,
                     work: source.done,
                 }),
@@ -134,8 +134,8 @@ impl Following {
     }
 }
 
-/// Looks for steps in which nobody was in flight, from the first query on: what was drawn before
-/// that may be the warm-up's.
+/// Finds steps without a query in flight, from the first query on. Earlier power may belong to the
+/// warm-up.
 pub(super) struct QuietSteps {
     sources: Vec<(Vec<Window>, Quiet)>,
     from: Option<Timestamp>,

@@ -150,7 +150,7 @@ fn chosen(fields: &Fields, above: &str, takes: &dyn Fn(&str, &DataType) -> bool)
         match field.data_type() {
             DataType::Struct(inner) => {
                 let inner = chosen(inner, &name, takes);
-                // Parquet has no group without a column, and nobody misses it.
+                // Parquet cannot store a group without a column; dropping it loses nothing.
                 (!inner.is_empty()).then(|| {
                     let field = field.as_ref().clone();
                     Arc::new(field.with_data_type(DataType::Struct(inner)))

@@ -169,7 +169,7 @@ fn guarded(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 fn is_number(text: &str) -> bool {
-    // Words like `-inf` are numbers to the parser, and to nobody else.
+    // Rust's parser accepts words such as `-inf` as numbers; other readers of CSV do not.
     let digits = |c: char| c.is_ascii_digit() || ".eE+-".contains(c);
     text.chars().all(digits) && text.parse::<f64>().is_ok()
 }

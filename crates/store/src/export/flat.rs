@@ -10,7 +10,7 @@ use ipw_core::nearest::nearest_few;
 use super::choice::{SUGGESTIONS, glob};
 use super::layout::constant;
 use super::sheet::Fault;
-use super::{ExportError, Labelled, Runs};
+use super::{ExportError, LabelledRun, Runs};
 use crate::features::schema_with_features;
 use crate::rows::Read;
 use crate::tidy::{COLUMNS, Maker, TidyColumn};
@@ -140,7 +140,7 @@ impl<'a> Layout<'a> {
     /// row in the batch.
     pub(super) fn fit(
         &self,
-        (place, run): (usize, &Labelled),
+        (place, run): (usize, &LabelledRun),
         first: u64,
         batch: &RecordBatch,
     ) -> Result<RecordBatch, Fault> {

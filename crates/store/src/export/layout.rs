@@ -15,7 +15,7 @@ use arrow::error::ArrowError;
 
 use super::choice::{IN_FRONT, is_by_model, lowered};
 use super::json::texts;
-use super::{Choice, ExportError, Format, Labelled, Runs};
+use super::{Choice, ExportError, Format, LabelledRun, Runs};
 use crate::features::schema_with_features;
 
 pub(super) struct Layout {
@@ -58,7 +58,7 @@ impl Layout {
     /// A run's rows in these columns.
     pub(super) fn fit(
         &self,
-        run: &Labelled,
+        run: &LabelledRun,
         batch: &RecordBatch,
     ) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();

@@ -13,16 +13,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::layout::{constant, in_front};
-use super::{Labelled, Runs};
+use super::{LabelledRun, Runs};
 use crate::features::schema_with_features;
 use crate::ipc::Stream;
 use crate::reader::column;
-use crate::readings::{DIRECTORY, Recorded, sources};
+use crate::readings::{DIRECTORY, RecordedSource, sources};
 use crate::state::State;
 use crate::{Run, StoreError};
 
 /// What a source says of one matter.
-type Says = fn(&Recorded) -> Option<String>;
+type Says = fn(&RecordedSource) -> Option<String>;
 
 /// What a source says of itself, as columns.
 const ABOUT: [(&str, Says); 8] = [
@@ -98,7 +98,7 @@ impl Layout {
     /// Readings with what their sources are.
     pub(super) fn fit(
         &self,
-        run: &Labelled,
+        run: &LabelledRun,
         sources: &Sources,
         batch: &RecordBatch,
     ) -> Result<RecordBatch, ArrowError> {
@@ -113,7 +113,7 @@ impl Layout {
             .iter()
             .map(|nanos| nanos.and_then(in_seconds))
             .collect();
-        // A source that nobody described is damage, not a panic.
+        // A source missing in `sources.json` is damage: report it instead of panicking.
         let options = Some(TakeOptions { check_bounds: true });
         let beside = |about: &ArrayRef| take(about, source, options.clone());
         let mut columns = Vec::with_capacity(self.schema.fields().len());

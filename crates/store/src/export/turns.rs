@@ -61,12 +61,12 @@ struct Turns<'a> {
     passed: Condvar,
 }
 
-/// Where rows come from.
+/// Supplies rows to the threads, batch by batch.
 struct Source<'a> {
     feed: Feed<'a>,
-    /// The batch at hand, and the first of its rows that nobody has taken.
+    /// The current batch, and the first of its rows not yet handed out.
     batch: Option<(RecordBatch, usize)>,
-    /// Whose turn the next rows are.
+    /// The turn of the next rows, which fixes their order in the output.
     turn: u64,
 }
 
@@ -80,13 +80,13 @@ struct Sink {
 }
 
 /// Rows that one thread has taken.
-struct Taken {
+struct RowSlice {
     turn: u64,
     rows: Result<(RecordBatch, Range<usize>), Fault>,
 }
 
 impl Source<'_> {
-    fn take(&mut self) -> Option<Taken> {
+    fn take(&mut self) -> Option<RowSlice> {
         let (batch, from) = match self.batch.take() {
             Some(rest) => rest,
             None => match self.feed.next()? {
@@ -101,10 +101,10 @@ impl Source<'_> {
         Some(self.taken(Ok((batch, from..to))))
     }
 
-    fn taken(&mut self, rows: Result<(RecordBatch, Range<usize>), Fault>) -> Taken {
+    fn taken(&mut self, rows: Result<(RecordBatch, Range<usize>), Fault>) -> RowSlice {
         let turn = self.turn;
         self.turn += 1;
-        Taken { turn, rows }
+        RowSlice { turn, rows }
     }
 }
 
@@ -137,7 +137,7 @@ impl Turns<'_> {
         Ok(())
     }
 
-    fn take(&self) -> Option<Taken> {
+    fn take(&self) -> Option<RowSlice> {
         lock(&self.source).take()
     }
 

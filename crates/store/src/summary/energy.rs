@@ -18,12 +18,12 @@ pub struct EfficiencySummary {
     pub bought: Efficiency,
     /// What energy and time gave; `None` where the rows could not be read again.
     #[serde(default)]
-    pub derived: Option<Gained>,
+    pub derived: Option<DerivedMetrics>,
 }
 
 /// What energy and time gave.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Gained {
+pub struct DerivedMetrics {
     /// Over the whole run.
     pub whole: Derived,
     /// Over the queries that ended while the load was full; `None` when it never was.

@@ -246,7 +246,7 @@ fn live(seed: u64) {
         for _ in 0..STEPS {
             history.step();
         }
-        // Until every query has an answer or a failure that nobody sends again.
+        // Until every query has an answer or a failure that is not sent again.
         let (effect, done) = history.part(QUERIES);
         history.steps.push(format!("{}: {done:?}", effect.name()));
         history.check(&effect, done.is_ok(), true);

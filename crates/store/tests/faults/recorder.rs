@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use ipw_core::random::Random;
-use ipw_store::disk::{Call, Kind, Mounted, Shim, mount};
+use ipw_store::disk::{Call, Kind, Shim, ShimGuard, mount};
 
 use crate::shims::is_commit;
 
@@ -176,7 +176,7 @@ struct Disk {
 }
 
 impl Recorder {
-    pub(crate) fn over(root: &Path) -> (Arc<Self>, Mounted) {
+    pub(crate) fn over(root: &Path) -> (Arc<Self>, ShimGuard) {
         let state = State {
             nodes: vec![Node::Directory],
             names: BTreeMap::from([(root.to_owned(), 0)]),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use ipw_store::disk::{Call, Kind, Mounted, Shim, mount};
+use ipw_store::disk::{Call, Kind, Shim, ShimGuard, mount};
 
 /// What happens at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ struct State {
 
 impl Breaking {
     /// A fault at the n-th call below `root`, from 0; none where it is `None`.
-    pub(crate) fn at(root: &Path, fault: Option<(usize, Fault)>) -> (Arc<Self>, Mounted) {
+    pub(crate) fn at(root: &Path, fault: Option<(usize, Fault)>) -> (Arc<Self>, ShimGuard) {
         let shim = Arc::new(Self::default());
         shim.0.lock().unwrap().fault = fault;
         let mounted = mount(root, Arc::clone(&shim) as Arc<dyn Shim>);

@@ -7,7 +7,7 @@ use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Timestamp;
 
-use ipw::ping::{Carried, Piece, Ping, Said, Seen};
+use ipw::ping::{Connection, EventPart, Exchange, Piece, Ping};
 
 /// Most characters of the request's body, and of a text or an event in the stream.
 const BODY: usize = 600;
@@ -20,8 +20,8 @@ pub(super) fn text(ping: &Ping<'_>) -> String {
         printable(&ping.ask.model)
     );
     connection(&mut out, ping);
-    request(&mut out, &ping.seen);
-    reply(&mut out, &ping.seen);
+    request(&mut out, &ping.exchange);
+    reply(&mut out, &ping.exchange);
     stream(&mut out, ping);
     row(&mut out, ping);
     out
@@ -42,20 +42,20 @@ fn connection(out: &mut String, ping: &Ping<'_>) {
         out.push_str("\nconnection\n  none: the model runs in this process\n");
         return;
     }
-    let (timing, seen) = (&ping.row.reply.timing, &ping.seen);
-    let proxied = |what: &str| match &seen.proxy {
+    let (timing, exchange) = (&ping.row.reply.timing, &ping.exchange);
+    let proxied = |what: &str| match &exchange.proxy {
         Some(proxy) => format!("{what}, the proxy `{proxy}`"),
         None => what.to_owned(),
     };
-    let peer = seen.peer.as_deref().unwrap_or_default();
+    let peer = exchange.peer.as_deref().unwrap_or_default();
     // HTTP/1.1 has no settings to negotiate.
-    let shared = seen.carried.as_ref();
+    let shared = exchange.connection.as_ref();
     let shared = shared.filter(|carried| carried.by == "HTTP/2");
     let phases = [
-        ("name", timing.dns, seen.addresses.join(", ")),
+        ("name", timing.dns, exchange.addresses.join(", ")),
         ("socket", timing.tcp, proxied(peer)),
         ("tunnel", timing.proxy, "opened by the proxy".to_owned()),
-        ("TLS", timing.tls, seen.tls.clone().unwrap_or_default()),
+        ("TLS", timing.tls, exchange.tls.clone().unwrap_or_default()),
         ("HTTP/2", shared.and(timing.connected), agreed(shared)),
         ("sent", timing.sent, "first byte of the request".to_owned()),
         (
@@ -84,15 +84,17 @@ fn connection(out: &mut String, ping: &Ping<'_>) {
 }
 
 /// The settings of a new HTTP/2 connection.
-fn agreed(carried: Option<&Carried>) -> String {
+fn agreed(carried: Option<&Connection>) -> String {
     match carried.and_then(|carried| carried.streams) {
         Some(most) => format!("new connection, up to {most} requests at a time"),
         None => "new connection".to_owned(),
     }
 }
 
-fn request(out: &mut String, seen: &Seen) {
-    let Some(asked) = &seen.request else { return };
+fn request(out: &mut String, exchange: &Exchange) {
+    let Some(asked) = &exchange.request else {
+        return;
+    };
     out.push_str("\nrequest\n");
     for header in asked.head.lines() {
         let _ = writeln!(out, "  {}", printable(header));
@@ -100,8 +102,8 @@ fn request(out: &mut String, seen: &Seen) {
     let _ = writeln!(out, "  {}", excerpt(&printable(&asked.body), BODY));
 }
 
-fn reply(out: &mut String, seen: &Seen) {
-    let Some(answered) = &seen.answered else {
+fn reply(out: &mut String, exchange: &Exchange) {
+    let Some(answered) = &exchange.response else {
         return;
     };
     let _ = writeln!(out, "\nreply\n  {}", printable(&answered.status));
@@ -114,7 +116,7 @@ fn reply(out: &mut String, seen: &Seen) {
 fn stream(out: &mut String, ping: &Ping<'_>) {
     let timing = &ping.row.reply.timing;
     let sent = timing.sent.unwrap_or(timing.start);
-    if ping.seen.pieces.is_empty() && timing.chunks.is_empty() {
+    if ping.exchange.pieces.is_empty() && timing.chunks.is_empty() {
         return;
     }
     out.push_str("\nstream (ms since sent, ms since the event before, bytes read)\n");
@@ -124,14 +126,14 @@ fn stream(out: &mut String, ping: &Ping<'_>) {
         let gap = gap.map_or_else(String::new, |gap| format!("{:.2}", gap.as_secs_f64() * 1e3));
         format!("{:>10.2} {gap:>9}", at.since(sent).as_secs_f64() * 1e3)
     };
-    if ping.seen.pieces.is_empty() {
+    if ping.exchange.pieces.is_empty() {
         for at in &timing.chunks {
             let _ = writeln!(out, "{}           text", arrival(*at));
         }
         return;
     }
     let mut read = None;
-    for piece in &ping.seen.pieces {
+    for piece in &ping.exchange.pieces {
         match piece {
             Piece::Read { at, bytes } => {
                 partial(out, read, sent);
@@ -157,21 +159,21 @@ fn partial(out: &mut String, read: Option<(Timestamp, usize)>, sent: Timestamp) 
     }
 }
 
-fn words(said: &Said, data: &str) -> String {
+fn words(said: &EventPart, data: &str) -> String {
     let quoted = |text: &str| {
         let text = serde_json::Value::from(text).to_string();
         excerpt(&printable(&text), TEXT)
     };
     let kind = said.kind();
     match said {
-        Said::Text(text) | Said::Reasoning(text) => format!("{kind} {}", quoted(text)),
-        Said::Finish(reason) => format!("{kind} `{}`", printable(reason)),
-        Said::Tokens(tokens, _) => format!("{kind} {}", counts(tokens)),
-        Said::Timings(timings) => format!("{kind} {}", durations(timings)),
-        Said::End | Said::Fault | Said::Nothing => {
+        EventPart::Text(text) | EventPart::Reasoning(text) => format!("{kind} {}", quoted(text)),
+        EventPart::Finish(reason) => format!("{kind} `{}`", printable(reason)),
+        EventPart::Tokens(tokens, _) => format!("{kind} {}", counts(tokens)),
+        EventPart::Timings(timings) => format!("{kind} {}", durations(timings)),
+        EventPart::End | EventPart::Fault | EventPart::Nothing => {
             format!("{kind} {}", excerpt(&printable(data), TEXT))
         }
-        Said::Call | Said::Role => kind.to_owned(),
+        EventPart::Call | EventPart::Role => kind.to_owned(),
     }
 }
 

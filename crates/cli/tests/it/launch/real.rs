@@ -83,11 +83,7 @@ fn a_real_server_that_cannot_load_is_told_with_its_last_words() {
     profile.args(["--model", &model]);
     let done = launch(&mut profile, &command);
     assert_eq!(done.code, Some(3), "{}", done.err);
-    for words in [
-        "did not come up",
-        "ended before it was ready",
-        "broken.gguf",
-    ] {
+    for words in ["did not start", "exited before it was ready", "broken.gguf"] {
         assert!(done.err.contains(words), "{words}: {}", done.err);
     }
     assert_eq!(with_argument(&model), Vec::<String>::new());

@@ -84,7 +84,7 @@ pub(super) fn full() -> Summary {
                 intelligence_per_joule: Some(0.02),
                 joules_per_correct_answer: Some(50.0),
             },
-            derived: Some(Gained {
+            derived: Some(DerivedMetrics {
                 whole: derived(),
                 steady: Some(derived()),
             }),

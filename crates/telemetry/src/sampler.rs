@@ -91,7 +91,7 @@ impl Poller {
             catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|_| {
                 *has_panicked = true;
                 Err(PollError::Gone(
-                                        "it panicked and is no longer polled".to_owned(),
+                    "it panicked and is no longer polled".to_owned(),
                 ))
             })
         };

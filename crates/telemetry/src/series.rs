@@ -379,7 +379,7 @@ mod tests {
         }
         let before = series.window(window(505, 700));
         series.forget_before(at(505));
-                assert_eq!(series.len(), 100, "they are not settled yet");
+        assert_eq!(series.len(), 100, "they are not settled yet");
         series.settle(at(505), &Flights::default());
         series.forget_before(at(505));
         assert_eq!(series.len(), 51);

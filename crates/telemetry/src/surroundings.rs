@@ -184,7 +184,7 @@ impl Surroundings {
 impl Seen {
     fn nothing() -> Self {
         Self {
-                        service: Err("the machine was not observed".to_owned()),
+            service: Err("the machine was not observed".to_owned()),
             processes: None,
             own: Duration::ZERO,
             machine: None,

@@ -1,11 +1,11 @@
 //! RAPL: the energy counters of x86 processors.
 //!
-//! Two ways lead to the same counters. The perf events come first: the kernel widens them to 64
-//! bits, and reading one costs a single system call. The powercap files come second. The MSRs
-//! themselves are left alone: they need root and give nothing that the other two do not.
+//! Two interfaces lead to the same counters. The perf events come first: the kernel extends them to
+//! 64 bits, and a read costs one system call. The powercap files come second. The MSRs are not
+//! read directly: they need root and offer nothing more.
 //!
-//! Detection does not wait, so it cannot tell a counter that stands still from one that was read
-//! twice within its period: a source that never moves is for the session to find.
+//! Detection does not wait, so it cannot tell a counter that never moves from one that was read
+//! twice within its period. The session finds such sources later.
 
 mod counters;
 mod limits;
@@ -21,11 +21,11 @@ use crate::collector::{Collector, Options};
 /// The collector's id.
 const ID: &str = "rapl";
 
-/// What letting ordinary users read energy this finely means.
-const RISK: &str = "whoever may read energy this finely can work out secrets of other processes \
+/// The risk of letting ordinary users read energy at this rate.
+const RISK: &str = "programs that read energy this often can infer secrets of other processes \
                     (PLATYPUS, CVE-2020-8694)";
 
-/// Finds the counters, through the perf events or else through the powercap files.
+/// Finds the counters, through perf events or else through the powercap files.
 pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
     let sysfs = options.sysfs.as_path();
     perf_events(sysfs)
@@ -42,14 +42,14 @@ fn perf_events(_sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
     Err(Closed::Missing)
 }
 
-/// Why one of the two ways leads nowhere.
+/// Why one of the two interfaces cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 enum Closed {
-    /// The system does not have it.
+    /// It does not exist on this system.
     Missing,
-    /// It is there, and we may not use it.
+    /// It exists, but permission is denied.
     Denied(String),
-    /// It is there, and of no use.
+    /// It exists, but is unusable.
     Unusable(String),
 }
 
@@ -94,7 +94,7 @@ fn missing(sysfs: &Path) -> String {
     )
 }
 
-/// The commands that open what is denied, the narrowest first.
+/// The commands that grant access, the narrowest first.
 fn fix(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Option<String> {
     let mut commands = Vec::new();
     if perf.is_denied() {

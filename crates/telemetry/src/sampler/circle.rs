@@ -157,7 +157,7 @@ impl Sampler {
             std::thread::sleep(LAST_CALL_TICK);
             waited += LAST_CALL_TICK;
         }
-                let words = "a driver call did not return: its thread was abandoned".to_owned();
+        let words = "a driver call did not return: its thread was abandoned".to_owned();
         self.circle
             .shared
             .fault(&self.circle.name, &PollError::Retry(words));

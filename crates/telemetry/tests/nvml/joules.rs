@@ -265,5 +265,5 @@ fn a_module_is_kept_apart_from_its_gpu() {
     assert_eq!(energy.basis().unwrap().label(), "module");
     let off = energy.headline().unwrap().joules() / trace.between(1.234, 21.234) - 1.0;
     assert!(off.abs() < 0.01, "{:+.2} %", off * 100.0);
-    assert!(bench.devices[0].notes[0].contains("energy is that of the module"));
+    assert!(bench.devices[0].notes[0].contains("energy covers the whole module"));
 }

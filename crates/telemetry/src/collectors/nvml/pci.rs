@@ -1,18 +1,18 @@
-//! NVIDIA's boards as the kernel lists them: looking here wakes none.
+//! NVIDIA's boards in the kernel's PCI list. Reading it wakes no board.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const VENDOR: &str = "0x10de";
-/// Display controllers, with or without a display; their sound is a device of its own.
+/// Class of display controllers, with or without a display; a board's audio is a separate device.
 const CLASS: &str = "0x03";
 
-/// A board on the bus.
+/// A board on the PCI bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// Its place: `0000:3b:00.0`.
+    /// The PCI address: `0000:3b:00.0`.
     pub(super) place: String,
-    /// The file that tells whether it sleeps.
+    /// The kernel's runtime power status file.
     pub(super) status: PathBuf,
 }
 
@@ -22,7 +22,7 @@ impl Listed {
     }
 }
 
-/// The boards below `sysfs`, by place.
+/// The boards below `sysfs`, by PCI address.
 pub(super) fn listed(sysfs: &Path) -> Vec<Listed> {
     let Ok(entries) = fs::read_dir(sysfs.join("bus/pci/devices")) else {
         return Vec::new();
@@ -47,13 +47,13 @@ pub(super) fn listed(sysfs: &Path) -> Vec<Listed> {
     found
 }
 
-/// Whether this file says that its device sleeps.
+/// Whether this status file says that its device is suspended.
 pub(super) fn is_suspended(status: &Path) -> bool {
     fs::read_to_string(status).is_ok_and(|text| text.trim() == "suspended")
 }
 
-/// A place on the bus as the kernel writes it, whoever wrote it: `3B:00.0` and `00000000:3B:00.0`
-/// are `0000:3b:00.0`.
+/// Normalises a PCI address to the kernel's form: `3B:00.0` and `00000000:3B:00.0` become
+/// `0000:3b:00.0`.
 pub(super) fn place(text: &str) -> Option<String> {
     let number = |text: &str| u32::from_str_radix(text, 16).ok();
     let (front, slot) = text.rsplit_once(':')?;

@@ -144,7 +144,7 @@ fn files_that_may_not_be_read_are_absent_with_the_command_that_opens_them() {
     forbid(&tree.path().join("class/powercap/intel-rapl:0/energy_uj"));
     without_rights(|| {
         let absent = tree.detect().err().unwrap();
-        assert!(absent.reason.contains("not readable"), "{absent:?}");
+        assert!(absent.reason.contains("cannot read"), "{absent:?}");
         let zones = tree.path().join("class/powercap/intel-rapl*/energy_uj");
         let command = format!("sudo chmod a+r {}", zones.display());
         assert_eq!(absent.fix, Some(command));

@@ -14,13 +14,13 @@ use crate::PollError;
 
 const PROGRAM: &str = "/usr/bin/powermetrics";
 
-/// It takes a moment to start, and is late at times.
+/// The program takes a moment to start, and is late at times.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// Samples that wait for the poll.
+/// Number of samples that may wait for the poll.
 const WAITING: usize = 4;
 
-/// The program at work; it ends with this.
+/// The running program; dropping this ends it.
 struct Running {
     child: Child,
     samples: Receiver<Result<Sample, Unreadable>>,
@@ -29,7 +29,7 @@ struct Running {
 impl Running {
     fn start() -> Result<Self, String> {
         if !geteuid().is_root() {
-            return Err("powermetrics needs root".to_owned());
+            return Err("`powermetrics` needs root".to_owned());
         }
         let mut child = Command::new(PROGRAM)
             .args(ARGUMENTS)
@@ -38,8 +38,8 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| format!("`{PROGRAM}` does not start: {error}"))?;
-        let stream = child.stdout.take().ok_or("powermetrics has no output")?;
+            .map_err(|error| format!("cannot start `{PROGRAM}`: {error}"))?;
+        let stream = child.stdout.take().ok_or("`powermetrics` has no output")?;
         let (sender, samples) = sync_channel(WAITING);
         let running = Self { child, samples };
         std::thread::Builder::new()
@@ -52,7 +52,7 @@ impl Running {
     fn next(&self) -> Result<Sample, String> {
         match self.samples.recv_timeout(LONGEST_WAIT) {
             Ok(sample) => sample.map_err(|error| error.to_string()),
-            Err(RecvTimeoutError::Timeout) => Err("`powermetrics` says nothing".to_owned()),
+            Err(RecvTimeoutError::Timeout) => Err("`powermetrics` writes no sample".to_owned()),
             Err(RecvTimeoutError::Disconnected) => Err("`powermetrics` has ended".to_owned()),
         }
     }
@@ -65,7 +65,7 @@ impl Drop for Running {
     }
 }
 
-/// Until the stream ends or nobody listens.
+/// Forwards samples until the stream ends or the receiver is dropped.
 fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, Unreadable>>) {
     let mut stream = BufReader::new(stream);
     loop {
@@ -77,8 +77,8 @@ fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, Unreadable>>)
     }
 }
 
-/// Looks at the chip for so many samples at most. The program is started anew for the polls: what
-/// it writes until then would make it late for ever.
+/// Inspects the chip over at most `samples` samples. The program is started again for the polls:
+/// samples that it wrote in between would delay all later ones.
 pub(super) fn look(samples: u32) -> Result<(Look, Feed), String> {
     let running = Running::start()?;
     let mut look = Look::new();
@@ -98,7 +98,7 @@ fn feed() -> Feed {
             Some(program) => program,
             None => Running::start().map_err(PollError::Gone)?,
         };
-        // One that failed is started anew at the next poll.
+        // After a failure, the next poll starts the program again.
         let sample = program.next().map_err(PollError::Gone)?;
         running = Some(program);
         Ok((clock.now(), sample))

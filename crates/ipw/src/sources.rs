@@ -12,7 +12,7 @@ use ipw_core::time::Clock;
 use ipw_monitor::remote::{self, Address, RemoteError, RemoteSpec};
 use ipw_scrape::http::{self, HttpSpec};
 use ipw_telemetry::collectors::replay::Replay;
-use ipw_telemetry::{Absent, Collector, Detected, Options, detect};
+use ipw_telemetry::{Absent, Collector, Detection, Options, detect};
 
 use crate::error::{Error, Kind};
 use crate::secrets::refuse_secret;
@@ -219,7 +219,7 @@ impl Attached {
     }
 
     fn add_local(&mut self, options: &Options) {
-        let Detected {
+        let Detection {
             collectors,
             absent,
             estimate,

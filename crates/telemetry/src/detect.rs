@@ -82,7 +82,7 @@ const KNOWN: [CollectorInfo; 10] = [
 ];
 
 /// The result of [`detect`].
-pub struct Detected {
+pub struct Detection {
     /// The collectors to poll.
     pub collectors: Vec<Box<dyn Collector>>,
     /// Collectors that cannot be used here, with the reason and the fix.
@@ -94,8 +94,8 @@ pub struct Detected {
 }
 
 /// Looks for every collector. The estimate is used only where nothing measures energy.
-pub fn detect(options: &Options) -> Detected {
-    let mut detected = Detected {
+pub fn detect(options: &Options) -> Detection {
+    let mut detected = Detection {
         collectors: Vec::new(),
         absent: Vec::new(),
         estimate: None,
@@ -133,7 +133,7 @@ pub fn detect(options: &Options) -> Detected {
     detected
 }
 
-impl Detected {
+impl Detection {
     fn add(&mut self, found: Result<Box<dyn Collector>, Absent>) {
         self.add_all(found.map(|collector| vec![collector]));
     }

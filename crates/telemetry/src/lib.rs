@@ -14,7 +14,7 @@ mod session;
 pub mod surroundings;
 
 pub use collector::{Collector, Gpus, Options, PollError};
-pub use detect::{CollectorInfo, Detected, detect, known};
+pub use detect::{CollectorInfo, Detection, detect, known};
 pub use ipw_core::source::Role;
 pub use ipw_core::telemetry::{Absent, SelfTest};
 pub use sampler::Poller;

@@ -21,18 +21,18 @@ pub(crate) struct Series {
     /// The first poll that yielded a value.
     began: Option<Timestamp>,
     last: Option<f64>,
-    kind: Option<Following>,
+    kind: Option<EnergyKind>,
     meter: Meter,
     account: Account,
     /// Times between the latest changes; their median is the source's update period.
     intervals: VecDeque<Duration>,
     changed: Option<Timestamp>,
-    books: Books,
+    books: Ledger,
 }
 
 /// Steps that are final: no query can start in them any more.
 #[derive(Clone)]
-struct Books {
+struct Ledger {
     steps: Steps,
     totals: Totals,
     /// Number of readings in memory that are already counted here.
@@ -40,7 +40,7 @@ struct Books {
 }
 
 /// How the energy of a source is derived from its readings.
-enum Following {
+enum EnergyKind {
     Counter(Counter),
     Power,
 }
@@ -51,11 +51,11 @@ const INTERVALS: usize = 63;
 impl Series {
     pub(crate) fn new(source: SourceIndex, about: &Source, meter: Meter) -> Self {
         let kind = match about.quantity {
-            Quantity::Energy { rollover, .. } => Some(Following::Counter(Counter::new(
+            Quantity::Energy { rollover, .. } => Some(EnergyKind::Counter(Counter::new(
                 rollover,
                 meter.plausible(),
             ))),
-            Quantity::Power { .. } => Some(Following::Power),
+            Quantity::Power { .. } => Some(EnergyKind::Power),
             Quantity::Gauge { .. } => None,
         };
         Self {
@@ -69,7 +69,7 @@ impl Series {
             account: Account::default(),
             intervals: VecDeque::new(),
             changed: None,
-            books: Books {
+            books: Ledger {
                 steps: Steps::new(&meter),
                 totals: Totals::default(),
                 taken: 0,
@@ -84,7 +84,7 @@ impl Series {
         let same = self
             .last
             .is_some_and(|last| last.to_bits() == value.to_bits());
-        if same && matches!(self.kind, Some(Following::Counter(_))) {
+        if same && matches!(self.kind, Some(EnergyKind::Counter(_))) {
             return None;
         }
         if !same {
@@ -108,7 +108,7 @@ impl Series {
         self.polled = None;
         self.last = None;
         self.changed = None;
-        if let Some(Following::Counter(counter)) = &mut self.kind {
+        if let Some(EnergyKind::Counter(counter)) = &mut self.kind {
             counter.forget();
         }
         if self.kind.is_some() {
@@ -134,11 +134,11 @@ impl Series {
             .is_some_and(|before| reading.at.since(before) <= self.meter.longest_silence);
         let step = match &mut self.kind {
             None => return,
-            Some(Following::Counter(counter)) => {
+            Some(EnergyKind::Counter(counter)) => {
                 counter.update(Joules::from_joules(reading.value), since)
             }
             // A power reading holds until the next one.
-            Some(Following::Power) => match last {
+            Some(EnergyKind::Power) => match last {
                 None => Step::First,
                 Some(last) if (0.0..=self.meter.largest.watts()).contains(&last.value) => {
                     Step::Advanced(Watts::from_watts(last.value) * since)
@@ -251,7 +251,7 @@ impl Series {
     /// Whether this counter never moves.
     pub(crate) fn is_stuck(&self) -> bool {
         let polled = self.began.zip(self.polled);
-        matches!(self.kind, Some(Following::Counter(_)))
+        matches!(self.kind, Some(EnergyKind::Counter(_)))
             && self.account.readings == 1
             && polled.is_some_and(|(began, now)| now.since(began) >= STUCK)
     }
@@ -281,7 +281,7 @@ impl Series {
     }
 }
 
-impl Books {
+impl Ledger {
     /// Counts the readings before index `until`.
     fn take(&mut self, readings: &VecDeque<Reading>, until: usize, flights: &Flights) {
         let fresh = self.taken.min(until)..until;

@@ -14,7 +14,7 @@ use ipw_core::rollup::{Choice, Use, uses};
 use ipw_core::source::{Domain, Role, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
-use self::state::{Evidence, Open, State};
+use self::state::{Claim, Evidence, State};
 use crate::SelfTest;
 use crate::sampler::{Poller, Sampler};
 use crate::self_test::self_tests;
@@ -237,14 +237,14 @@ impl Session {
     pub fn open(&self, start: Timestamp) -> Ticket {
         let mut state = self.shared.lock();
         let flight = Some(state.flights.begin(start));
-        state.admit(Open { start, flight })
+        state.admit(Claim { start, flight })
     }
 
     /// Keeps the readings from `start` until [`Session::release`] without a query in flight, for
     /// [`Session::idle_over`].
     pub fn watch(&self, start: Timestamp) -> Ticket {
         let flight = None;
-        self.shared.lock().admit(Open { start, flight })
+        self.shared.lock().admit(Claim { start, flight })
     }
 
     /// Releases the readings that this ticket keeps.

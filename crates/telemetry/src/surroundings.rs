@@ -19,7 +19,7 @@ use ipw_core::time::{Clock, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
 use self::beacon::Beacon;
-pub use self::sockets::Listening;
+pub use self::sockets::ListenAddress;
 use self::table::Process;
 use self::times::Times;
 use crate::Options;
@@ -65,14 +65,14 @@ pub enum Service {
     /// The user named its process ids.
     Pids(Vec<u32>),
     /// By the address that it listens on.
-    Listening(Listening),
+    Listening(ListenAddress),
     /// The processes are not on this machine or cannot be found, with the reason.
     Unknown(&'static str),
 }
 
 /// What was observed of the machine during the run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct Observation {
     /// CPU time of the service, or why it is unknown.
     pub service: Result<Duration, String>,
     /// Number of processes that the service had over the run; `None` if they were not found.
@@ -111,8 +111,8 @@ pub struct Surroundings {
 
 #[derive(Debug)]
 enum State {
-    Looking(Sender<()>, JoinHandle<Seen>),
-    Over(Box<Seen>),
+    Looking(Sender<()>, JoinHandle<Observation>),
+    Over(Box<Observation>),
 }
 
 impl Surroundings {
@@ -163,12 +163,12 @@ impl Surroundings {
     }
 
     /// Stops the thread. Returns the observations the first time, `None` afterwards.
-    pub fn finish(&self) -> Option<Seen> {
+    pub fn finish(&self) -> Option<Observation> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = match &*state {
             State::Over(seen) => return Some((**seen).clone()),
             State::Looking(..) => {
-                let nothing = State::Over(Box::new(Seen::nothing()));
+                let nothing = State::Over(Box::new(Observation::nothing()));
                 let State::Looking(stop, thread) = std::mem::replace(&mut *state, nothing) else {
                     return None;
                 };
@@ -181,7 +181,7 @@ impl Surroundings {
     }
 }
 
-impl Seen {
+impl Observation {
     fn nothing() -> Self {
         Self {
             service: Err("the machine was not observed".to_owned()),
@@ -302,7 +302,7 @@ impl Look {
         }
     }
 
-    fn seen(&mut self) -> Seen {
+    fn seen(&mut self) -> Observation {
         let own = own_cpu_time().saturating_sub(self.own_before);
         let stat = self.proc.join("stat");
         let between = self.machine.zip(CpuTimes::read(&mut self.reader, &stat));
@@ -318,7 +318,7 @@ impl Look {
             _ if is_found => duration(self.times.ticks()).ok_or_else(|| "too long".to_owned()),
             _ => Err("it has no process".to_owned()),
         };
-        Seen {
+        Observation {
             service,
             processes: is_found.then(|| self.times.count()),
             own,
@@ -330,7 +330,7 @@ impl Look {
 }
 
 /// The processes that listen at `place`, if they are the service itself.
-fn listeners(proc: &Path, place: &Listening) -> Result<BTreeSet<u32>, String> {
+fn listeners(proc: &Path, place: &ListenAddress) -> Result<BTreeSet<u32>, String> {
     let pid = Setting::ServicePid;
     let sockets = sockets::inodes(proc, place);
     if sockets.is_empty() {

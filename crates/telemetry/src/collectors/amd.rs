@@ -25,7 +25,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use self::board::{Board, Meters, boards, first_die};
 use self::card::Cards;
 use self::collect::BoardCollector;
-use self::smi::{Closed, Smi};
+use self::smi::{Smi, SmiError};
 use crate::Absent;
 use crate::collector::{Collector, Gpus, Options};
 use crate::collectors::host::files::numbered;
@@ -90,13 +90,13 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
 }
 
 /// Starts amd-smi, unless that would wake a suspended board.
-fn library(options: &Options, cards: &Cards) -> Result<Smi, Closed> {
+fn library(options: &Options, cards: &Cards) -> Result<Smi, SmiError> {
     match cards.ours.iter().find(|card| card.is_asleep()) {
         Some(asleep) => {
             let called = asleep
                 .pci
                 .map_or("a board".into(), |pci| format!("`{pci}`"));
-            Err(Closed::WouldWake(called))
+            Err(SmiError::WouldWake(called))
         }
         None => Smi::open(options.amdsmi.as_deref()),
     }
@@ -133,7 +133,7 @@ fn no_board(
     options: &Options,
     foreign: Option<(&Path, &str)>,
     has_sign: bool,
-    closed: Option<&Closed>,
+    closed: Option<&SmiError>,
 ) -> Absent {
     let why = match foreign {
         Some((card, driver)) => format!(
@@ -147,7 +147,7 @@ fn no_board(
         ),
         None => "no AMD GPU uses the driver amdgpu".to_owned(),
     };
-    let library = closed.map_or("amd-smi lists no GPU".to_owned(), Closed::to_string);
+    let library = closed.map_or("amd-smi lists no GPU".to_owned(), SmiError::to_string);
     let fix = fix(options, closed);
     absent(true, format!("{why}; {library}"), fix)
 }
@@ -176,7 +176,7 @@ fn hidden(boards: &[Board], gpus: &Gpus) -> Absent {
 }
 
 /// The reason when the boards report neither energy nor power.
-fn silent(options: &Options, metered: &[(&Board, Meters)], closed: Option<&Closed>) -> Absent {
+fn silent(options: &Options, metered: &[(&Board, Meters)], closed: Option<&SmiError>) -> Absent {
     let mut words = Vec::new();
     for (board, meters) in metered.iter().take(1) {
         let place = board.card.as_ref().map(card::Card::place);
@@ -190,7 +190,7 @@ fn silent(options: &Options, metered: &[(&Board, Meters)], closed: Option<&Close
         });
         words.extend(meters.notes.iter().cloned());
     }
-    words.extend(closed.map(Closed::to_string));
+    words.extend(closed.map(SmiError::to_string));
     if is_virtual(options) {
         words.push("this is a virtual machine: its host may not expose the counters".into());
     }
@@ -198,11 +198,11 @@ fn silent(options: &Options, metered: &[(&Board, Meters)], closed: Option<&Close
 }
 
 /// The command that would grant access.
-fn fix(options: &Options, closed: Option<&Closed>) -> Option<String> {
+fn fix(options: &Options, closed: Option<&SmiError>) -> Option<String> {
     match closed {
-        Some(Closed::Refused(refusal)) if refusal.is_denied() => Some(JOIN.to_owned()),
+        Some(SmiError::Refused(refusal)) if refusal.is_denied() => Some(JOIN.to_owned()),
         _ if is_denied(&options.dev) => Some(JOIN.to_owned()),
-        Some(Closed::Missing(_)) => Some(INSTALL.to_owned()),
+        Some(SmiError::Missing(_)) => Some(INSTALL.to_owned()),
         _ => None,
     }
 }

@@ -10,13 +10,13 @@
 #[cfg(target_os = "linux")]
 mod board;
 #[cfg(target_os = "linux")]
+mod collect;
+#[cfg(target_os = "linux")]
 mod gpm;
 #[cfg(target_os = "linux")]
 mod library;
 #[cfg(target_os = "linux")]
 mod pci;
-#[cfg(target_os = "linux")]
-mod polled;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
@@ -26,7 +26,7 @@ mod select;
 use crate::collectors::host::files::numbered;
 use crate::{Absent, Collector, Options};
 #[cfg(target_os = "linux")]
-use pci::Listed;
+use pci::PciBoard;
 
 /// The collector's id.
 const ID: &str = "nvml";
@@ -35,7 +35,7 @@ const ID: &str = "nvml";
 #[cfg(target_os = "linux")]
 pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let listed = pci::listed(&options.sysfs);
-    if !listed.is_empty() && listed.iter().all(Listed::is_suspended) {
+    if !listed.is_empty() && listed.iter().all(PciBoard::is_suspended) {
         return Err(asleep(&listed));
     }
     let is_here = !listed.is_empty() || has_nodes(options) || options.nvml.is_some();
@@ -58,7 +58,7 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     for (_, board) in meant {
         // Notes about boards that are not measured go with the first measured one.
         let notes = std::mem::take(&mut notes);
-        collectors.extend(polled::collectors(board, driver.as_deref(), notes));
+        collectors.extend(collect::collectors(board, driver.as_deref(), notes));
     }
     Ok(collectors)
 }
@@ -82,7 +82,7 @@ fn has_nodes(options: &Options) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn asleep(listed: &[Listed]) -> Absent {
+fn asleep(listed: &[PciBoard]) -> Absent {
     let places: Vec<_> = listed
         .iter()
         .map(|board| format!("`{}`", board.place))

@@ -33,18 +33,18 @@ pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
 }
 
 #[cfg(target_os = "linux")]
-fn perf_events(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+fn perf_events(sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
     perf::detect(sysfs)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn perf_events(_sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
-    Err(Closed::Missing)
+fn perf_events(_sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
+    Err(AccessError::Missing)
 }
 
 /// Why one of the two interfaces cannot be used.
 #[derive(Debug, PartialEq, Eq)]
-enum Closed {
+enum AccessError {
     /// It does not exist on this system.
     Missing,
     /// It exists, but permission is denied.
@@ -53,7 +53,7 @@ enum Closed {
     Unusable(String),
 }
 
-impl Closed {
+impl AccessError {
     fn words(&self) -> Option<&str> {
         match self {
             Self::Missing => None,
@@ -66,10 +66,10 @@ impl Closed {
     }
 }
 
-fn absent(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Absent {
+fn absent(sysfs: &Path, perf: &AccessError, powercap: &AccessError) -> Absent {
     let words: Vec<_> = [perf, powercap]
         .into_iter()
-        .filter_map(Closed::words)
+        .filter_map(AccessError::words)
         .collect();
     let reason = if words.is_empty() {
         missing(sysfs)
@@ -95,7 +95,7 @@ fn missing(sysfs: &Path) -> String {
 }
 
 /// The commands that grant access, the narrowest first.
-fn fix(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Option<String> {
+fn fix(sysfs: &Path, perf: &AccessError, powercap: &AccessError) -> Option<String> {
     let mut commands = Vec::new();
     if perf.is_denied() {
         commands.push("sudo setcap cap_perfmon+ep \"$(command -v ipw)\"".to_owned());

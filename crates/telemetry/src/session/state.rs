@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) unsaved: Vec<Reading>,
     /// All readings up to here are on disk.
     pub(super) saved: Timestamp,
-    pub(super) open: BTreeMap<Ticket, Open>,
+    pub(super) open: BTreeMap<Ticket, Claim>,
     pub(super) flights: Flights,
     /// The idle power of each source, where it was measured.
     pub(super) idle: Vec<Option<Idle>>,
@@ -44,7 +44,7 @@ pub(super) struct State {
 }
 
 /// A claim on readings, by a query or an idle measurement.
-pub(super) struct Open {
+pub(super) struct Claim {
     pub(super) start: Timestamp,
     /// `None` for a claim that only keeps readings.
     pub(super) flight: Option<FlightId>,
@@ -94,7 +94,7 @@ impl State {
         Arc::clone(&self.uses.by_source)
     }
 
-    pub(super) fn admit(&mut self, open: Open) -> Ticket {
+    pub(super) fn admit(&mut self, open: Claim) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.open.insert(ticket, open);

@@ -9,14 +9,14 @@ use super::table;
 
 /// The local address of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listening {
+pub enum ListenAddress {
     /// A TCP port, and the IP addresses that the service's URL resolves to.
     Port(u16, Vec<IpAddr>),
     /// The path of a Unix socket.
     Socket(PathBuf),
 }
 
-impl std::fmt::Display for Listening {
+impl std::fmt::Display for ListenAddress {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Port(port, _) => write!(formatter, "port {port}"),
@@ -26,17 +26,17 @@ impl std::fmt::Display for Listening {
 }
 
 /// The inodes of the sockets that listen at `place`.
-pub(super) fn inodes(proc: &Path, place: &Listening) -> BTreeSet<u64> {
+pub(super) fn inodes(proc: &Path, place: &ListenAddress) -> BTreeSet<u64> {
     let lines = |file: &str| fs::read_to_string(proc.join("net").join(file)).unwrap_or_default();
     match place {
-        Listening::Port(port, addresses) => {
+        ListenAddress::Port(port, addresses) => {
             let tables = [lines("tcp"), lines("tcp6")];
             let sockets = tables.iter().flat_map(|table| table.lines().skip(1));
             sockets
                 .filter_map(|line| tcp(line, *port, addresses))
                 .collect()
         }
-        Listening::Socket(path) => {
+        ListenAddress::Socket(path) => {
             let table = lines("unix");
             let sockets = table.lines().skip(1);
             sockets.filter_map(|line| unix(line, path)).collect()
@@ -133,15 +133,16 @@ mod tests {
         for (file, text) in [("tcp", TCP), ("tcp6", TCP6), ("unix", UNIX)] {
             fs::write(net.join(file), text).unwrap();
         }
-        let found = |place: Listening| inodes(proc.path(), &place).into_iter().collect::<Vec<_>>();
-        let port = |port, address: &str| Listening::Port(port, vec![address.parse().unwrap()]);
+        let found =
+            |place: ListenAddress| inodes(proc.path(), &place).into_iter().collect::<Vec<_>>();
+        let port = |port, address: &str| ListenAddress::Port(port, vec![address.parse().unwrap()]);
         assert_eq!(found(port(8080, "127.0.0.1")), [101]);
         assert_eq!(found(port(8080, "::1")), [104]);
         assert_eq!(found(port(8080, "192.0.2.1")), [0; 0]);
         assert_eq!(found(port(8081, "192.0.2.1")), [102]);
         assert_eq!(found(port(8082, "127.0.0.1")), [105]);
         assert_eq!(found(port(9, "127.0.0.1")), [0; 0]);
-        let socket = |path: &str| Listening::Socket(path.into());
+        let socket = |path: &str| ListenAddress::Socket(path.into());
         assert_eq!(found(socket("/run/some service.sock")), [201]);
         assert_eq!(found(socket("/run/other.sock")), [0; 0]);
     }
@@ -150,7 +151,7 @@ mod tests {
     fn who_listens_here_is_this_process() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let place = Listening::Port(address.port(), vec![address.ip()]);
+        let place = ListenAddress::Port(address.port(), vec![address.ip()]);
         let proc = Path::new("/proc");
         if !proc.join("net/tcp").exists() {
             return;

@@ -81,7 +81,10 @@ impl Proc {
 }
 
 fn port() -> Service {
-    Service::Listening(Listening::Port(8000, vec!["127.0.0.1".parse().unwrap()]))
+    Service::Listening(ListenAddress::Port(
+        8000,
+        vec!["127.0.0.1".parse().unwrap()],
+    ))
 }
 
 #[test]

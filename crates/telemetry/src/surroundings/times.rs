@@ -9,7 +9,7 @@ type Key = (u32, u64);
 
 /// CPU time of one process, in ticks.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct Usage {
     parent: u32,
     /// CPU time of the process and its ended children when it was first seen.
     before: (u64, u64),
@@ -22,7 +22,7 @@ struct Seen {
 /// last read, or up to its end if its parent waited for it and is observed too.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    seen: BTreeMap<Key, Seen>,
+    seen: BTreeMap<Key, Usage>,
     /// Start of the observation in ticks since boot: a process started later had used no CPU time.
     begun: u64,
 }
@@ -47,7 +47,7 @@ impl Times {
             let seen = self
                 .seen
                 .entry((process.pid, process.started))
-                .or_insert(Seen {
+                .or_insert(Usage {
                     parent: process.parent,
                     before,
                     last: now,
@@ -81,7 +81,7 @@ impl Times {
 
     /// CPU time of children that ended between two reads: all ended children, minus what was
     /// counted for them or used before the observation.
-    fn unseen_children(&self, pid: u32, parent: &Seen) -> u64 {
+    fn unseen_children(&self, pid: u32, parent: &Usage) -> u64 {
         let ended = self.seen.values();
         let ended = ended.filter(|child| child.parent == pid && !child.is_alive);
         let counted: u64 = ended.map(|child| child.last.0 + child.last.1).sum();

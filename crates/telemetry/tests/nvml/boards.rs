@@ -1,4 +1,4 @@
-//! Which boards there are, what they tell, and what is said where there are none.
+//! Detected boards, their sources, and the reasons for absent ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ fn a_board_that_tells_nothing_of_energy_is_still_a_board() {
 
 #[test]
 fn the_state_of_a_board_goes_beside_its_energy() {
-    // Idle, clocks that somebody set, the power cap, heat: two of these slow work down.
+    // Idle, clocks set by the user, the power cap, heat: two of these slow work down.
     let board = Board::new(0, constant(300.0))
         .with_state("throttle", f64::from(1 | 2 | 4 | 64))
         .with_state("tensor", 41.5);

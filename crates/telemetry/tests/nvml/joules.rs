@@ -215,7 +215,7 @@ fn numbers_that_stand_for_nothing_change_nothing() {
         let power = energy.shares.last().unwrap().energy.power.unwrap();
         assert!((power.max - 300.0).abs() < 1.0 && (power.min - 300.0).abs() < 1.0);
     }
-    // What says nothing from the start is not there.
+    // A value that is missing from the start is not a source.
     board.has_energy = true;
     board.energy_values = vec![(0.0, 1e9, u64::MAX)];
     board.power_values = Vec::new();

@@ -45,7 +45,7 @@ type Handle = *mut c_void;
 
 /// Why the library cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(super) enum SmiError {
     /// It is not installed.
     Missing(String),
     /// It is installed, but cannot be used.
@@ -56,7 +56,7 @@ pub(super) enum Closed {
     WouldWake(String),
 }
 
-impl fmt::Display for Closed {
+impl fmt::Display for SmiError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(words) | Self::Unusable(words) => formatter.write_str(words),
@@ -135,7 +135,7 @@ unsafe impl Send for Calls {}
 
 impl Smi {
     /// Loads and initialises the library `named`, or else the first one found.
-    pub(super) fn open(named: Option<&Path>) -> Result<Self, Closed> {
+    pub(super) fn open(named: Option<&Path>) -> Result<Self, SmiError> {
         let candidates: Vec<PathBuf> = match named {
             Some(named) => vec![named.to_owned()],
             None => NAMES.iter().map(PathBuf::from).collect(),
@@ -145,9 +145,9 @@ impl Smi {
             match Self::load(candidate) {
                 Ok(smi) => return Ok(smi),
                 // This is the library; loading it by another name would not help.
-                Err(refused @ Closed::Refused(_)) => return Err(refused),
+                Err(refused @ SmiError::Refused(_)) => return Err(refused),
                 // A library that exists gives a better reason than one that does not.
-                Err(Closed::Missing(_)) => {}
+                Err(SmiError::Missing(_)) => {}
                 Err(other) => {
                     closed.get_or_insert(other);
                 }
@@ -155,13 +155,13 @@ impl Smi {
         }
         Err(closed.unwrap_or_else(|| {
             let name = named.unwrap_or(Path::new("libamd_smi.so"));
-            Closed::Missing(format!("cannot find `{}`", name.display()))
+            SmiError::Missing(format!("cannot find `{}`", name.display()))
         }))
     }
 
-    fn load(path: &Path) -> Result<Self, Closed> {
+    fn load(path: &Path) -> Result<Self, SmiError> {
         if let Some(words) = elf::foreign(path) {
-            return Err(Closed::Unusable(format!("`{}` {words}", path.display())));
+            return Err(SmiError::Unusable(format!("`{}` {words}", path.display())));
         }
         // SAFETY: loading runs the library's initialisers. It is AMD's own, from the loader's path
         // or ROCm's, or one that the user named; it is never unloaded.
@@ -174,7 +174,7 @@ impl Smi {
         let mut calls = Calls::of(library, path)?;
         // SAFETY: the function takes flags and no memory of ours.
         let started = unsafe { init(INIT_GPUS) };
-        calls.check(started).map_err(Closed::Refused)?;
+        calls.check(started).map_err(SmiError::Refused)?;
         Self::started(&mut calls, path)
             .inspect_err(|_| calls.stop())
             .map(|(abi, version, places)| Self {
@@ -185,16 +185,19 @@ impl Smi {
             })
     }
 
-    fn started(calls: &mut Calls, path: &Path) -> Result<(Abi, String, Vec<Option<Pci>>), Closed> {
-        let version = calls.version().map_err(Closed::Refused)?;
+    fn started(
+        calls: &mut Calls,
+        path: &Path,
+    ) -> Result<(Abi, String, Vec<Option<Pci>>), SmiError> {
+        let version = calls.version().map_err(SmiError::Refused)?;
         let spelled = version.spelled();
         let abi = version.abi().ok_or_else(|| {
-            Closed::Unusable(format!(
+            SmiError::Unusable(format!(
                 "`{}` is version {spelled}; ipw supports versions 24 to 26",
                 path.display()
             ))
         })?;
-        calls.enumerate().map_err(Closed::Refused)?;
+        calls.enumerate().map_err(SmiError::Refused)?;
         let places = calls.processors.iter();
         let places = places.map(|handle| calls.place(*handle)).collect();
         Ok((abi, spelled, places))
@@ -256,7 +259,7 @@ impl Drop for Smi {
 }
 
 impl Calls {
-    fn of(library: Library, path: &Path) -> Result<Self, Closed> {
+    fn of(library: Library, path: &Path) -> Result<Self, SmiError> {
         // SAFETY: the types are those of the functions in `amdsmi.h`. Structures are checked
         // against the version before a function that fills one is called.
         unsafe {
@@ -351,12 +354,12 @@ impl Calls {
 /// # Safety
 ///
 /// `T` must be the type of the function of this name.
-unsafe fn symbol<T: Copy>(library: &Library, name: &[u8], path: &Path) -> Result<T, Closed> {
+unsafe fn symbol<T: Copy>(library: &Library, name: &[u8], path: &Path) -> Result<T, SmiError> {
     // SAFETY: guaranteed by the caller.
     let found = unsafe { library.get::<T>(name) };
     found.map(|symbol| *symbol).map_err(|_| {
         let name = String::from_utf8_lossy(name.strip_suffix(b"\0").unwrap_or(name));
-        Closed::Unusable(format!(
+        SmiError::Unusable(format!(
             "`{}` lacks `{name}`: it is not amd-smi, or too old",
             path.display()
         ))
@@ -364,13 +367,13 @@ unsafe fn symbol<T: Copy>(library: &Library, name: &[u8], path: &Path) -> Result
 }
 
 /// Tells a missing file from a missing dependency: the loader's message is the same for both.
-fn unloaded(path: &Path, error: &libloading::Error) -> Closed {
+fn unloaded(path: &Path, error: &libloading::Error) -> SmiError {
     let words = error.to_string();
     let name = path.display().to_string();
     let is_missing = !path.exists() && words.starts_with(&name);
     if is_missing && words.contains("No such file") {
-        Closed::Missing(format!("cannot find `{name}`"))
+        SmiError::Missing(format!("cannot find `{name}`"))
     } else {
-        Closed::Unusable(format!("cannot load `{name}`: {words}"))
+        SmiError::Unusable(format!("cannot load `{name}`: {words}"))
     }
 }

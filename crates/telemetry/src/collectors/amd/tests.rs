@@ -105,7 +105,7 @@ const RADEON: [(&str, &str); 15] = [
     ("hwmon/hwmon4/temp3_label", "mem\n"),
 ];
 
-/// Name and value of what one poll of all collectors says, and what went wrong.
+/// Names and values from one poll of all collectors, and the faults.
 fn poll(collectors: &mut [Box<dyn Collector>]) -> (Vec<(String, f64)>, Vec<PollError>) {
     let (mut heard, mut errors) = (Vec::new(), Vec::new());
     for collector in collectors {

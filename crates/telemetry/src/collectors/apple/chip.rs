@@ -55,12 +55,12 @@ impl Sample {
 }
 
 /// Fetches the next sample and the end of its interval.
-pub type Next = Box<dyn FnMut(&dyn Clock) -> Result<(Timestamp, Sample), PollError> + Send>;
+pub type NextSample = Box<dyn FnMut(&dyn Clock) -> Result<(Timestamp, Sample), PollError> + Send>;
 
 /// A stream of samples.
 pub struct Feed {
     /// Fetches the next sample.
-    pub next: Next,
+    pub next: NextSample,
     /// Whether samples arrive at their own pace: a slower reader would fall behind.
     pub is_paced: bool,
 }
@@ -88,12 +88,12 @@ fn state(sample: &Sample, kind: Gauge) -> Option<f64> {
 
 /// The channels and gauges that a chip turns out to have, judged by many samples.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct Survey {
     channels: [Channel; 5],
     gauges: Vec<(&'static str, Gauge)>,
 }
 
-impl Look {
+impl Survey {
     /// A survey without samples.
     pub fn new() -> Self {
         Self {
@@ -161,7 +161,7 @@ impl Look {
     }
 }
 
-impl Default for Look {
+impl Default for Survey {
     fn default() -> Self {
         Self::new()
     }

@@ -6,7 +6,7 @@ mod process;
 use ipw_core::hardware::Device;
 
 use super::channel::Part;
-use super::chip::{Feed, Look};
+use super::chip::{Feed, Survey};
 use super::{CHIP, absent};
 use crate::{Absent, Collector};
 
@@ -43,7 +43,7 @@ pub(super) fn detect() -> Result<Vec<Box<dyn Collector>>, Absent> {
 
 /// A chip with a silent CPU counter still reports its GPU; its total stays unknown.
 fn by_library_alone(
-    library: Result<(Look, Device), String>,
+    library: Result<(Survey, Device), String>,
     process: &str,
 ) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let fix = Some("sudo ipw doctor");
@@ -61,7 +61,7 @@ fn by_library_alone(
     ))])
 }
 
-fn process_chip(look: Look, device: Device, feed: Feed) -> super::chip::Chip {
+fn process_chip(look: Survey, device: Device, feed: Feed) -> super::chip::Chip {
     let device = Device {
         backend: Some("powermetrics".to_owned()),
         ..device

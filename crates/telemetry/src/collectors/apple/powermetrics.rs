@@ -15,7 +15,7 @@ const LONGEST: u64 = 1 << 22;
 
 /// Why a sample cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum SampleError {
     /// The stream broke.
     #[error("cannot read the output of `powermetrics`: {0}")]
     Stream(#[from] io::Error),
@@ -34,16 +34,16 @@ pub enum Unreadable {
 }
 
 /// Reads the next sample of a stream.
-pub fn next(stream: &mut impl BufRead) -> Result<Sample, Unreadable> {
+pub fn next(stream: &mut impl BufRead) -> Result<Sample, SampleError> {
     loop {
         let mut document = Vec::new();
         let length = stream.take(LONGEST).read_until(0, &mut document)?;
         if length == 0 {
-            return Err(Unreadable::Ended);
+            return Err(SampleError::Ended);
         }
         let is_whole = document.pop_if(|last| *last == 0).is_some();
         if !is_whole && document.len() as u64 >= LONGEST {
-            return Err(Unreadable::Endless);
+            return Err(SampleError::Endless);
         }
         // A line end follows the last NUL byte.
         let text = document.trim_ascii();
@@ -54,14 +54,14 @@ pub fn next(stream: &mut impl BufRead) -> Result<Sample, Unreadable> {
 }
 
 /// Parses one sample.
-pub fn sample(document: &[u8]) -> Result<Sample, Unreadable> {
+pub fn sample(document: &[u8]) -> Result<Sample, SampleError> {
     let document = Value::from_reader_xml(document)?;
-    let document = document.as_dictionary().ok_or(Unreadable::Timeless)?;
+    let document = document.as_dictionary().ok_or(SampleError::Timeless)?;
     let nanos = document
         .get("elapsed_ns")
         .and_then(Value::as_unsigned_integer);
     let elapsed = nanos.filter(|nanos| *nanos > 0).map(Duration::from_nanos);
-    let elapsed = elapsed.ok_or(Unreadable::Timeless)?;
+    let elapsed = elapsed.ok_or(SampleError::Timeless)?;
     let part = |name: &str| document.get(name).and_then(Value::as_dictionary);
     let processor = part("processor");
     let watts = |name: &str| processor.and_then(|processor| watts(processor, name, elapsed));

@@ -10,7 +10,7 @@ use nvml_wrapper::{Device, Nvml};
 use nvml_wrapper_sys::bindings::nvmlDevice_t;
 
 use super::library::absent;
-use super::pci::{self, Listed};
+use super::pci::{self, PciBoard};
 use super::select::BoardIds;
 use crate::{Absent, PollError};
 
@@ -36,7 +36,7 @@ pub(super) struct Board {
 unsafe impl Send for Board {}
 
 impl Board {
-    fn new(nvml: &Arc<Nvml>, device: &Device<'_>, place: u32, listed: &[Listed]) -> Self {
+    fn new(nvml: &Arc<Nvml>, device: &Device<'_>, place: u32, listed: &[PciBoard]) -> Self {
         let pci = device
             .pci_info()
             .ok()
@@ -160,7 +160,7 @@ fn handle(device: &Device<'_>) -> nvmlDevice_t {
 }
 
 /// The boards of this machine.
-pub(super) struct Found {
+pub(super) struct BoardList {
     pub(super) boards: Vec<Board>,
     /// Notes about boards that are left out.
     pub(super) notes: Vec<String>,
@@ -168,9 +168,9 @@ pub(super) struct Found {
 
 /// All boards that are awake. Getting a handle wakes a board, so if one is suspended, the others
 /// are looked up by PCI address.
-pub(super) fn find(nvml: &Arc<Nvml>, listed: &[Listed]) -> Result<Found, Absent> {
+pub(super) fn find(nvml: &Arc<Nvml>, listed: &[PciBoard]) -> Result<BoardList, Absent> {
     let (asleep, awake): (Vec<_>, Vec<_>) = listed.iter().partition(|board| board.is_suspended());
-    let mut found = Found {
+    let mut found = BoardList {
         boards: Vec::new(),
         notes: asleep
             .iter()

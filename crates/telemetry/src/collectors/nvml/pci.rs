@@ -9,25 +9,25 @@ const CLASS: &str = "0x03";
 
 /// A board on the PCI bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct PciBoard {
     /// The PCI address: `0000:3b:00.0`.
     pub(super) place: String,
     /// The kernel's runtime power status file.
     pub(super) status: PathBuf,
 }
 
-impl Listed {
+impl PciBoard {
     pub(super) fn is_suspended(&self) -> bool {
         is_suspended(&self.status)
     }
 }
 
 /// The boards below `sysfs`, by PCI address.
-pub(super) fn listed(sysfs: &Path) -> Vec<Listed> {
+pub(super) fn listed(sysfs: &Path) -> Vec<PciBoard> {
     let Ok(entries) = fs::read_dir(sysfs.join("bus/pci/devices")) else {
         return Vec::new();
     };
-    let mut found: Vec<Listed> = entries
+    let mut found: Vec<PciBoard> = entries
         .flatten()
         .filter(|entry| {
             let says = |file, beginning| {
@@ -37,7 +37,7 @@ pub(super) fn listed(sysfs: &Path) -> Vec<Listed> {
             says("vendor", VENDOR) && says("class", CLASS)
         })
         .filter_map(|entry| {
-            Some(Listed {
+            Some(PciBoard {
                 place: place(entry.file_name().to_str()?)?,
                 status: entry.path().join("power/runtime_status"),
             })

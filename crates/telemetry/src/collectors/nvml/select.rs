@@ -46,12 +46,12 @@ pub(super) struct Selection {
 
 /// No board is selected.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Nothing {
+pub(super) struct NoSelection {
     reason: String,
     fix: String,
 }
 
-impl Nothing {
+impl NoSelection {
     /// States which boards exist, and the notes about others.
     pub(super) fn into_absent(self, boards: &[BoardIds], notes: &[String]) -> Absent {
         let boards: Vec<_> = boards.iter().map(BoardIds::words).collect();
@@ -79,7 +79,7 @@ pub(super) fn select(
     gpus: &Gpus,
     boards: &[BoardIds],
     parent_of: impl Fn(&str) -> Option<String>,
-) -> Result<Selection, Nothing> {
+) -> Result<Selection, NoSelection> {
     let find = |name: &str| find(name, boards, &parent_of);
     if !gpus.named.is_empty() {
         return named(&gpus.named, find);
@@ -94,7 +94,7 @@ pub(super) fn select(
 }
 
 /// All vendors share this setting: a name that matches no NVIDIA board may be another vendor's.
-fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, Nothing> {
+fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, NoSelection> {
     let mut places = Vec::new();
     let mut notes = Vec::new();
     for name in names {
@@ -107,7 +107,7 @@ fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, No
         }
     }
     if places.is_empty() {
-        return Err(Nothing {
+        return Err(NoSelection {
             reason: notes.join("; "),
             fix: Setting::Gpu
                 .to("INDEX, UUID or PCI ID of one of them")
@@ -122,7 +122,7 @@ fn shown(
     visible: &str,
     boards: &[BoardIds],
     find: impl Fn(&str) -> Match,
-) -> Result<Selection, Nothing> {
+) -> Result<Selection, NoSelection> {
     let mut places = Vec::new();
     let mut notes = Vec::new();
     let mut has_index = false;
@@ -141,7 +141,7 @@ fn shown(
             0,
             format!("`CUDA_VISIBLE_DEVICES={visible}` selects no GPU"),
         );
-        return Err(Nothing {
+        return Err(NoSelection {
             reason: notes.join("; "),
             fix: format!(
                 "unset CUDA_VISIBLE_DEVICES, or `{}`",

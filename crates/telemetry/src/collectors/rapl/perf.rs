@@ -15,7 +15,7 @@ use ipw_core::units::Joules;
 use perf_event_open_sys::bindings::{PERF_FLAG_FD_CLOEXEC, perf_event_attr};
 use rustix::io::Errno;
 
-use super::Closed;
+use super::AccessError;
 use super::counters::{Counters, Fault, Port, source};
 use crate::collector::Collector;
 
@@ -30,7 +30,7 @@ const EVENTS: [(&str, Domain); 5] = [
 ];
 
 /// Opens the events that the processor has, each on every package or not at all.
-pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
     let device = sysfs.join("devices/power");
     let pmu = Pmu::read(&device)?;
     let mut counters = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
             "`{}` has no event that counts package energy",
             device.display()
         );
-        Err(Closed::Unusable(words))
+        Err(AccessError::Unusable(words))
     }
 }
 
@@ -71,11 +71,11 @@ fn is_bogus(error: &io::Error) -> bool {
     )
 }
 
-fn refusal(event: &str, device: &Path, error: &io::Error) -> Closed {
+fn refusal(event: &str, device: &Path, error: &io::Error) -> AccessError {
     let words = format!("cannot open `{event}` of `{}`: {error}", device.display());
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Closed::Denied(words),
-        _ => Closed::Unusable(words),
+        io::ErrorKind::PermissionDenied => AccessError::Denied(words),
+        _ => AccessError::Unusable(words),
     }
 }
 
@@ -98,15 +98,15 @@ struct Pmu {
 }
 
 impl Pmu {
-    fn read(device: &Path) -> Result<Self, Closed> {
-        let number = text(&device.join("type")).ok_or(Closed::Missing)?;
+    fn read(device: &Path) -> Result<Self, AccessError> {
+        let number = text(&device.join("type")).ok_or(AccessError::Missing)?;
         let cpus = text(&device.join("cpumask")).and_then(|mask| cpus(&mask));
         if let (Ok(number), Some(cpus)) = (number.parse(), cpus) {
             return Ok(Self { number, cpus });
         }
         let device = device.display();
         let words = format!("cannot parse `{device}/type` or `{device}/cpumask`");
-        Err(Closed::Unusable(words))
+        Err(AccessError::Unusable(words))
     }
 
     fn open(&self, name: &'static str, kind: Kind) -> io::Result<Vec<Event>> {

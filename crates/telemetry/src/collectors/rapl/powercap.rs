@@ -17,7 +17,7 @@ use ipw_core::units::Joules;
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::pread;
 
-use super::Closed;
+use super::AccessError;
 use super::counters::{Counters, Fault, Port, source};
 use crate::collector::Collector;
 
@@ -29,11 +29,11 @@ const PRIVILEGE: &str = "root, or read access to energy_uj";
 ///
 /// An unreadable package stays a source that never yields a value: without it, the sum over the
 /// packages is unknown and must not look smaller. Other unreadable zones are left out.
-pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
     let zones = zones(&sysfs.join("class/powercap"));
     let mut counters: Vec<(Source, Port)> = Vec::new();
     let mut is_readable = false;
-    let mut refused: Option<Closed> = None;
+    let mut refused: Option<AccessError> = None;
     for (id, (directory, _)) in &zones {
         let Some((name, domain)) = identity(id, &zones) else {
             continue;
@@ -59,7 +59,7 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
     if is_readable {
         Ok(Box::new(Counters::new(counters, sysfs)))
     } else {
-        Err(refused.unwrap_or(Closed::Missing))
+        Err(refused.unwrap_or(AccessError::Missing))
     }
 }
 
@@ -173,11 +173,11 @@ impl Zone {
         self.take(&mut [0; 1]).map(|_| ())
     }
 
-    fn refusal(&self, error: &io::Error) -> Closed {
+    fn refusal(&self, error: &io::Error) -> AccessError {
         let words = format!("cannot read {}: {error}", self.place());
         match error.kind() {
-            io::ErrorKind::PermissionDenied => Closed::Denied(words),
-            _ => Closed::Unusable(words),
+            io::ErrorKind::PermissionDenied => AccessError::Denied(words),
+            _ => AccessError::Unusable(words),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is said where there is nothing to read.
+//! The reasons when there is nothing to read.
 
 use super::*;
 

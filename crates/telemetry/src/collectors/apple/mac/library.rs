@@ -6,7 +6,7 @@ use ipw_core::hardware::Device;
 use ipw_core::time::{Clock, Timestamp};
 use macmon::{Metrics, Sampler, SocInfo};
 
-use super::super::chip::{Feed, INTERVAL, Look, Sample};
+use super::super::chip::{Feed, INTERVAL, Sample, Survey};
 use super::unnamed;
 use crate::PollError;
 
@@ -21,7 +21,7 @@ pub(super) fn is_virtual() -> bool {
 }
 
 /// Inspects the chip over at most `samples` samples.
-pub(super) fn look(samples: u32) -> Result<(Look, Device), String> {
+pub(super) fn look(samples: u32) -> Result<(Survey, Device), String> {
     let mut sampler = Sampler::new().map_err(|error| error.to_string())?;
     let soc = sampler.get_soc_info();
     let device = Device {
@@ -30,7 +30,7 @@ pub(super) fn look(samples: u32) -> Result<(Look, Device), String> {
         memory_total_mib: (soc.memory_gb > 0).then(|| f64::from(soc.memory_gb) * 1024.0),
         ..unnamed()
     };
-    let mut look = Look::new();
+    let mut look = Survey::new();
     for _ in 0..samples {
         let metrics = sampler
             .get_metrics(millis())

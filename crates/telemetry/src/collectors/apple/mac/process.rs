@@ -8,8 +8,8 @@ use std::time::Duration;
 use ipw_core::time::Clock;
 use rustix::process::geteuid;
 
-use super::super::chip::{Feed, INTERVAL, Look, Sample};
-use super::super::powermetrics::{ARGUMENTS, Unreadable, next};
+use super::super::chip::{Feed, INTERVAL, Sample, Survey};
+use super::super::powermetrics::{ARGUMENTS, SampleError, next};
 use crate::PollError;
 
 const PROGRAM: &str = "/usr/bin/powermetrics";
@@ -21,12 +21,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 const WAITING: usize = 4;
 
 /// The running program; dropping this ends it.
-struct Running {
+struct Program {
     child: Child,
-    samples: Receiver<Result<Sample, Unreadable>>,
+    samples: Receiver<Result<Sample, SampleError>>,
 }
 
-impl Running {
+impl Program {
     fn start() -> Result<Self, String> {
         if !geteuid().is_root() {
             return Err("`powermetrics` needs root".to_owned());
@@ -58,7 +58,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -66,11 +66,11 @@ impl Drop for Running {
 }
 
 /// Forwards samples until the stream ends or the receiver is dropped.
-fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, Unreadable>>) {
+fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, SampleError>>) {
     let mut stream = BufReader::new(stream);
     loop {
         let sample = next(&mut stream);
-        let is_over = matches!(sample, Err(Unreadable::Ended | Unreadable::Stream(_)));
+        let is_over = matches!(sample, Err(SampleError::Ended | SampleError::Stream(_)));
         if sender.send(sample).is_err() || is_over {
             return;
         }
@@ -79,9 +79,9 @@ fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, Unreadable>>)
 
 /// Inspects the chip over at most `samples` samples. The program is started again for the polls:
 /// samples that it wrote in between would delay all later ones.
-pub(super) fn look(samples: u32) -> Result<(Look, Feed), String> {
-    let running = Running::start()?;
-    let mut look = Look::new();
+pub(super) fn look(samples: u32) -> Result<(Survey, Feed), String> {
+    let running = Program::start()?;
+    let mut look = Survey::new();
     for _ in 0..samples {
         look.see(&running.next()?);
         if look.is_settled() {
@@ -92,11 +92,11 @@ pub(super) fn look(samples: u32) -> Result<(Look, Feed), String> {
 }
 
 fn feed() -> Feed {
-    let mut running: Option<Running> = None;
+    let mut running: Option<Program> = None;
     let next = move |clock: &dyn Clock| {
         let program = match running.take() {
             Some(program) => program,
-            None => Running::start().map_err(PollError::Gone)?,
+            None => Program::start().map_err(PollError::Gone)?,
         };
         // After a failure, the next poll starts the program again.
         let sample = program.next().map_err(PollError::Gone)?;

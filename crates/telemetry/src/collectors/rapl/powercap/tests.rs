@@ -187,7 +187,7 @@ fn a_file_that_vanishes_is_gone_until_it_is_back() {
     );
 }
 
-/// A directory in its place cannot be read by anybody, not even by root.
+/// A directory in its place cannot be read, not even by root.
 fn break_file(tree: &Tree, file: &str) {
     fs::remove_file(tree.path().join(file)).unwrap();
     fs::create_dir(tree.path().join(file)).unwrap();

@@ -18,7 +18,7 @@ const ENERGY_INTERVAL: Duration = Duration::from_millis(50);
 const STATE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// One group of a board's sources.
-struct Polled {
+struct BoardCollector {
     board: Board,
     sources: Vec<Source>,
     probes: Vec<Probe>,
@@ -38,12 +38,15 @@ pub(super) fn collectors(
     let device = about(&board, &energy, driver, notes);
     let again = board.again();
     let mut collectors = vec![
-        Polled::new(again, energy, ENERGY_INTERVAL),
-        Polled::new(board, state, STATE_INTERVAL),
+        BoardCollector::new(again, energy, ENERGY_INTERVAL),
+        BoardCollector::new(board, state, STATE_INTERVAL),
     ];
     // A board without any source is still listed as a device.
-    if collectors.iter().any(|polled| !polled.probes.is_empty()) {
-        collectors.retain(|polled| !polled.probes.is_empty());
+    if collectors
+        .iter()
+        .any(|collector| !collector.probes.is_empty())
+    {
+        collectors.retain(|collector| !collector.probes.is_empty());
     } else {
         collectors.drain(..1);
     }
@@ -52,11 +55,11 @@ pub(super) fn collectors(
     }
     collectors
         .into_iter()
-        .map(|polled| Box::new(polled) as Box<dyn Collector>)
+        .map(|collector| Box::new(collector) as Box<dyn Collector>)
         .collect()
 }
 
-impl Polled {
+impl BoardCollector {
     fn new(board: Board, probes: Vec<Probe>, shortest: Duration) -> Self {
         let id = board.id();
         Self {
@@ -77,7 +80,7 @@ impl Polled {
     }
 }
 
-impl Collector for Polled {
+impl Collector for BoardCollector {
     fn id(&self) -> &'static str {
         ID
     }

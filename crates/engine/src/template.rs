@@ -1,8 +1,8 @@
-//! Chat templates: the model file's own program that writes a conversation as one prompt.
+//! Chat templates: the model file's own program that formats a conversation as a prompt.
 //!
-//! They are written for Python's Jinja as `transformers` sets it up, and come from wherever the
-//! file came from: their length, their steps, their values and their output are bounded
-//! (`template/meter`). The date is the caller's: this crate reads no clock.
+//! They are written for Python's Jinja as configured by `transformers`, and come from an untrusted
+//! file. Their length, steps, values and output are therefore limited (`template/meter`). The
+//! caller provides the date: this crate reads no clock.
 
 mod date;
 mod guard;
@@ -23,7 +23,7 @@ use minijinja::{Environment, Error, ErrorKind, Value, context};
 use crate::generate::Cancelled;
 use meter::{Stop, metered};
 
-/// The template of a file that brings none: what most models of the last years were trained on.
+/// The default template for files without one: most recent models were trained on it.
 pub const CHATML: &str = "{% for message in messages %}\
     {{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}\
     {% endfor %}\
@@ -31,23 +31,23 @@ pub const CHATML: &str = "{% for message in messages %}\
 
 const LONGEST_TEMPLATE: usize = 256 << 10;
 const LONGEST_PROMPT: usize = 16 << 20;
-/// Steps; a real template takes some hundred per message.
+/// Maximum number of steps; a real template takes some hundred per message.
 const FUEL: u64 = 10_000_000;
-/// Far more than templates nest, and it fits the stack of a thread in a debug build.
+/// Maximum recursion: far more than templates use, and it fits a thread's stack in a debug build.
 const RECURSION: usize = 80;
 const NAME: &str = "chat_template";
 
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it: `system`, `user`, `assistant`.
+    /// The speaker: `system`, `user` or `assistant`.
     pub role: String,
-    /// What is said.
+    /// The text.
     pub content: String,
 }
 
 impl Message {
-    /// A turn.
+    /// A message.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
         Self {
             role: role.into(),
@@ -72,7 +72,7 @@ pub fn conversation(system: Option<&str>, query: &Query) -> Result<Vec<Message>,
     Ok(turns)
 }
 
-/// A message as templates take it; an error says what the engine has no place for.
+/// Converts a message for templates. An error names what the engine does not support.
 fn own_message(message: &chat::Message) -> Result<Message, String> {
     let role = match message.role() {
         "system" | "developer" => "system",
@@ -84,7 +84,7 @@ fn own_message(message: &chat::Message) -> Result<Message, String> {
         }
     };
     if !message.tool_calls().is_empty() {
-        return Err("the embedded engine knows no tool calls".to_owned());
+        return Err("the embedded engine does not support tool calls".to_owned());
     }
     let parts = message.content().and_then(serde_json::Value::as_array);
     let other = parts
@@ -100,7 +100,7 @@ fn own_message(message: &chat::Message) -> Result<Message, String> {
     }
 }
 
-/// Why there is no prompt.
+/// Why a prompt cannot be formatted.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The template is too long.
@@ -109,16 +109,16 @@ pub enum TemplateError {
     /// The template cannot be parsed.
     #[error("the chat template is not valid")]
     Syntax(#[source] Box<Error>),
-    /// The template itself refuses the conversation, in these words.
+    /// The template itself refuses the conversation, with this message.
     #[error("the chat template refuses the conversation: {0}")]
     Raised(String),
-    /// The template takes too many steps.
-    #[error("the chat template does not come to an end")]
+    /// The template exceeds its step limit.
+    #[error("the chat template does not terminate: it exceeds its step limit")]
     Endless,
     /// The prompt is too long.
     #[error("the chat template writes more than {LONGEST_PROMPT} bytes")]
     TooMuch,
-    /// The values that the template makes are too large.
+    /// The values of the template are too large.
     #[error("the chat template needs too much memory: {0}")]
     TooLarge(String),
     /// The rendering was cancelled.
@@ -129,7 +129,7 @@ pub enum TemplateError {
     Failed(#[source] Box<Error>),
 }
 
-/// A model's chat template, ready to be rendered any number of times.
+/// A parsed chat template; it can be rendered any number of times.
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
@@ -138,7 +138,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Parses a template; `bos` and `eos` are the texts of the tokens that begin and end a text.
+    /// Parses a template. `bos` and `eos` are the texts of the tokens that start and end a text.
     pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, TemplateError> {
         if source.len() > LONGEST_TEMPLATE {
             return Err(TemplateError::TooLong(source.len()));
@@ -166,7 +166,7 @@ impl ChatTemplate {
         })
     }
 
-    /// Lets the template know what day it is; without, it takes whatever date is written in it.
+    /// Sets the current date; without it, templates fall back to the date written in them.
     #[must_use]
     pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
         let strftime_now = move |format: &str| date::format(format, year, month, day);
@@ -174,7 +174,7 @@ impl ChatTemplate {
         self
     }
 
-    /// The conversation as one prompt, with the beginning of the assistant's turn if asked for.
+    /// Formats the conversation as a prompt, optionally with the start of the assistant's turn.
     pub fn render(
         &self,
         messages: &[Message],
@@ -183,7 +183,7 @@ impl ChatTemplate {
         self.render_until(messages, add_generation_prompt, &Cancelled::default())
     }
 
-    /// The same; it ends with the step in which it is cancelled.
+    /// The same; stops at the next step once cancelled.
     pub(crate) fn render_until(
         &self,
         messages: &[Message],
@@ -210,12 +210,12 @@ impl ChatTemplate {
             None => rendered.map_err(explained)?,
             Some(stop) => return Err(stop.into()),
         }
-        // Jinja writes texts only, so nothing is ever replaced here.
+        // Jinja writes valid UTF-8 only, so nothing is ever lost here.
         Ok(String::from_utf8(prompt.0).unwrap_or_default())
     }
 }
 
-/// `transformers` marks with these what a model is trained on; for a prompt they say nothing.
+/// `transformers` marks training text with these tags; they do not affect a prompt.
 fn without_generation_tags(source: &str) -> String {
     let mut source = source.to_owned();
     for (open, close) in [("", ""), ("-", ""), ("", "-"), ("-", "-")] {
@@ -227,7 +227,7 @@ fn without_generation_tags(source: &str) -> String {
     source
 }
 
-/// What the template said when it refused.
+/// The message of a template that refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Raised(String);
@@ -237,7 +237,7 @@ fn raise_exception(text: String) -> Result<Value, Error> {
     Err(raised.with_source(Raised(text)))
 }
 
-/// Not the filter that minijinja brings: that one writes for HTML.
+/// Replaces minijinja's filter, which escapes for HTML.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "minijinja hands the options over"

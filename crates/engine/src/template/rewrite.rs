@@ -1,7 +1,7 @@
-//! A template written anew with a call of the meter around every step that can grow.
+//! Rewrites a template so that the meter is called around every step that can grow.
 //!
-//! minijinja has no hook for its operators, so the parsed template is printed as source again:
-//! `a + b` becomes a call of our own function. What is printed means the same.
+//! minijinja has no hook for its operators, so the parsed template is printed as source again, in
+//! which `a + b` becomes a call of our own function. The meaning stays the same.
 
 mod expressions;
 
@@ -12,16 +12,16 @@ use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind};
 
-/// Names of ours; a template that has one is refused.
+/// Prefix of our own names; a template that uses it is refused.
 pub(super) const OURS: &str = "ipw__";
 
-/// Operators in one tag and branches in one template: chains of them nest in the parsed template,
-/// and each level takes stack.
+/// Maximum number of operators in one tag and branches in one template: chains of them nest in the
+/// parsed template, and each level takes stack.
 const MOST_CHAINED: usize = 400;
-/// Levels of the parsed template.
+/// Maximum depth of the parsed template.
 const DEEPEST: usize = 500;
 
-/// The source with a meter in it.
+/// The rewritten source.
 pub(super) fn metered(source: &str, name: &str, syntax: &SyntaxConfig) -> Result<String, Error> {
     if source.contains(OURS) {
         return Err(refused(&format!("names that begin with `{OURS}`")));
@@ -93,7 +93,7 @@ struct Printer {
 type Printed = Result<(), Error>;
 
 impl Printer {
-    /// Opens a tag on the line on which the template has it, so that errors name that line.
+    /// Opens a tag on its original line, so that errors name that line.
     fn open(&mut self, tag: &str, span: Span) {
         self.text += tag;
         while self.line < span.start_line {
@@ -223,7 +223,7 @@ impl Printer {
     fn emit(&mut self, emit: &ast::Spanned<ast::EmitExpr<'_>>) -> Printed {
         self.open("{{", emit.span());
         match &emit.expr {
-            // A loop that calls itself writes where it is.
+            // A recursive loop call writes its output in place.
             Expr::Call(call) if matches!(&call.expr, Expr::Var(var) if var.id == "loop") => {
                 self.call(call)?;
             }

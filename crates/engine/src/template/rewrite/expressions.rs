@@ -1,4 +1,4 @@
-//! Expressions as source again, with the meter around what can grow.
+//! Prints expressions as source, with the meter around what can grow.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use minijinja::value::{Value, ValueKind};
 use super::{OURS, Printed, Printer, quoted};
 
 impl Printer {
-    /// The expression as the argument of a function of ours.
+    /// The expression as the argument of one of our functions.
     pub(super) fn within(&mut self, function: &str, expression: &Expr<'_>) -> Printed {
         let _ = write!(self.text, "{OURS}{function}(");
         self.expression(expression)?;
@@ -16,7 +16,7 @@ impl Printer {
         Ok(())
     }
 
-    /// The same where a constant needs no look.
+    /// The same; constants need no metering.
     fn looked_at(&mut self, function: &str, expression: &Expr<'_>) -> Printed {
         match expression {
             Expr::Const(_) => self.expression(expression),
@@ -70,7 +70,7 @@ impl Printer {
                 self.text.push(']');
             }
             Expr::Call(call) => {
-                // A range holds two numbers, whatever its length.
+                // A range stores two numbers, whatever its length.
                 let is_small = matches!(&call.expr, Expr::Var(var) if var.id == "range");
                 if is_small {
                     self.call(call)?;
@@ -146,7 +146,7 @@ impl Printer {
         Ok(())
     }
 
-    /// What a name behind a point belongs to.
+    /// The object of an attribute.
     fn base(&mut self, expression: &Expr<'_>) -> Printed {
         let is_number = matches!(expression, Expr::Const(_));
         self.text += if is_number { "(" } else { "" };
@@ -207,7 +207,7 @@ impl Printer {
         self.expression(&binary.right)
     }
 
-    /// A chain of one operator as one call, which makes no value in between.
+    /// A chain of one operator as one call, without intermediate values.
     fn sum(&mut self, function: &str, binary: &ast::BinOp<'_>) -> Printed {
         let mut terms = vec![&binary.right];
         let mut left = &binary.left;
@@ -231,7 +231,7 @@ impl Printer {
     pub(super) fn call(&mut self, call: &ast::Call<'_>) -> Printed {
         self.base(&call.expr)?;
         self.arguments(&call.args)?;
-        // Always with brackets, also without arguments.
+        // Always with brackets, even without arguments.
         if call.args.is_empty() {
             self.text += "()";
         }
@@ -266,7 +266,7 @@ impl Printer {
     }
 }
 
-/// Whether the chain of filters begins with none of its own input, as in a filter block.
+/// Whether the chain of filters starts without an input, as in a filter block.
 fn is_open(filter: &ast::Filter<'_>) -> bool {
     match &filter.expr {
         None => true,

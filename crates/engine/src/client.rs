@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::engine::{About, Engine, Generation, Options};
-use crate::generate::{Ended, Finish, Part, Prompt};
+use crate::generate::{Ending, Finish, Part, Prompt};
 use crate::settings::Settings;
 use crate::template::conversation;
 
@@ -207,7 +207,7 @@ impl Client for Embedded {
 }
 
 /// Time that the engine spent on the reply, without the wait in the queue.
-fn service_timing(ended: &Ended) -> ServiceTiming {
+fn service_timing(ended: &Ending) -> ServiceTiming {
     ServiceTiming {
         queue: None,
         load: None,
@@ -237,7 +237,7 @@ struct Limits {
 struct Draft {
     timing: Timing,
     answer: String,
-    ended: Option<Ended>,
+    ended: Option<Ending>,
 }
 
 impl Draft {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::error::LoadError;
-use crate::generate::{Cancelled, Ended, Finish, Generator, Part, Prompt};
+use crate::generate::{CancelFlag, Ending, Finish, Generator, Part, Prompt};
 use crate::gguf::{Gguf, GgufError};
 use crate::language;
 use crate::model::{Model, describe_weights};
@@ -78,7 +78,7 @@ pub struct Engine {
 
 struct Job {
     prompt: Prompt,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
     out: UnboundedSender<Part>,
 }
 
@@ -146,7 +146,7 @@ impl Engine {
     /// Queues a prompt.
     pub fn generate(&self, prompt: Prompt) -> Generation {
         let (out, parts) = unbounded_channel();
-        let cancelled = Cancelled::default();
+        let cancelled = CancelFlag::default();
         let job = Job {
             prompt,
             cancelled: cancelled.clone(),
@@ -183,7 +183,7 @@ fn work_off(mut generator: Generator, queue: &mpsc::Receiver<Job>) {
         if reply.is_err() {
             // The next reply is not affected: a sequence is cleared before use.
             let text = "the engine panicked: please report it with the prompt".to_owned();
-            let _ = out.send(Part::Ended(Ended {
+            let _ = out.send(Part::Ended(Ending {
                 finish: Finish::Failed(Failure::Engine, text),
                 prompt_tokens: None,
                 reply_tokens: 0,

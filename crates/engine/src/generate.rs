@@ -31,9 +31,9 @@ pub struct Prompt {
 
 /// A flag that cancels a reply after the current token.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cancelled(Arc<AtomicBool>);
+pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancelled {
+impl CancelFlag {
     /// Cancels the reply.
     pub(crate) fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -50,12 +50,12 @@ pub enum Part {
     /// Whole characters of text, and the time at which they were generated.
     Text(String, Timestamp),
     /// The last part.
-    Ended(Ended),
+    Ended(Ending),
 }
 
 /// How a reply ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct Ending {
     /// The reason.
     pub finish: Finish,
     /// Number of prompt tokens; `None` if the prompt was never tokenized.
@@ -98,7 +98,7 @@ pub(crate) struct Generator {
 /// A reply in progress.
 struct Draft<'a> {
     out: &'a UnboundedSender<Part>,
-    cancelled: &'a Cancelled,
+    cancelled: &'a CancelFlag,
     prompt_tokens: Option<u64>,
     reply_tokens: u64,
     compute: Compute,
@@ -124,7 +124,7 @@ impl Generator {
     pub(crate) fn reply(
         &mut self,
         prompt: &Prompt,
-        cancelled: &Cancelled,
+        cancelled: &CancelFlag,
         out: &UnboundedSender<Part>,
     ) {
         let begun = self.clock.now();
@@ -146,7 +146,7 @@ impl Generator {
             }
             Err(finish) => finish,
         };
-        let ended = Ended {
+        let ended = Ending {
             finish,
             prompt_tokens: draft.prompt_tokens,
             reply_tokens: draft.reply_tokens,
@@ -159,7 +159,7 @@ impl Generator {
     }
 
     /// Formats and tokenizes the conversation.
-    fn tokens(&self, prompt: &Prompt, cancelled: &Cancelled) -> Result<Vec<u32>, Finish> {
+    fn tokens(&self, prompt: &Prompt, cancelled: &CancelFlag) -> Result<Vec<u32>, Finish> {
         let text = self
             .template
             .render_until(&prompt.messages, true, cancelled)

@@ -26,6 +26,6 @@ mod work;
 
 pub use engine::{About, Engine, Generation, Options};
 pub use error::LoadError;
-pub use generate::{Ended, Finish, Part, Prompt};
+pub use generate::{Ending, Finish, Part, Prompt};
 pub use sampler::Sampling;
 pub use settings::{BadParameter, MAX_TOKENS, PARAMETERS, Settings};

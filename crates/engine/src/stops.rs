@@ -9,7 +9,7 @@ pub(crate) struct Stops {
 
 /// The text that may be sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct PassedText {
     pub(crate) text: String,
     /// Whether a stop text was found: everything after it is dropped.
     pub(crate) stopped: bool,
@@ -23,9 +23,9 @@ impl Stops {
         }
     }
 
-    pub(crate) fn push(&mut self, text: &str) -> Passed {
+    pub(crate) fn push(&mut self, text: &str) -> PassedText {
         if self.stops.is_empty() {
-            return Passed {
+            return PassedText {
                 text: text.to_owned(),
                 stopped: false,
             };
@@ -38,14 +38,14 @@ impl Stops {
             .min();
         if let Some(at) = found {
             self.held.truncate(at);
-            return Passed {
+            return PassedText {
                 text: std::mem::take(&mut self.held),
                 stopped: true,
             };
         }
         let keep = self.beginning();
         let rest = self.held.split_off(self.held.len() - keep);
-        Passed {
+        PassedText {
             text: std::mem::replace(&mut self.held, rest),
             stopped: false,
         }

@@ -20,7 +20,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 
-use crate::generate::Cancelled;
+use crate::generate::CancelFlag;
 use meter::{Stop, metered};
 
 /// The default template for files without one: most recent models were trained on it.
@@ -56,9 +56,8 @@ impl Message {
     }
 }
 
-/// What is asked, turn by turn: the one place where a query becomes a conversation. What the user
-/// says for the system goes over what the dataset says. An error says what templates have no place
-/// for.
+/// The messages of a query: the only place where a query becomes a conversation. The user's system
+/// text overrides the dataset's. An error names what templates do not support.
 pub fn conversation(system: Option<&str>, query: &Query) -> Result<Vec<Message>, String> {
     let told = system.map(|text| Message::new("system", text));
     let is_replaced = |message: &&chat::Message| system.is_some() && message.is_system();
@@ -180,7 +179,7 @@ impl ChatTemplate {
         messages: &[Message],
         add_generation_prompt: bool,
     ) -> Result<String, TemplateError> {
-        self.render_until(messages, add_generation_prompt, &Cancelled::default())
+        self.render_until(messages, add_generation_prompt, &CancelFlag::default())
     }
 
     /// The same; stops at the next step once cancelled.
@@ -188,7 +187,7 @@ impl ChatTemplate {
         &self,
         messages: &[Message],
         add_generation_prompt: bool,
-        cancelled: &Cancelled,
+        cancelled: &CancelFlag,
     ) -> Result<String, TemplateError> {
         let turns = messages.iter().map(|message| {
             context! { role => &message.role, content => &message.content }
@@ -201,7 +200,7 @@ impl ChatTemplate {
             tools => (),
             documents => (),
         };
-        let mut prompt = Limited(Vec::new());
+        let mut prompt = LimitedBuffer(Vec::new());
         let template = self.environment.get_template(NAME).map_err(explained)?;
         let (rendered, stop) = metered(cancelled, || {
             template.render_captured_to(context, &mut prompt).map(drop)
@@ -230,11 +229,11 @@ fn without_generation_tags(source: &str) -> String {
 /// The message of a template that refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Raised(String);
+struct Refusal(String);
 
 fn raise_exception(text: String) -> Result<Value, Error> {
     let raised = Error::new(ErrorKind::InvalidOperation, "raise_exception");
-    Err(raised.with_source(Raised(text)))
+    Err(raised.with_source(Refusal(text)))
 }
 
 /// Replaces minijinja's filter, which escapes for HTML.
@@ -263,7 +262,7 @@ impl From<Stop> for TemplateError {
 fn explained(error: Error) -> TemplateError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(found) = cause {
-        if let Some(Raised(text)) = found.downcast_ref() {
+        if let Some(Refusal(text)) = found.downcast_ref() {
             return TemplateError::Raised(text.clone());
         }
         if is_full(found) {
@@ -281,22 +280,22 @@ fn explained(error: Error) -> TemplateError {
 /// The prompt has reached its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("the prompt is full")]
-struct Full;
+struct PromptLimit;
 
 fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let written = error.downcast_ref::<io::Error>();
     let cause = written.and_then(io::Error::get_ref);
     cause
-        .and_then(|cause| cause.downcast_ref::<Full>())
+        .and_then(|cause| cause.downcast_ref::<PromptLimit>())
         .is_some()
 }
 
-struct Limited(Vec<u8>);
+struct LimitedBuffer(Vec<u8>);
 
-impl io::Write for Limited {
+impl io::Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST_PROMPT {
-            return Err(io::Error::other(Full));
+            return Err(io::Error::other(PromptLimit));
         }
         self.0.extend(bytes);
         Ok(bytes.len())

@@ -7,7 +7,7 @@ use ipw_core::reply::Failure;
 use serde_json::{Value, json};
 
 use super::problem::Problem;
-use crate::generate::{Ended, Finish, Part};
+use crate::generate::{Ending, Finish, Part};
 
 const BROKEN: &str = "the engine ended without a reply";
 
@@ -32,7 +32,7 @@ impl Head {
     }
 
     /// The whole reply as one object.
-    pub(super) fn completion(&self, text: &str, ended: &Ended) -> Result<Value, Problem> {
+    pub(super) fn completion(&self, text: &str, ended: &Ending) -> Result<Value, Problem> {
         let reason = finish_reason(&ended.finish)?;
         let choice = json!({
             "index": 0,
@@ -62,7 +62,7 @@ fn finish_reason(finish: &Finish) -> Result<&'static str, Problem> {
     }
 }
 
-fn usage(ended: &Ended) -> Value {
+fn usage(ended: &Ending) -> Value {
     let prompt = ended.prompt_tokens.unwrap_or(0);
     json!({
         "prompt_tokens": prompt,
@@ -107,7 +107,7 @@ impl Chunks {
         true
     }
 
-    fn end(&self, ended: &Ended, out: &mut VecDeque<Bytes>) {
+    fn end(&self, ended: &Ending, out: &mut VecDeque<Bytes>) {
         let reason = match finish_reason(&ended.finish) {
             Ok(reason) => reason,
             Err(problem) => {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn ended(finish: Finish) -> Part {
-        Part::Ended(Ended {
+        Part::Ended(Ending {
             finish,
             prompt_tokens: Some(3),
             reply_tokens: 2,

@@ -14,7 +14,7 @@ use super::problem::Problem;
 use super::request::{self, ChatRequest, Delivery};
 use super::{Server, unix_seconds};
 use crate::engine::Generation;
-use crate::generate::{Ended, Finish, Part};
+use crate::generate::{Ending, Finish, Part};
 
 const ENDPOINTS: &str = "`/v1/chat/completions`, `/v1/models` and `/health`";
 
@@ -94,7 +94,7 @@ impl Server {
             Delivery::Events { include_usage } => {
                 // A failure before the first token still gets its own status code.
                 let first = generation.next().await.ok_or_else(chat::broken)?;
-                if let Part::Ended(Ended {
+                if let Part::Ended(Ending {
                     finish: Finish::Failed(failure, text),
                     ..
                 }) = &first
@@ -122,7 +122,7 @@ impl Server {
 }
 
 /// Collects a whole reply.
-async fn whole(mut generation: Generation) -> Result<(String, Ended), Problem> {
+async fn whole(mut generation: Generation) -> Result<(String, Ending), Problem> {
     let mut text = String::new();
     loop {
         match generation.next().await.ok_or_else(chat::broken)? {

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
-use crate::generate::Cancelled;
+use crate::generate::CancelFlag;
 
 /// Maximum bytes of all values of one rendering, including those already dropped.
 pub(super) const MADE: u64 = 256 << 20;
@@ -52,7 +52,7 @@ thread_local! {
 }
 
 /// Runs `render` with a fresh meter, and reports what stopped it.
-pub(super) fn metered<T>(cancelled: &Cancelled, render: impl FnOnce() -> T) -> (T, Option<Stop>) {
+pub(super) fn metered<T>(cancelled: &CancelFlag, render: impl FnOnce() -> T) -> (T, Option<Stop>) {
     /// Clears the meter, even after a panic.
     struct Reset;
     impl Drop for Reset {

@@ -20,7 +20,7 @@ use bpe::Merges;
 use pieces::Pieces;
 use special::{Fragment, Special};
 use split::Splitter;
-use spm::Scored;
+use spm::ScoreMerges;
 use vocabulary::Kind;
 
 /// Converts texts to the tokens of one vocabulary and back.
@@ -44,7 +44,7 @@ const LONGEST_CHARACTER: usize = 4;
 enum Method {
     /// Boxed, as is the other: they are a few hundred bytes of tables each.
     Bpe(Box<(Splitter, Merges)>),
-    Spm(Box<Scored>),
+    Spm(Box<ScoreMerges>),
 }
 
 impl Tokenizer {
@@ -78,7 +78,7 @@ impl Tokenizer {
         } else {
             let (lookup, scores) = (vocabulary.lookup()?, std::mem::take(&mut vocabulary.scores));
             let prefix = vocabulary.add_space_prefix.unwrap_or(true);
-            let spm = Scored::new(lookup, scores, vocabulary.unknown, prefix);
+            let spm = ScoreMerges::new(lookup, scores, vocabulary.unknown, prefix);
             (Method::Spm(Box::new(spm)), true)
         };
         Ok(Self {

@@ -8,7 +8,7 @@ pub(super) const SPACE: &str = "\u{2581}";
 
 /// The tokens and scores of one vocabulary.
 #[derive(Debug)]
-pub(super) struct Scored {
+pub(super) struct ScoreMerges {
     lookup: HashMap<String, u32>,
     scores: Vec<f32>,
     /// Fallback token of each byte, for characters that are not tokens.
@@ -56,7 +56,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-impl Scored {
+impl ScoreMerges {
     pub(super) fn new(
         lookup: HashMap<String, u32>,
         mut scores: Vec<f32>,

@@ -1,7 +1,7 @@
-//! The three calls.
+//! The three gRPC calls.
 //!
-//! Written by hand beside the generated code, for two reasons: a message that goes to many is
-//! encoded once, and the clock is read as late as an answer can still hold it.
+//! Written by hand beside the generated code, for two reasons: a message for many subscribers is
+//! encoded once, and the clock is read as late as the encoding of an answer allows.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -23,12 +23,12 @@ use super::about::Portrait;
 use super::hub::{Hub, Subscription, monotonic};
 use crate::{Token, pb};
 
-/// The largest question: all of ours are empty or nearly so.
+/// Maximum size of a request: all of ours are nearly empty.
 const LARGEST_IN: usize = 64 * 1024;
-/// The largest answer: what readers of gRPC take where nobody told them otherwise.
+/// Maximum size of a response: the default limit of gRPC clients.
 const LARGEST_OUT: usize = 4 * 1024 * 1024;
 
-/// Answers calls; clones share everything.
+/// Handles calls; clones share everything.
 #[derive(Clone)]
 pub(super) struct Service(Arc<Shared>);
 
@@ -82,7 +82,7 @@ impl tonic::codegen::Service<http::Request<Body>> for Service {
 }
 
 impl Shared {
-    /// Whether the caller may ask.
+    /// Checks the caller's token.
     fn admit(&self, request: &http::Request<Body>) -> Result<(), Status> {
         let Some(token) = &self.token else {
             return Ok(());
@@ -90,11 +90,11 @@ impl Shared {
         match request.headers().get(http::header::AUTHORIZATION) {
             Some(shown) if token.allows(shown.as_bytes()) => Ok(()),
             Some(_) => Err(Status::unauthenticated(
-                "this is not the monitor's token: send the first line of its token file as \
-                 `authorization: Bearer TOKEN`",
+                "wrong token: send the first line of the monitor's token file as `authorization: Bearer \
+                 TOKEN`",
             )),
             None => Err(Status::unauthenticated(
-                "the monitor wants a token: send the first line of its token file as \
+                "the monitor requires a token: send the first line of its token file as \
                  `authorization: Bearer TOKEN`",
             )),
         }
@@ -132,7 +132,7 @@ fn bounded<T: Codec>(codec: T) -> Grpc<T> {
         .max_encoding_message_size(LARGEST_OUT)
 }
 
-/// A call with one answer.
+/// A call with one response.
 struct Answering<F>(F);
 
 impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for Answering<F> {
@@ -144,7 +144,7 @@ impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for Answering<F> {
     }
 }
 
-/// A call with many.
+/// A call with a stream of responses.
 struct Streaming<F>(F);
 
 impl<Q, F> ServerStreamingService<Q> for Streaming<F>
@@ -160,7 +160,7 @@ where
     }
 }
 
-/// Questions `Q` as ever, answers by an encoder of ours.
+/// A codec with prost's decoder for requests `Q` and our own encoder for responses.
 struct Written<E, Q> {
     encoder: E,
     question: PhantomData<Q>,
@@ -195,7 +195,7 @@ where
     }
 }
 
-/// Messages that are encoded already.
+/// Encodes messages that are already bytes.
 #[derive(Clone, Copy)]
 struct Encoded;
 
@@ -209,7 +209,7 @@ impl Encoder for Encoded {
     }
 }
 
-/// Answers to `Time`, whose last stamps are taken as they are written.
+/// Encodes responses to `Time`; their last timestamps are taken while writing.
 #[derive(Clone)]
 struct Stamped(Arc<dyn Clock>);
 

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use minijinja::machinery::ast::{self, BinOpKind, CallArg, CompareOpKind, Expr, UnaryOpKind};
 use minijinja::value::{Value, ValueKind};
 
-use super::{OURS, Printed, Printer, quoted};
+use super::{OURS, PrintResult, Printer, quoted};
 
 impl Printer {
     /// The expression as the argument of one of our functions.
-    pub(super) fn within(&mut self, function: &str, expression: &Expr<'_>) -> Printed {
+    pub(super) fn within(&mut self, function: &str, expression: &Expr<'_>) -> PrintResult {
         let _ = write!(self.text, "{OURS}{function}(");
         self.expression(expression)?;
         self.text.push(')');
@@ -17,14 +17,14 @@ impl Printer {
     }
 
     /// The same; constants need no metering.
-    fn looked_at(&mut self, function: &str, expression: &Expr<'_>) -> Printed {
+    fn looked_at(&mut self, function: &str, expression: &Expr<'_>) -> PrintResult {
         match expression {
             Expr::Const(_) => self.expression(expression),
             _ => self.within(function, expression),
         }
     }
 
-    pub(super) fn expression(&mut self, expression: &Expr<'_>) -> Printed {
+    pub(super) fn expression(&mut self, expression: &Expr<'_>) -> PrintResult {
         self.descend()?;
         match expression {
             Expr::Var(var) => self.text += var.id,
@@ -88,7 +88,7 @@ impl Printer {
         Ok(())
     }
 
-    fn slice(&mut self, slice: &ast::Slice<'_>) -> Printed {
+    fn slice(&mut self, slice: &ast::Slice<'_>) -> PrintResult {
         let _ = write!(self.text, "{OURS}made(");
         self.within("look", &slice.expr)?;
         self.text.push('[');
@@ -102,7 +102,7 @@ impl Printer {
     }
 
     /// A chain of filters in one pair of brackets: each pair is a level for the parser.
-    fn filter(&mut self, filter: &ast::Filter<'_>) -> Printed {
+    fn filter(&mut self, filter: &ast::Filter<'_>) -> PrintResult {
         let is_whole = !is_open(filter);
         self.text += if is_whole { "(" } else { "" };
         self.bare_filter(filter)?;
@@ -110,7 +110,7 @@ impl Printer {
         Ok(())
     }
 
-    fn bare_filter(&mut self, filter: &ast::Filter<'_>) -> Printed {
+    fn bare_filter(&mut self, filter: &ast::Filter<'_>) -> PrintResult {
         match &filter.expr {
             Some(Expr::Filter(inner)) => self.bare_filter(inner)?,
             Some(input) => self.expression(input)?,
@@ -121,7 +121,7 @@ impl Printer {
         self.arguments(&filter.args)
     }
 
-    fn either(&mut self, choice: &ast::IfExpr<'_>) -> Printed {
+    fn either(&mut self, choice: &ast::IfExpr<'_>) -> PrintResult {
         self.text.push('(');
         self.expression(&choice.true_expr)?;
         self.text += " if ";
@@ -134,7 +134,7 @@ impl Printer {
         Ok(())
     }
 
-    fn map(&mut self, map: &ast::Map<'_>) -> Printed {
+    fn map(&mut self, map: &ast::Map<'_>) -> PrintResult {
         let _ = write!(self.text, "{OURS}new({{");
         for (key, value) in map.keys.iter().zip(&map.values) {
             self.looked_at("deep", key)?;
@@ -147,7 +147,7 @@ impl Printer {
     }
 
     /// The object of an attribute.
-    fn base(&mut self, expression: &Expr<'_>) -> Printed {
+    fn base(&mut self, expression: &Expr<'_>) -> PrintResult {
         let is_number = matches!(expression, Expr::Const(_));
         self.text += if is_number { "(" } else { "" };
         self.expression(expression)?;
@@ -155,7 +155,7 @@ impl Printer {
         Ok(())
     }
 
-    fn items(&mut self, open: &str, items: &[Expr<'_>], close: &str) -> Printed {
+    fn items(&mut self, open: &str, items: &[Expr<'_>], close: &str) -> PrintResult {
         let _ = write!(self.text, "{OURS}new({open}");
         for item in items {
             self.expression(item)?;
@@ -165,7 +165,7 @@ impl Printer {
         Ok(())
     }
 
-    fn binary(&mut self, binary: &ast::BinOp<'_>) -> Printed {
+    fn binary(&mut self, binary: &ast::BinOp<'_>) -> PrintResult {
         let word = match binary.op {
             BinOpKind::Add => return self.sum("add", binary),
             BinOpKind::Concat => return self.sum("cat", binary),
@@ -198,7 +198,7 @@ impl Printer {
     }
 
     /// A chain of `and` or `or`, without brackets for the same reason.
-    fn logic(&mut self, binary: &ast::BinOp<'_>, word: &str) -> Printed {
+    fn logic(&mut self, binary: &ast::BinOp<'_>, word: &str) -> PrintResult {
         match &binary.left {
             Expr::BinOp(inner) if is_same(inner.op, binary.op) => self.logic(inner, word)?,
             left => self.expression(left)?,
@@ -208,7 +208,7 @@ impl Printer {
     }
 
     /// A chain of one operator as one call, without intermediate values.
-    fn sum(&mut self, function: &str, binary: &ast::BinOp<'_>) -> Printed {
+    fn sum(&mut self, function: &str, binary: &ast::BinOp<'_>) -> PrintResult {
         let mut terms = vec![&binary.right];
         let mut left = &binary.left;
         while let Expr::BinOp(inner) = left {
@@ -228,7 +228,7 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn call(&mut self, call: &ast::Call<'_>) -> Printed {
+    pub(super) fn call(&mut self, call: &ast::Call<'_>) -> PrintResult {
         self.base(&call.expr)?;
         self.arguments(&call.args)?;
         // Always with brackets, even without arguments.
@@ -238,7 +238,7 @@ impl Printer {
         Ok(())
     }
 
-    fn arguments(&mut self, arguments: &[CallArg<'_>]) -> Printed {
+    fn arguments(&mut self, arguments: &[CallArg<'_>]) -> PrintResult {
         if arguments.is_empty() {
             return Ok(());
         }

@@ -86,7 +86,7 @@ struct Job {
 #[derive(Debug)]
 pub struct Generation {
     parts: UnboundedReceiver<Part>,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
 }
 
 impl Engine {

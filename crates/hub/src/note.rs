@@ -1,5 +1,5 @@
-//! A list, beside fetched files, of what there is to fetch: whoever has it and all that it lists
-//! need not ask.
+//! A list beside fetched files of what a repository contains. With the list and all of its files
+//! present, no network access is needed.
 
 use std::fs;
 use std::path::Path;

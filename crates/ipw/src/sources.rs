@@ -389,7 +389,7 @@ mod tests {
             ("local,role=client", "unknown parameter `role`"),
             ("grpc://a:1,rol=client", "did you mean `role`"),
             ("grpc://a:1,role=both", "`service` or `client`"),
-            ("grpc://a:0", "no address of a monitor"),
+            ("grpc://a:0", "not the address of a monitor"),
             ("grpc://me:pass@a:1", "credentials in an address"),
             ("grpc://a:1,token=abc", "looks like a secret"),
             ("http://plug.lan/x,preset=shely", "shely"),

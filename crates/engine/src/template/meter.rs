@@ -42,7 +42,7 @@ pub(super) enum Stop {
 struct Meter {
     made: u64,
     read: u64,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
     /// Kept, so that no filter can suppress it.
     stop: Option<Stop>,
 }

@@ -1,4 +1,4 @@
-//! The head of a request, as far as it matters.
+//! Parses the head of a request.
 
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, TcpStream};
@@ -6,31 +6,31 @@ use std::time::Duration;
 
 use ipw_core::time::Clock;
 
-/// A longer head is no scrape.
+/// Maximum size of a head.
 const LONGEST_HEAD: usize = 8 * 1024;
-/// How long the rest of a request is listened to.
+/// How long the rest of a request is read and discarded.
 const DRAINING: Duration = Duration::from_millis(500);
 
 /// A request.
 pub(super) struct Request {
     pub(super) method: String,
-    /// What is asked for, without its query.
+    /// The path without its query.
     pub(super) path: String,
     pub(super) authorization: Option<String>,
     accept: String,
     host: String,
 }
 
-/// What cannot be answered with a page.
+/// Why a request gets no page.
 pub(super) enum Refused {
-    /// Nothing came, or not in time.
+    /// Nothing arrived in time.
     Silent,
-    /// This status says what is wrong.
+    /// The status to reply with.
     Wrong(&'static str),
 }
 
 impl Request {
-    /// Reads the head, with so much patience for all of it.
+    /// Reads the head within this time.
     pub(super) fn read(
         stream: &mut TcpStream,
         clock: &dyn Clock,
@@ -84,12 +84,12 @@ impl Request {
         Some(request)
     }
 
-    /// Whether the newer format is wanted.
+    /// Whether the client accepts the newer format.
     pub(super) fn accepts_openmetrics(&self) -> bool {
         self.accept.contains("application/openmetrics-text")
     }
 
-    /// Whether who asks knows this machine by a name that only this machine has.
+    /// Whether the client addresses this machine by a loopback name.
     pub(super) fn is_for_loopback(&self) -> bool {
         let host = match self.host.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
@@ -103,13 +103,13 @@ impl Request {
     }
 }
 
-/// Where a head ends.
+/// The end of a head.
 fn end(head: &[u8]) -> Option<usize> {
     let ends = |mark: &[u8]| head.windows(mark.len()).position(|window| window == mark);
     ends(b"\r\n\r\n").or_else(|| ends(b"\n\n"))
 }
 
-/// Listens to the rest of what somebody says, for a moment.
+/// Reads and discards the rest of a request for a moment.
 pub(super) fn drain(stream: &mut TcpStream, clock: &dyn Clock) {
     let began = clock.now();
     let mut buffer = [0; 2048];

@@ -1,7 +1,7 @@
-//! A file on its way: what has arrived, hashed as it arrives, and where it comes from.
+//! A partial download: its bytes, hashed as they arrive, and its origin.
 //!
-//! A part is continued only if it comes from the same URL and the server still has the same file
-//! there: half of one file and half of another is neither.
+//! It is resumed only if it comes from the same URL and the server still has the same version.
+//! Otherwise the file would be half of one version and half of another.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -16,26 +16,26 @@ use crate::progress::{Progress, Report};
 use crate::record::Check;
 use crate::space;
 
-/// Where a part comes from.
+/// The origin of a partial download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// Its address.
     pub url: String,
-    /// The server's mark of the file's version; `None` if it gives none.
+    /// The server's entity tag of the file; `None` if it sends none.
     pub version: Option<String>,
 }
 
-/// The two files of a transfer.
+/// The two files of a partial download.
 #[derive(Debug)]
 pub struct Part {
-    /// What has arrived.
+    /// The bytes so far.
     pub path: PathBuf,
-    /// Where it comes from.
+    /// The record of the origin.
     pub origin: PathBuf,
 }
 
 impl Part {
-    /// How much of the file at `url` is here, and of which version.
+    /// Number of bytes of the file at `url` that are here, and their version.
     pub(crate) fn left(&self, url: &str, expected: &Expected) -> (u64, Option<String>) {
         let Ok(text) = fs::read_to_string(&self.origin) else {
             return (0, None);
@@ -43,7 +43,7 @@ impl Part {
         let mut lines = text.lines();
         let is_same = lines.next() == Some(url);
         let version = lines.next().map(str::to_owned);
-        // Without a version only a checksum can tell whether the two halves belong together.
+        // Without a version, only a checksum can tell whether the two halves belong together.
         if !is_same || (version.is_none() && expected.sha256.is_none()) {
             return (0, None);
         }
@@ -55,7 +55,7 @@ impl Part {
         }
     }
 
-    /// Opens the part for more, after `offset` bytes that are here.
+    /// Opens the file for appending after the first `offset` bytes.
     pub fn open(
         &self,
         offset: u64,
@@ -73,7 +73,7 @@ impl Part {
         }
         let mut options = File::options();
         if offset == 0 {
-            // The old content goes before the new origin is written down.
+            // Remove the old content before recording the new origin.
             options.write(true).create(true).truncate(true);
         } else {
             options.append(true);
@@ -101,7 +101,7 @@ impl Part {
     }
 
     pub(crate) fn remove(&self) {
-        // What cannot be removed is found wrong again next time.
+        // A file that cannot be removed is rejected again next time.
         let _ = fs::remove_file(&self.path);
         let _ = fs::remove_file(&self.origin);
     }
@@ -120,7 +120,7 @@ impl Part {
         }
     }
 
-    /// What the finished part is.
+    /// Checks the finished file.
     pub fn verify(
         &self,
         arrived: Arriving,
@@ -151,13 +151,13 @@ impl Part {
             let what = format!("wrong checksum: expected SHA-256 {wanted}, found {sha256}");
             return Err(what.into());
         }
-        // Without a checksum the log-in page of a hotel would pass for a model.
+        // Without a checksum, the login page of a captive portal would pass for a model.
         if let Some(magic) = &expected.magic
             && check == Check::Length
             && !self.starts_with(magic.bytes)
         {
             self.remove();
-            return Err(format!("what came is not {}", magic.name).into());
+            return Err(format!("the downloaded file is not {}", magic.name).into());
         }
         Ok(Verified { sha256, check })
     }
@@ -170,26 +170,26 @@ impl Part {
     }
 }
 
-/// A part that grows.
+/// A download in progress.
 #[derive(Debug)]
 pub struct Arriving {
     file: File,
     hasher: Sha256,
-    /// How many bytes there are.
+    /// Bytes so far.
     pub done: u64,
 }
 
-/// Why no more came.
+/// Why a download stopped.
 #[derive(Debug)]
 pub enum Broken {
-    /// The source ended too early, or failed.
+    /// The source ended too early or failed.
     Source(io::Error),
-    /// We cannot keep what it sends.
+    /// The bytes cannot be written.
     Ours(CacheError),
 }
 
 impl Arriving {
-    /// Takes all that `source` has, up to `total`.
+    /// Receives everything from `source`, up to `total`.
     pub fn take(
         &mut self,
         source: &mut dyn Read,

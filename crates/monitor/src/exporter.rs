@@ -18,7 +18,7 @@ use ipw_core::time::Clock;
 use ipw_telemetry::Session;
 
 use self::page::{Format, History};
-use self::request::{Refused, Request};
+use self::request::{Request, RequestError};
 use crate::Token;
 
 /// Maximum number of concurrent connections; more are refused.
@@ -57,7 +57,7 @@ pub struct Exporter {
 }
 
 /// State that all connections share.
-struct Served {
+struct SharedState {
     session: Arc<Session>,
     clock: Arc<dyn Clock>,
     token: Option<Token>,
@@ -82,7 +82,7 @@ impl Exporter {
         let is_closing = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&is_closing);
         let history = Mutex::new(History::new(clock.now(), &session.accounts()));
-        let served = Arc::new(Served {
+        let served = Arc::new(SharedState {
             session,
             clock,
             token,
@@ -127,7 +127,7 @@ fn reachable(address: IpAddr) -> IpAddr {
     }
 }
 
-fn accept(listener: &TcpListener, served: &Arc<Served>, is_closing: &AtomicBool) {
+fn accept(listener: &TcpListener, served: &Arc<SharedState>, is_closing: &AtomicBool) {
     loop {
         let accepted = listener.accept();
         if is_closing.load(Ordering::SeqCst) {
@@ -150,11 +150,11 @@ fn accept(listener: &TcpListener, served: &Arc<Served>, is_closing: &AtomicBool)
 }
 
 /// A slot for one connection.
-struct Place(Arc<Served>);
+struct Place(Arc<SharedState>);
 
 impl Place {
     /// Takes a slot, if one is free. Only the accepting thread takes slots.
-    fn take(served: &Arc<Served>) -> Option<Self> {
+    fn take(served: &Arc<SharedState>) -> Option<Self> {
         if served.open.load(Ordering::SeqCst) >= MOST_CONNECTIONS {
             return None;
         }
@@ -178,14 +178,14 @@ fn turn_away(mut stream: &TcpStream) {
         .and_then(|()| stream.write_all(said.as_bytes()));
 }
 
-impl Served {
+impl SharedState {
     fn answer(&self, mut stream: TcpStream) {
         let _ = stream.set_write_timeout(Some(PATIENCE));
         let asked = Request::read(&mut stream, &*self.clock, PATIENCE);
         let reply = match asked {
             Ok(request) => self.reply(&request),
-            Err(Refused::Silent) => return,
-            Err(Refused::Wrong(status)) => plain(status, ""),
+            Err(RequestError::Silent) => return,
+            Err(RequestError::Wrong(status)) => plain(status, ""),
         };
         if stream.write_all(reply.as_bytes()).is_ok() {
             let _ = stream.shutdown(Shutdown::Write);

@@ -30,7 +30,7 @@ pub use address::{Address, DEFAULT_PORT};
 use crate::{Token, TokenError};
 
 use self::inbox::Inbox;
-use self::line::{Found, Link};
+use self::line::{Link, RemoteInfo};
 
 /// Time limit for the first connection.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -147,7 +147,7 @@ impl RemoteSpec {
 
 /// A collector of the sources of a remote monitor.
 pub struct Remote {
-    found: Found,
+    found: RemoteInfo,
     role: Role,
     inbox: Arc<Mutex<Inbox>>,
     /// Dropped with the collector, which ends the thread.

@@ -1,4 +1,4 @@
-//! The tokenizer and the chat template inside a GGUF file, by the engine's own code.
+//! The tokenizer and the chat template inside a GGUF file, read by the engine's code.
 
 use std::fs::File;
 use std::io::{BufReader, Read as _};
@@ -13,11 +13,11 @@ use crate::about;
 use crate::encoder::{Encoder, Role};
 use crate::template::Template;
 
-/// What was found in a GGUF file.
+/// The contents of a GGUF file that matter here.
 pub(crate) struct Found {
     pub(crate) encoder: InModel,
     pub(crate) template: Option<Template>,
-    /// Why a template that is there is not used.
+    /// Why an existing template is not used.
     pub(crate) note: Option<String>,
     pub(crate) file: about::File,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Found {
 pub(crate) struct InModel(Tokenizer);
 
 impl InModel {
-    /// How many tokens there are.
+    /// Number of tokens.
     pub(crate) fn vocabulary(&self) -> u64 {
         self.0.len() as u64
     }
@@ -43,7 +43,7 @@ impl Encoder for InModel {
     }
 }
 
-/// Reads what stands before the tensors; an error says what is wrong with it.
+/// Reads everything before the tensors. The error says what is wrong with it.
 pub(crate) fn read(path: &Path, name: &str) -> Result<Found, String> {
     let open = || File::open(path).map_err(|error| error.to_string());
     let source = BufReader::with_capacity(1 << 20, open()?);
@@ -53,7 +53,7 @@ pub(crate) fn read(path: &Path, name: &str) -> Result<Found, String> {
         Ok(template) => (template, None),
         Err(error) => (None, Some(with_causes(&error))),
     };
-    // Not the weights: what counts is here, and the rest may be as large as the disk.
+    // Hash only this part, not the weights, which may be as large as the disk.
     let mut metadata = Vec::new();
     let beginning = open()?.take(bytes).read_to_end(&mut metadata);
     beginning.map_err(|error| error.to_string())?;

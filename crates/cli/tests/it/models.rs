@@ -255,7 +255,8 @@ fn a_disk_that_fills_up_keeps_what_arrived() {
     };
     assert_eq!(said.code, Some(1));
     assert!(
-        said.err.contains("not enough space in `") && said.err.contains("downloaded so far are kept"),
+        said.err.contains("not enough space in `")
+            && said.err.contains("downloaded so far are kept"),
         "{}",
         said.err
     );

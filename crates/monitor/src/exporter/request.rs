@@ -22,7 +22,7 @@ pub(super) struct Request {
 }
 
 /// Why a request gets no page.
-pub(super) enum Refused {
+pub(super) enum RequestError {
     /// Nothing arrived in time.
     Silent,
     /// The status to reply with.
@@ -35,26 +35,26 @@ impl Request {
         stream: &mut TcpStream,
         clock: &dyn Clock,
         patience: Duration,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, RequestError> {
         let began = clock.now();
         let mut head = Vec::new();
         let mut buffer = [0; 2048];
         while end(&head).is_none() {
             if head.len() > LONGEST_HEAD {
-                return Err(Refused::Wrong("431 Request Header Fields Too Large"));
+                return Err(RequestError::Wrong("431 Request Header Fields Too Large"));
             }
             let left = patience.saturating_sub(clock.now().since(began));
             if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
-                return Err(Refused::Silent);
+                return Err(RequestError::Silent);
             }
             match stream.read(&mut buffer) {
-                Ok(0) => return Err(Refused::Silent),
+                Ok(0) => return Err(RequestError::Silent),
                 Ok(count) => head.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Refused::Silent),
+                Err(_) => return Err(RequestError::Silent),
             }
         }
-        Self::parse(&String::from_utf8_lossy(&head)).ok_or(Refused::Wrong("400 Bad Request"))
+        Self::parse(&String::from_utf8_lossy(&head)).ok_or(RequestError::Wrong("400 Bad Request"))
     }
 
     fn parse(head: &str) -> Option<Self> {

@@ -36,7 +36,7 @@ const LONGEST_TEXT: usize = 200;
 pub(super) type Client = EnergyMonitorClient<InterceptedService<Channel, Bearer>>;
 
 /// What is known of a monitor when the first readings arrive.
-pub(super) struct Found {
+pub(super) struct RemoteInfo {
     pub(super) host: String,
     pub(super) sources: Vec<Source>,
     pub(super) devices: Vec<Device>,
@@ -57,7 +57,7 @@ pub(super) struct Link {
 }
 
 /// An open connection whose monitor has identified itself.
-pub(super) struct Open {
+pub(super) struct OpenLine {
     pub(super) client: Client,
     pub(super) health: pb::HealthResponse,
     pub(super) round_trip: Duration,
@@ -88,7 +88,7 @@ impl Link {
     /// Reports what was found, then receives until stopped.
     pub(super) fn run(
         self,
-        told: &SyncSender<Result<Found, RemoteError>>,
+        told: &SyncSender<Result<RemoteInfo, RemoteError>>,
         mut stop: watch::Receiver<bool>,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -111,7 +111,7 @@ impl Link {
         });
     }
 
-    async fn listen(&self, told: &SyncSender<Result<Found, RemoteError>>) {
+    async fn listen(&self, told: &SyncSender<Result<RemoteInfo, RemoteError>>) {
         let mut reader = match self.first().await {
             Ok((reader, found)) => {
                 if told.send(Ok(found)).is_err() {
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    async fn first(&self) -> Result<(Reader, Found), RemoteError> {
+    async fn first(&self) -> Result<(Reader, RemoteInfo), RemoteError> {
         let mut open = self.open().await?;
         if let Some(about) = open.health.monitor.take() {
             let (reader, found) = ours::Reader::start(self, open, about).await?;
@@ -167,7 +167,7 @@ impl Link {
     }
 
     /// Connects, and asks the monitor to identify itself.
-    async fn open(&self) -> Result<Open, RemoteError> {
+    async fn open(&self) -> Result<OpenLine, RemoteError> {
         let endpoint = Endpoint::from_shared(self.address.uri())
             .map_err(|error| self.unreachable(&words(&error)))?
             .connect_timeout(ANSWER)
@@ -192,7 +192,7 @@ impl Link {
             round_trip = round_trip.min(self.clock.now().since(asked));
             health = Some(answer.map_err(|status| self.refused(&status))?.into_inner());
         }
-        Ok(Open {
+        Ok(OpenLine {
             client,
             health: health.unwrap_or_default(),
             round_trip,

@@ -17,7 +17,7 @@ use tonic::Streaming;
 
 use super::RemoteError;
 use super::inbox::{Inbox, Trail};
-use super::line::{Client, Found, Link, Open, known, said, system};
+use super::line::{Client, Link, OpenLine, RemoteInfo, known, said, system};
 use crate::pb;
 use crate::pb::TelemetryReading as Message;
 
@@ -119,7 +119,7 @@ pub(super) struct Reader {
     stream: Streaming<Message>,
     arrivals: Arrivals,
     /// The field of each of our sources.
-    fields: Vec<Taking>,
+    fields: Vec<TrackedField>,
     trail: Trail,
     last_stamp: Option<i64>,
     until_health: u32,
@@ -140,13 +140,16 @@ impl Flood {
 }
 
 /// A field in use, and whether it ever differed from 0.
-struct Taking {
+struct TrackedField {
     field: &'static Field,
     speaks: bool,
 }
 
 impl Reader {
-    pub(super) async fn start(line: &Link, open: Open) -> Result<(Self, Found), RemoteError> {
+    pub(super) async fn start(
+        line: &Link,
+        open: OpenLine,
+    ) -> Result<(Self, RemoteInfo), RemoteError> {
         let mut client = open.client;
         let mut stream = listen(line, &mut client).await?;
         let mut arrivals = Arrivals::default();
@@ -171,7 +174,7 @@ impl Reader {
             .iter()
             .filter_map(|field| field.source(&platform, &host))
             .collect();
-        let found = Found {
+        let found = RemoteInfo {
             devices: device(last, &host, &platform).into_iter().collect(),
             system: system(reported),
             boot_id: None,
@@ -189,7 +192,7 @@ impl Reader {
             trail: Trail::of(fields.len()),
             fields: fields
                 .into_iter()
-                .map(|field| Taking {
+                .map(|field| TrackedField {
                     field,
                     speaks: seen.iter().any(|message| (field.get)(message) > 0.0),
                 })
@@ -201,7 +204,7 @@ impl Reader {
         Ok((reader, found))
     }
 
-    pub(super) async fn resume(&mut self, line: &Link, open: Open) -> Result<(), RemoteError> {
+    pub(super) async fn resume(&mut self, line: &Link, open: OpenLine) -> Result<(), RemoteError> {
         self.client = open.client;
         self.arrivals.round_trip(open.round_trip);
         self.last_stamp = None;
@@ -278,7 +281,7 @@ impl Reader {
     }
 }
 
-impl Taking {
+impl TrackedField {
     fn value(&mut self, message: &Message, inbox: &mut Inbox, line: &Link) -> Option<f64> {
         let value = (self.field.get)(message);
         if !value.is_finite() {

@@ -11,7 +11,7 @@ use tonic::Streaming;
 
 use super::RemoteError;
 use super::inbox::Trail;
-use super::line::{Client, Found, Link, Open, known, said, shown, system};
+use super::line::{Client, Link, OpenLine, RemoteInfo, known, said, shown, system};
 use crate::pb;
 
 /// Number of clock queries before the first reading, and at each later check.
@@ -46,9 +46,9 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) async fn start(
         line: &Link,
-        open: Open,
+        open: OpenLine,
         about: pb::MonitorInfo,
-    ) -> Result<(Self, Found), RemoteError> {
+    ) -> Result<(Self, RemoteInfo), RemoteError> {
         let reported = about.system_info.as_ref();
         let host = line.host(reported.map_or("", |info| &*info.host_name));
         let described = described(line, &about)?;
@@ -60,7 +60,7 @@ impl Reader {
         let interval = u64::try_from(about.interval_nanos).unwrap_or(0);
         let interval =
             Duration::from_nanos(interval).clamp(Duration::from_millis(10), Duration::from_mins(1));
-        let found = Found {
+        let found = RemoteInfo {
             devices: devices(&host, &about),
             system: system(reported),
             boot_id: known(&about.boot_id),
@@ -96,7 +96,7 @@ impl Reader {
     pub(super) async fn resume(
         &mut self,
         line: &Link,
-        open: Open,
+        open: OpenLine,
         about: &pb::MonitorInfo,
     ) -> Result<(), RemoteError> {
         let there = described(line, about)?;

@@ -21,14 +21,14 @@ const ABSENT: f64 = -1.0;
 
 /// The sources that the fields are computed from.
 pub(super) struct Fields {
-    followed: Vec<Followed>,
+    followed: Vec<LatestValues>,
     parts: Parts,
     /// Total memory of all boards, in MiB.
     memory_total: Option<f64>,
 }
 
 /// One source with its latest values.
-struct Followed {
+struct LatestValues {
     longest_silence: Duration,
     /// The first poll with a value, and the last.
     began: Option<Timestamp>,
@@ -60,7 +60,7 @@ struct Part {
 
 impl Fields {
     pub(super) fn new(session: &Session) -> Self {
-        let followed = session.meters().map(|metered| Followed {
+        let followed = session.meters().map(|metered| LatestValues {
             longest_silence: metered.meter.longest_silence,
             began: None,
             polled: None,
@@ -70,7 +70,7 @@ impl Fields {
             value: None,
             energy: None,
         });
-        let followed: Vec<Followed> = followed.collect();
+        let followed: Vec<LatestValues> = followed.collect();
         let sources: Vec<&Source> = session.sources().collect();
         let memories = session
             .devices()
@@ -138,7 +138,7 @@ impl Fields {
     }
 }
 
-impl Followed {
+impl LatestValues {
     /// Updates the source. Returns whether it turned out to stand still, or started to move.
     fn take(&mut self, account: &Account, polled: Option<Timestamp>, now: Timestamp) -> bool {
         self.began = self.began.or(polled);
@@ -164,7 +164,7 @@ impl Followed {
 }
 
 impl Parts {
-    fn of(sources: &[&Source], followed: &[Followed]) -> Self {
+    fn of(sources: &[&Source], followed: &[LatestValues]) -> Self {
         let is_counter = |place: usize| matches!(sources[place].quantity, Quantity::Energy { .. });
         let is_stuck = |place: usize| is_counter(place) && followed[place].is_stuck;
         let uses = uses(sources, is_stuck);

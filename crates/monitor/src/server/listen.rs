@@ -112,7 +112,7 @@ impl Listener {
     }
 
     /// The accepted connections within the limit.
-    pub(super) fn incoming(self) -> impl Stream<Item = io::Result<Admitted>> {
+    pub(super) fn incoming(self) -> impl Stream<Item = io::Result<Connection>> {
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         futures_util::stream::unfold((self, places), async |(listener, places)| {
             loop {
@@ -126,7 +126,7 @@ impl Listener {
                 };
                 // Beyond the limit the connection is dropped, and so closed.
                 if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-                    let admitted = Admitted::new(stream, place);
+                    let admitted = Connection::new(stream, place);
                     return Some((Ok(admitted), (listener, places)));
                 }
             }
@@ -188,14 +188,14 @@ trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 /// An accepted connection, which counts against the limit and must send the preface in time.
-pub(super) struct Admitted {
+pub(super) struct Connection {
     stream: Box<dyn Io>,
     /// Deadline for the preface, and the number of bytes of it so far.
     waiting: Option<(Pin<Box<Sleep>>, usize)>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Admitted {
+impl Connection {
     fn new(stream: Box<dyn Io>, place: OwnedSemaphorePermit) -> Self {
         Self {
             stream,
@@ -205,13 +205,13 @@ impl Admitted {
     }
 }
 
-impl Connected for Admitted {
+impl Connected for Connection {
     type ConnectInfo = ();
 
     fn connect_info(&self) {}
 }
 
-impl AsyncRead for Admitted {
+impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -232,7 +232,7 @@ impl AsyncRead for Admitted {
     }
 }
 
-impl AsyncWrite for Admitted {
+impl AsyncWrite for Connection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -103,13 +103,13 @@ impl Shared {
     async fn health(&self, request: http::Request<Body>) -> http::Response<Body> {
         let answer = |_: pb::HealthRequest| Ok(self.portrait.health.clone());
         let mut grpc = bounded(ProstCodec::default());
-        grpc.unary(Answering(answer), request).await
+        grpc.unary(UnaryCall(answer), request).await
     }
 
     async fn stream(&self, request: http::Request<Body>) -> http::Response<Body> {
         let answer = |asked: pb::StreamRequest| self.hub.subscribe(asked.with_readings);
-        let mut grpc = bounded(Written::by(Encoded));
-        grpc.server_streaming(Streaming(answer), request).await
+        let mut grpc = bounded(EncoderCodec::by(BytesEncoder));
+        grpc.server_streaming(StreamCall(answer), request).await
     }
 
     async fn time(&self, request: http::Request<Body>, received: i64) -> http::Response<Body> {
@@ -120,9 +120,9 @@ impl Shared {
                 ..pb::TimeResponse::default()
             })
         };
-        let stamp = Stamped(Arc::clone(&self.clock));
-        let mut grpc = bounded(Written::by(stamp));
-        grpc.unary(Answering(answer), request).await
+        let stamp = TimeEncoder(Arc::clone(&self.clock));
+        let mut grpc = bounded(EncoderCodec::by(stamp));
+        grpc.unary(UnaryCall(answer), request).await
     }
 }
 
@@ -133,9 +133,9 @@ fn bounded<T: Codec>(codec: T) -> Grpc<T> {
 }
 
 /// A call with one response.
-struct Answering<F>(F);
+struct UnaryCall<F>(F);
 
-impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for Answering<F> {
+impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for UnaryCall<F> {
     type Response = A;
     type Future = Ready<Result<Response<A>, Status>>;
 
@@ -145,9 +145,9 @@ impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for Answering<F> {
 }
 
 /// A call with a stream of responses.
-struct Streaming<F>(F);
+struct StreamCall<F>(F);
 
-impl<Q, F> ServerStreamingService<Q> for Streaming<F>
+impl<Q, F> ServerStreamingService<Q> for StreamCall<F>
 where
     F: FnMut(Q) -> Result<Subscription, Status>,
 {
@@ -161,12 +161,12 @@ where
 }
 
 /// A codec with prost's decoder for requests `Q` and our own encoder for responses.
-struct Written<E, Q> {
+struct EncoderCodec<E, Q> {
     encoder: E,
     question: PhantomData<Q>,
 }
 
-impl<E, Q> Written<E, Q> {
+impl<E, Q> EncoderCodec<E, Q> {
     const fn by(encoder: E) -> Self {
         Self {
             encoder,
@@ -175,7 +175,7 @@ impl<E, Q> Written<E, Q> {
     }
 }
 
-impl<E, Q> Codec for Written<E, Q>
+impl<E, Q> Codec for EncoderCodec<E, Q>
 where
     E: Encoder<Error = Status> + Clone + Send + 'static,
     E::Item: Send + 'static,
@@ -197,9 +197,9 @@ where
 
 /// Encodes messages that are already bytes.
 #[derive(Clone, Copy)]
-struct Encoded;
+struct BytesEncoder;
 
-impl Encoder for Encoded {
+impl Encoder for BytesEncoder {
     type Item = Bytes;
     type Error = Status;
 
@@ -211,9 +211,9 @@ impl Encoder for Encoded {
 
 /// Encodes responses to `Time`; their last timestamps are taken while writing.
 #[derive(Clone)]
-struct Stamped(Arc<dyn Clock>);
+struct TimeEncoder(Arc<dyn Clock>);
 
-impl Encoder for Stamped {
+impl Encoder for TimeEncoder {
     type Item = pb::TimeResponse;
     type Error = Status;
 

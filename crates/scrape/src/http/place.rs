@@ -1,4 +1,4 @@
-//! Where in a reply the value of a source stands.
+//! Locates the value of a source in a reply.
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use serde_json::Value;
 use super::json::{Path, number};
 use super::text::{Sample, Selector};
 
-/// How many of too many are named.
+/// How many candidates an error names.
 const NAMED: usize = 4;
 
-/// A field of a JSON reply, or samples of a page of metrics.
+/// A field of a JSON reply, or samples of a metrics page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Field(Path),
     Metric(Selector),
 }
 
-/// Which is meant when several values stand at a place.
+/// Which value to use where a place has several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
-    /// There must be one only.
+    /// There must be only one.
     One,
     /// Their sum.
     Sum,
-    /// The first of those that this names, by these labels of theirs.
+    /// The first one with this key, built from these labels.
     Named(String, &'static [&'static str]),
 }
 
-/// A reply, taken apart as far as all its places need it.
+/// A reply, parsed as far as its places need it.
 pub(super) enum Reply {
     Json(Value),
     Page(String),
@@ -37,10 +37,10 @@ pub(super) enum Reply {
 
 /// A value at a place.
 pub(super) struct Found {
-    /// What tells it from the others.
+    /// The key that distinguishes it from others.
     pub(super) key: String,
     pub(super) value: Result<f64, String>,
-    /// The sample, on a page of metrics.
+    /// The sample, on a metrics page.
     pub(super) sample: Option<Sample>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Place {
 }
 
 impl Reply {
-    /// Takes a reply apart for places like `place`.
+    /// Parses a reply for places like `place`.
     pub(super) fn new(text: String, place: &Place) -> Result<Self, String> {
         if let Place::Metric(_) = place {
             return Ok(Self::Page(text));
@@ -64,14 +64,14 @@ impl Reply {
             let head = excerpt(printable(&text).trim(), 40);
             match head.as_str() {
                 "" => "the reply is empty".to_owned(),
-                head => format!("the reply is no JSON ({error}): it begins with `{head}`"),
+                head => format!("the reply is not JSON ({error}): it starts with `{head}`"),
             }
         })
     }
 }
 
 impl Place {
-    /// All values here, told apart by the labels `by`, or by what `*` stood for.
+    /// All values here, keyed by the labels `by`, or by what `*` matched.
     pub(super) fn all(&self, reply: &Reply, by: &[&str]) -> Result<Vec<Found>, String> {
         let found: Vec<Found> = match (self, reply) {
             (Self::Field(path), Reply::Json(reply)) => path
@@ -103,7 +103,7 @@ impl Place {
         Ok(found)
     }
 
-    /// The one value that is meant.
+    /// The selected value.
     pub(super) fn value(&self, reply: &Reply, which: &Which) -> Result<f64, String> {
         let by = match which {
             Which::Named(_, by) => by,
@@ -137,7 +137,7 @@ impl Place {
             .collect();
         let more = if found.len() > NAMED { ", …" } else { "" };
         format!(
-            "`{self}` is {} values, not one: {}{more} (help: name its labels, or `sum=true`)",
+            "`{self}` matches {} values: {}{more} (help: name its labels, or set `sum=true`)",
             found.len(),
             named.join(", "),
         )

@@ -15,7 +15,7 @@ unsafe extern "C" {
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
 }
 
-/// `CLOCK_MONOTONIC`, which everybody on the machine shares.
+/// `CLOCK_MONOTONIC`, which all processes of the machine share.
 #[cfg(target_os = "macos")]
 const MONOTONIC: c_int = 6;
 #[cfg(not(target_os = "macos"))]

@@ -60,7 +60,7 @@ pub enum Failure {
     /// Another source may work.
     Source(String),
     /// The hub denies access.
-    Denied(Denied),
+    Denied(AccessDenied),
     /// No other source can help.
     Fatal(CacheError),
 }
@@ -79,14 +79,14 @@ impl From<String> for Failure {
 
 /// The hub denies access: the file is private or gated, or does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Denied {
+pub struct AccessDenied {
     /// 401 or 403.
     pub status: u16,
     /// Whether a token was sent.
     pub had_token: bool,
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for AccessDenied {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = if self.had_token {
             "the token in `HF_TOKEN` does not grant access"

@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::error::Failure;
 use crate::part::Part;
-use crate::place::{Expected, Place, Verified};
+use crate::place::{Expectation, Place, Verification};
 use crate::progress::{Progress, Report};
 use crate::token::{Token, is_yes};
 use crate::transfer::{Stop, Transfer};
@@ -153,10 +153,10 @@ impl Hub {
     fn fetch(
         &self,
         remote: &Remote<'_>,
-        expected: &Expected,
+        expected: &Expectation,
         part: &Part,
         report: Report<'_>,
-    ) -> Result<Verified, Failure> {
+    ) -> Result<Verification, Failure> {
         if self.is_offline {
             return Err("`HF_HUB_OFFLINE` is set".to_owned().into());
         }

@@ -62,7 +62,7 @@ mod tests {
     fn a_second_taker_is_told_and_gets_it_later() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("locks").join("m");
-        let first = Lock::take(&path, &mut |_| panic!("nobody has it")).unwrap();
+        let first = Lock::take(&path, &mut |_| panic!("the lock is free")).unwrap();
         assert!(Lock::try_take(&path).unwrap().is_none());
         std::thread::scope(|scope| {
             let (sender, receiver) = std::sync::mpsc::channel();

@@ -18,5 +18,5 @@ pub use cache::Cache;
 pub use catalogue::Entry;
 pub use error::{Attempt, ModelError};
 pub use fetch::{Sources, fetch};
-pub use inventory::{Listed, State, list, path, remove};
+pub use inventory::{ModelListing, State, list, path, remove};
 pub use reference::{HubFile, ModelRef};

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::digest::{self, BLOCK};
 use crate::error::{CacheError, Failure};
-use crate::place::{Expected, Verified};
+use crate::place::{Expectation, Verification};
 use crate::progress::{Progress, Report};
 use crate::record::Check;
 use crate::space;
@@ -36,7 +36,7 @@ pub struct Part {
 
 impl Part {
     /// Number of bytes of the file at `url` that are here, and their version.
-    pub(crate) fn left(&self, url: &str, expected: &Expected) -> (u64, Option<String>) {
+    pub(crate) fn left(&self, url: &str, expected: &Expectation) -> (u64, Option<String>) {
         let Ok(text) = fs::read_to_string(&self.origin) else {
             return (0, None);
         };
@@ -61,7 +61,7 @@ impl Part {
         offset: u64,
         origin: &Origin,
         report: Report<'_>,
-    ) -> Result<Arriving, CacheError> {
+    ) -> Result<Download, CacheError> {
         let unusable = |source| CacheError::Unusable {
             directory: self.directory().to_owned(),
             cause: source,
@@ -93,7 +93,7 @@ impl Part {
                 source,
             })?;
         }
-        Ok(Arriving {
+        Ok(Download {
             file,
             hasher,
             done: offset,
@@ -123,10 +123,10 @@ impl Part {
     /// Checks the finished file.
     pub fn verify(
         &self,
-        arrived: Arriving,
-        expected: &Expected,
+        arrived: Download,
+        expected: &Expectation,
         from_hub: Option<String>,
-    ) -> Result<Verified, Failure> {
+    ) -> Result<Verification, Failure> {
         arrived
             .file
             .sync_all()
@@ -159,7 +159,7 @@ impl Part {
             self.remove();
             return Err(format!("the downloaded file is not {}", magic.name).into());
         }
-        Ok(Verified { sha256, check })
+        Ok(Verification { sha256, check })
     }
 
     fn starts_with(&self, magic: &[u8]) -> bool {
@@ -172,7 +172,7 @@ impl Part {
 
 /// A download in progress.
 #[derive(Debug)]
-pub struct Arriving {
+pub struct Download {
     file: File,
     hasher: Sha256,
     /// Bytes so far.
@@ -181,14 +181,14 @@ pub struct Arriving {
 
 /// Why a download stopped.
 #[derive(Debug)]
-pub enum Broken {
+pub enum DownloadError {
     /// The source ended too early or failed.
     Source(io::Error),
     /// The bytes cannot be written.
     Ours(CacheError),
 }
 
-impl Arriving {
+impl Download {
     /// Receives everything from `source`, up to `total`.
     pub fn take(
         &mut self,
@@ -196,24 +196,24 @@ impl Arriving {
         total: Option<u64>,
         part: &Part,
         report: Report<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), DownloadError> {
         let mut block = vec![0; BLOCK];
         loop {
             let count = match source.read(&mut block) {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Broken::Source(error)),
+                Err(error) => return Err(DownloadError::Source(error)),
             };
             let arrived = &block[..count];
             if total.is_some_and(|total| self.done + count as u64 > total) {
                 let error = io::Error::other("it sends more than it announced");
-                return Err(Broken::Source(error));
+                return Err(DownloadError::Source(error));
             }
             self.file.write_all(arrived).map_err(|error| {
                 let needed = total.unwrap_or(self.done).saturating_sub(self.done);
                 let needed = needed.max(count as u64);
-                Broken::Ours(part.failed(error, needed, self.done))
+                DownloadError::Ours(part.failed(error, needed, self.done))
             })?;
             self.hasher.update(arrived);
             self.done += count as u64;
@@ -222,7 +222,7 @@ impl Arriving {
         }
         match total {
             Some(total) if self.done < total => {
-                Err(Broken::Source(io::ErrorKind::UnexpectedEof.into()))
+                Err(DownloadError::Source(io::ErrorKind::UnexpectedEof.into()))
             }
             _ => Ok(()),
         }

@@ -13,7 +13,7 @@ use crate::record::{Check, Record};
 
 /// What is known about a file before it is fetched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct Expectation {
     /// Size; `None` if unknown.
     pub bytes: Option<u64>,
     /// SHA-256; `None` if unknown.
@@ -33,7 +33,7 @@ pub struct Magic {
 
 /// The result of checking a file.
 #[derive(Debug)]
-pub struct Verified {
+pub struct Verification {
     /// SHA-256 as computed from the file.
     pub sha256: String,
     /// What it was compared with.
@@ -48,13 +48,13 @@ pub struct Place {
     /// Must be held to write the file or the files beside it.
     pub lock: PathBuf,
     /// What the file must be.
-    pub expected: Expected,
+    pub expected: Expectation,
 }
 
 impl Place {
     /// The file at `steps` below the cache's directory. Locks are in a separate directory: a lock
     /// file cannot be removed safely, a file's directory can.
-    pub fn below(cache: &Path, steps: &[&str], expected: Expected) -> Self {
+    pub fn below(cache: &Path, steps: &[&str], expected: Expectation) -> Self {
         Self {
             file: steps
                 .iter()
@@ -92,7 +92,7 @@ impl Place {
         if self.is_right_by_content(report)? {
             let sha256 = self.expected.sha256.clone().unwrap_or_default();
             let check = Check::Catalogue;
-            self.write_record(&self.file, Verified { sha256, check })?;
+            self.write_record(&self.file, Verification { sha256, check })?;
             return Ok(self.file.clone());
         }
         fs::create_dir_all(self.directory()).map_err(|error| self.unusable(error))?;
@@ -155,7 +155,7 @@ impl Place {
     }
 
     /// Records that the file at `path`, which is or becomes this one, was checked.
-    fn write_record(&self, path: &Path, verified: Verified) -> Result<(), CacheError> {
+    fn write_record(&self, path: &Path, verified: Verification) -> Result<(), CacheError> {
         let record = fs::metadata(path)
             .and_then(|found| Record::of(&found, verified.sha256, verified.check));
         record
@@ -164,7 +164,7 @@ impl Place {
     }
 
     /// Moves a verified file into place atomically.
-    pub fn install(&self, path: &Path, verified: Verified) -> Result<(), CacheError> {
+    pub fn install(&self, path: &Path, verified: Verification) -> Result<(), CacheError> {
         // The record comes first: after a crash in between it refers to no file, and is ignored.
         self.write_record(path, verified)?;
         fs::rename(path, &self.file).map_err(|source| self.unusable(source))?;

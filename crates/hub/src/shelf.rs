@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Failure;
 use crate::hub::{Hub, Kind, Remote};
-use crate::place::{Expected, Magic, Place};
+use crate::place::{Expectation, Magic, Place};
 use crate::progress::{Progress, Report};
 use crate::tree::Entry;
 
@@ -83,7 +83,7 @@ impl Shelf<'_> {
         Place::below(
             &self.access.cache,
             &self.steps(&step(revision)),
-            Expected::default(),
+            Expectation::default(),
         )
         .file
     }
@@ -93,7 +93,7 @@ impl Shelf<'_> {
         let revision = step(revision);
         let mut steps = self.steps(&revision);
         steps.extend(file.path.split('/'));
-        let expected = Expected {
+        let expected = Expectation {
             bytes: file.bytes,
             sha256: file.sha256.clone(),
             magic: (self.magic)(&file.path),

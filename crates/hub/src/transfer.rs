@@ -5,11 +5,11 @@ use std::time::Duration;
 use url::Url;
 
 use crate::digest::is_sha256;
-use crate::error::{CacheError, Denied, Failure};
+use crate::error::{AccessDenied, CacheError, Failure};
 use crate::http::{self, Answer};
 use crate::hub::Hub;
-use crate::part::{Broken, Origin, Part};
-use crate::place::{Expected, Verified};
+use crate::part::{DownloadError, Origin, Part};
+use crate::place::{Expectation, Verification};
 use crate::progress::{Progress, Report};
 use crate::space;
 
@@ -44,13 +44,13 @@ impl From<CacheError> for Stop {
 pub(crate) struct Transfer<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) url: &'a Url,
-    pub(crate) expected: &'a Expected,
+    pub(crate) expected: &'a Expectation,
     pub(crate) part: &'a Part,
 }
 
 impl Transfer<'_> {
     /// Requests what is missing, and receives it.
-    pub(crate) fn attempt(&self, report: Report<'_>) -> Result<Verified, Stop> {
+    pub(crate) fn attempt(&self, report: Report<'_>) -> Result<Verification, Stop> {
         let (left, version) = self.part.left(self.url.as_str(), self.expected);
         let is_whole = left > 0 && self.expected.bytes == Some(left);
         let mut offset = left;
@@ -95,8 +95,8 @@ impl Transfer<'_> {
             arriving
                 .take(&mut body, total, self.part, report)
                 .map_err(|broken| match broken {
-                    Broken::Ours(error) => error.into(),
-                    Broken::Source(error) => Stop::Broken {
+                    DownloadError::Ours(error) => error.into(),
+                    DownloadError::Source(error) => Stop::Broken {
                         reason: format!(
                             "the transfer was cut off after {} bytes: {error}",
                             arriving.done
@@ -124,7 +124,7 @@ impl Transfer<'_> {
                 let reason = "the server has other bytes than were asked for";
                 Err(Stop::StartOver(reason.to_owned()))
             }
-            status @ (401 | 403) => Err(Stop::Final(Failure::Denied(Denied {
+            status @ (401 | 403) => Err(Stop::Final(Failure::Denied(AccessDenied {
                 status,
                 had_token: self.hub.token.is_some(),
             }))),

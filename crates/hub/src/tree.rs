@@ -9,7 +9,7 @@ use ipw_core::text::printable;
 use serde_json::Value;
 use url::Url;
 
-use crate::error::{Denied, Failure};
+use crate::error::{AccessDenied, Failure};
 use crate::http::{self, Answer};
 use crate::hub::{Hub, Remote};
 use crate::progress::{Progress, Report};
@@ -34,7 +34,7 @@ pub struct Entry {
 
 /// What does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingPart {
     /// The repository.
     Repository,
     /// The revision.
@@ -49,9 +49,9 @@ pub enum Refusal {
     /// Network access is off.
     Offline,
     /// Access is denied.
-    Denied(Denied),
+    Denied(AccessDenied),
     /// It does not exist.
-    Missing(Missing),
+    Missing(MissingPart),
     /// The hub is unreachable or busy, or its answer is malformed.
     Other(String),
 }
@@ -62,7 +62,7 @@ impl Refusal {
         Failure::Source(match self {
             Self::Denied(denied) => return Failure::Denied(denied),
             Self::Offline => "`HF_HUB_OFFLINE` is set, and it is not in the cache".to_owned(),
-            Self::Missing(Missing::Revision) => {
+            Self::Missing(MissingPart::Revision) => {
                 format!("it has no revision `{}`", printable(revision))
             }
             Self::Missing(_) => format!("the server has no such {what} (404)"),
@@ -118,7 +118,7 @@ impl Hub {
                 200 => return Ok(answer),
                 status @ (401 | 403) => {
                     let had_token = self.token.is_some();
-                    return Err(Refusal::Denied(Denied { status, had_token }));
+                    return Err(Refusal::Denied(AccessDenied { status, had_token }));
                 }
                 404 => return Err(Refusal::Missing(missing(answer.error_code.as_deref()))),
                 status => {
@@ -135,11 +135,11 @@ impl Hub {
     }
 }
 
-fn missing(code: Option<&str>) -> Missing {
+fn missing(code: Option<&str>) -> MissingPart {
     match code {
-        Some("RepoNotFound") => Missing::Repository,
-        Some("RevisionNotFound") => Missing::Revision,
-        _ => Missing::Path,
+        Some("RepoNotFound") => MissingPart::Repository,
+        Some("RevisionNotFound") => MissingPart::Revision,
+        _ => MissingPart::Path,
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::http::web::{Answer, Asker, Failed};
+use crate::http::web::{Answer, Asker, RequestError};
 use crate::http::{HttpError, text};
 
 const ACCEPT: &str = "text/plain;version=0.0.4";
@@ -27,7 +27,7 @@ pub struct Page {
 
 /// The result of scraping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Scraped {
+pub struct ScrapeResult {
     /// Number of pages received.
     pub pages: u64,
     /// Number of failed requests.
@@ -40,7 +40,7 @@ pub struct Scraped {
     pub metrics: BTreeMap<&'static str, Span>,
 }
 
-impl Scraped {
+impl ScrapeResult {
     /// The warning about dropped series.
     pub fn shortage(&self) -> Option<String> {
         (self.dropped > 0).then(|| {
@@ -58,7 +58,7 @@ impl Page {
     pub fn find(url: &Url, clock: &dyn Clock) -> Result<Self, String> {
         let words = |error: HttpError| error.to_string();
         let asker = Asker::plain(url, ACCEPT).map_err(words)?;
-        let answer = asker.ask(clock).map_err(Failed::words)?;
+        let answer = asker.ask(clock).map_err(RequestError::words)?;
         if text::samples(&answer.text).next().is_none() {
             return Err("the reply is not a metrics page".to_owned());
         }
@@ -77,11 +77,11 @@ impl Page {
 /// A thread that requests the page repeatedly until it is stopped.
 pub struct Scraper {
     stop: SyncSender<()>,
-    thread: JoinHandle<Scraped>,
+    thread: JoinHandle<ScrapeResult>,
 }
 
 /// Receives samples; returns `false` when no more are wanted.
-pub type Take = Box<dyn FnMut(&[Sample]) -> bool + Send>;
+pub type SampleSink = Box<dyn FnMut(&[Sample]) -> bool + Send>;
 
 impl Scraper {
     /// Starts the thread. Only changed samples are passed on.
@@ -89,7 +89,7 @@ impl Scraper {
         page: Page,
         every: Duration,
         clock: Arc<dyn Clock>,
-        mut take: Take,
+        mut take: SampleSink,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel::<()>(0);
         let thread = std::thread::Builder::new()
@@ -122,7 +122,7 @@ impl Scraper {
     }
 
     /// Scrapes a last time and stops. Returns the result.
-    pub fn finish(self) -> Scraped {
+    pub fn finish(self) -> ScrapeResult {
         drop(self.stop);
         match self.thread.join() {
             Ok(scraped) => scraped,
@@ -135,7 +135,7 @@ impl Scraper {
 #[derive(Default)]
 struct ScrapeState {
     values: BTreeMap<(String, String), f64>,
-    scraped: Scraped,
+    scraped: ScrapeResult,
 }
 
 impl ScrapeState {

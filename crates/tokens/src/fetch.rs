@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use ipw_hub::{
-    Access, Denied, Entry, Failure, Kind, ListedFile, Report, Shelf, read_note, write_note,
+    Access, AccessDenied, Entry, Failure, Kind, ListedFile, Report, Shelf, read_note, write_note,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +95,7 @@ impl Tokenizer<'_> {
         }
     }
 
-    fn denied(&self, denied: Denied) -> TokensError {
+    fn denied(&self, denied: AccessDenied) -> TokensError {
         let remote = self.shelf.remote(self.revision, "");
         let page = self.shelf.access.hub.page(&remote);
         let help = if denied.had_token {

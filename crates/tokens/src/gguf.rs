@@ -14,8 +14,8 @@ use crate::encoder::{Encoder, Role};
 use crate::template::Template;
 
 /// The contents of a GGUF file that matter here.
-pub(crate) struct Found {
-    pub(crate) encoder: InModel,
+pub(crate) struct GgufParts {
+    pub(crate) encoder: ModelTokenizer,
     pub(crate) template: Option<Template>,
     /// Why an existing template is not used.
     pub(crate) note: Option<String>,
@@ -23,16 +23,16 @@ pub(crate) struct Found {
 }
 
 /// The tokenizer of a model file.
-pub(crate) struct InModel(Tokenizer);
+pub(crate) struct ModelTokenizer(Tokenizer);
 
-impl InModel {
+impl ModelTokenizer {
     /// Number of tokens.
     pub(crate) fn vocabulary(&self) -> u64 {
         self.0.len() as u64
     }
 }
 
-impl Encoder for InModel {
+impl Encoder for ModelTokenizer {
     fn count(&self, text: &str, role: Role) -> Option<u64> {
         let tokens = match role {
             Role::Reply => self.0.encode(text, false),
@@ -44,7 +44,7 @@ impl Encoder for InModel {
 }
 
 /// Reads everything before the tensors. The error says what is wrong with it.
-pub(crate) fn read(path: &Path, name: &str) -> Result<Found, String> {
+pub(crate) fn read(path: &Path, name: &str) -> Result<GgufParts, String> {
     let open = || File::open(path).map_err(|error| error.to_string());
     let source = BufReader::with_capacity(1 << 20, open()?);
     let (mut file, bytes) = Gguf::read_metadata(source).map_err(|error| with_causes(&error))?;
@@ -57,8 +57,8 @@ pub(crate) fn read(path: &Path, name: &str) -> Result<Found, String> {
     let mut metadata = Vec::new();
     let beginning = open()?.take(bytes).read_to_end(&mut metadata);
     beginning.map_err(|error| error.to_string())?;
-    Ok(Found {
-        encoder: InModel(tokenizer),
+    Ok(GgufParts {
+        encoder: ModelTokenizer(tokenizer),
         template: template.map(Template::of_file),
         note,
         file: about::File::of(name, &metadata),

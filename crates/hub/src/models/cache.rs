@@ -6,7 +6,7 @@ use ipw_core::cache::NoCache;
 
 use super::error::ModelError;
 use super::reference::ModelRef;
-use crate::{Expected, Magic, Place};
+use crate::{Expectation, Magic, Place};
 
 /// The first bytes of every model file.
 const MAGIC: Magic = Magic {
@@ -71,12 +71,12 @@ impl Cache {
     }
 }
 
-fn expected(model: &ModelRef) -> Expected {
+fn expected(model: &ModelRef) -> Expectation {
     let (bytes, sha256) = match model {
         ModelRef::Named(entry) => (Some(entry.bytes), Some(entry.sha256.to_owned())),
         _ => (None, None),
     };
-    Expected {
+    Expectation {
         bytes,
         sha256,
         magic: Some(MAGIC),

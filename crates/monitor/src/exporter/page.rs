@@ -432,7 +432,7 @@ fn escaped(text: &str) -> String {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "2^53 readings take longer than anybody watches"
+    reason = "2^53 readings take longer than any session lasts"
 )]
 fn count(number: u64) -> f64 {
     number as f64

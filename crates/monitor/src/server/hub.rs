@@ -175,7 +175,7 @@ impl Hub {
         u32::try_from(count).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Sends the readings since the last time to those who subscribed to them.
+    /// Sends the readings since the last time to the subscribers of readings.
     fn tell_whole(&self, state: &mut State, head: &BytesMut, polled: &[Option<Timestamp>]) {
         let faults = self.session.faults();
         let told = faults.get(state.faults..).unwrap_or_default();

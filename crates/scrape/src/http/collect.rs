@@ -10,13 +10,13 @@ use ipw_core::text::printable;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_telemetry::{Collector, PollError};
 
-use super::place::{Found, Place, Reply, Which};
-use super::preset::{Board, Each};
+use super::place::{Place, PlacedValue, Reply, Selection};
+use super::preset::{Board, Grouping};
 use super::probe::{self, Changes};
-use super::spec::{HttpSpec, Several, Want};
+use super::spec::{HttpSpec, Multiplicity, WantedValue};
 use super::trips::Trips;
 use super::unit::Unit;
-use super::web::{Answer, Asker, Failed};
+use super::web::{Answer, Asker, RequestError};
 use super::{HttpError, ID, Timing};
 
 /// Default lower limit of the poll interval, which protects small devices.
@@ -28,7 +28,7 @@ const COARSER: u32 = 5;
 pub(super) struct Http {
     asker: Asker,
     sources: Vec<Source>,
-    watched: Vec<Watched>,
+    watched: Vec<TrackedValue>,
     devices: Vec<Device>,
     role: Option<Role>,
     timing: Timing,
@@ -37,16 +37,16 @@ pub(super) struct Http {
 
 /// The place of one source's value.
 #[derive(Clone)]
-struct Watched {
+struct TrackedValue {
     place: Place,
-    which: Which,
+    which: Selection,
     unit: Unit,
 }
 
 /// A source before its period is known.
-struct Lead {
+struct Candidate {
     source: Source,
-    watched: Watched,
+    watched: TrackedValue,
     device: Option<Device>,
 }
 
@@ -137,8 +137,8 @@ impl Http {
     /// Requests once. Returns the time and the reply.
     fn look(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Reply), PollError> {
         let answer = self.asker.ask(clock).map_err(|failed| match failed {
-            Failed::Away(words) => PollError::Gone(words),
-            Failed::Useless(words) => PollError::Retry(words),
+            RequestError::Away(words) => PollError::Gone(words),
+            RequestError::Useless(words) => PollError::Retry(words),
         })?;
         let Answer {
             text,
@@ -210,7 +210,7 @@ impl Collector for Http {
     }
 }
 
-impl Watched {
+impl TrackedValue {
     fn value(&self, reply: &Reply) -> Result<f64, String> {
         let raw = self.place.value(reply, &self.which)?;
         let value = self.unit.value(raw);
@@ -220,7 +220,7 @@ impl Watched {
 
 /// All sources in a first reply. Values of a preset that the device lacks are left out, but at
 /// least one must exist.
-fn leads(spec: &HttpSpec, text: String) -> Result<Vec<Lead>, String> {
+fn leads(spec: &HttpSpec, text: String) -> Result<Vec<Candidate>, String> {
     let Some(first) = spec.wants.first() else {
         return Err("no value is selected".to_owned());
     };
@@ -239,19 +239,19 @@ fn leads(spec: &HttpSpec, text: String) -> Result<Vec<Lead>, String> {
     }
 }
 
-fn found(spec: &HttpSpec, want: &Want, reply: &Reply) -> Result<Vec<Lead>, String> {
+fn found(spec: &HttpSpec, want: &WantedValue, reply: &Reply) -> Result<Vec<Candidate>, String> {
     let which = match want.several {
-        Several::Refused => Which::One,
-        Several::Summed => Which::Sum,
-        Several::Apart(each) => return apart(spec, want, each, reply),
+        Multiplicity::Refused => Selection::One,
+        Multiplicity::Summed => Selection::Sum,
+        Multiplicity::Apart(each) => return apart(spec, want, each, reply),
     };
-    let watched = Watched {
+    let watched = TrackedValue {
         place: want.place.clone(),
         which,
         unit: want.unit,
     };
     watched.value(reply)?;
-    Ok(vec![Lead {
+    Ok(vec![Candidate {
         source: source(spec, want, base(spec)),
         watched,
         device: None,
@@ -259,8 +259,13 @@ fn found(spec: &HttpSpec, want: &Want, reply: &Reply) -> Result<Vec<Lead>, Strin
 }
 
 /// One source for each of the values at a place.
-fn apart(spec: &HttpSpec, want: &Want, each: Each, reply: &Reply) -> Result<Vec<Lead>, String> {
-    let mut leads: Vec<Lead> = Vec::new();
+fn apart(
+    spec: &HttpSpec,
+    want: &WantedValue,
+    each: Grouping,
+    reply: &Reply,
+) -> Result<Vec<Candidate>, String> {
+    let mut leads: Vec<Candidate> = Vec::new();
     let mut keys = Vec::new();
     let mut wrong = None;
     for found in want.place.all(reply, each.by)? {
@@ -272,12 +277,12 @@ fn apart(spec: &HttpSpec, want: &Want, each: Each, reply: &Reply) -> Result<Vec<
             continue;
         }
         let device = format!("{}/{}{}", base(spec), each.prefix, last_part(&found.key));
-        leads.push(Lead {
+        leads.push(Candidate {
             device: board(spec.board, &device, &found),
             source: source(spec, want, device),
-            watched: Watched {
+            watched: TrackedValue {
                 place: want.place.clone(),
-                which: Which::Named(found.key.clone(), each.by),
+                which: Selection::Named(found.key.clone(), each.by),
                 unit: want.unit,
             },
         });
@@ -289,7 +294,7 @@ fn apart(spec: &HttpSpec, want: &Want, each: Each, reply: &Reply) -> Result<Vec<
     }
 }
 
-fn source(spec: &HttpSpec, want: &Want, device: String) -> Source {
+fn source(spec: &HttpSpec, want: &WantedValue, device: String) -> Source {
     Source {
         name: format!("{device}/{}", want.name),
         collector: ID.into(),
@@ -317,7 +322,7 @@ fn last_part(key: &str) -> String {
     printable(part.unwrap_or_default())
 }
 
-fn board(board: Option<Board>, id: &str, found: &Found) -> Option<Device> {
+fn board(board: Option<Board>, id: &str, found: &PlacedValue) -> Option<Device> {
     let (board, sample) = board.zip(found.sample.as_ref())?;
     let text = |label: &str| sample.label(label).map(printable);
     Some(Device {

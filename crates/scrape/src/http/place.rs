@@ -20,7 +20,7 @@ pub(super) enum Place {
 
 /// Which value to use where a place has several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum Selection {
     /// There must be only one.
     One,
     /// Their sum.
@@ -36,7 +36,7 @@ pub(super) enum Reply {
 }
 
 /// A value at a place.
-pub(super) struct Found {
+pub(super) struct PlacedValue {
     /// The key that distinguishes it from others.
     pub(super) key: String,
     pub(super) value: Result<f64, String>,
@@ -72,12 +72,12 @@ impl Reply {
 
 impl Place {
     /// All values here, keyed by the labels `by`, or by what `*` matched.
-    pub(super) fn all(&self, reply: &Reply, by: &[&str]) -> Result<Vec<Found>, String> {
-        let found: Vec<Found> = match (self, reply) {
+    pub(super) fn all(&self, reply: &Reply, by: &[&str]) -> Result<Vec<PlacedValue>, String> {
+        let found: Vec<PlacedValue> = match (self, reply) {
             (Self::Field(path), Reply::Json(reply)) => path
                 .all(reply)
                 .into_iter()
-                .map(|(key, value)| Found {
+                .map(|(key, value)| PlacedValue {
                     key,
                     value: number(value),
                     sample: None,
@@ -86,7 +86,7 @@ impl Place {
             (Self::Metric(selector), Reply::Page(page)) => selector
                 .all(page)?
                 .into_iter()
-                .map(|sample| Found {
+                .map(|sample| PlacedValue {
                     key: key(&sample, by),
                     value: Ok(sample.value),
                     sample: Some(sample),
@@ -104,29 +104,29 @@ impl Place {
     }
 
     /// The selected value.
-    pub(super) fn value(&self, reply: &Reply, which: &Which) -> Result<f64, String> {
+    pub(super) fn value(&self, reply: &Reply, which: &Selection) -> Result<f64, String> {
         let by = match which {
-            Which::Named(_, by) => by,
-            Which::One | Which::Sum => &[][..],
+            Selection::Named(_, by) => by,
+            Selection::One | Selection::Sum => &[][..],
         };
         let found = self.all(reply, by)?;
         let told = |value: Result<f64, String>| value.map_err(|why| format!("`{self}` {why}"));
         match which {
-            Which::Named(name, _) => {
+            Selection::Named(name, _) => {
                 let one = found.into_iter().find(|found| found.key == *name);
                 let one = one.ok_or_else(|| format!("`{self}` has no `{name}` any more"))?;
                 told(one.value)
             }
-            Which::Sum => told(found.into_iter().map(|found| found.value).sum()),
-            Which::One if found.len() > 1 => Err(self.too_many(&found)),
-            Which::One => found.into_iter().next().map_or_else(
+            Selection::Sum => told(found.into_iter().map(|found| found.value).sum()),
+            Selection::One if found.len() > 1 => Err(self.too_many(&found)),
+            Selection::One => found.into_iter().next().map_or_else(
                 || Err(format!("there is no `{self}`")),
                 |one| told(one.value),
             ),
         }
     }
 
-    fn too_many(&self, found: &[Found]) -> String {
+    fn too_many(&self, found: &[PlacedValue]) -> String {
         let named: Vec<String> = found
             .iter()
             .take(NAMED)

@@ -26,22 +26,22 @@ pub(super) struct Preset {
 pub(super) struct Value {
     /// The last part of the source's name.
     pub(super) name: &'static str,
-    pub(super) at: At,
+    pub(super) at: Location,
     pub(super) unit: Unit,
     pub(super) domain: Domain,
     /// Set if the place has several values: how to name each of them.
-    pub(super) each: Option<Each>,
+    pub(super) each: Option<Grouping>,
 }
 
 /// Where a value is, in the syntax of `field=` and `metric=`.
-pub(super) enum At {
+pub(super) enum Location {
     Field(&'static str),
     Metric(&'static str),
 }
 
 /// How to tell several devices in one reply apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Each {
+pub(super) struct Grouping {
     /// Prefix of the key: `gpu` in `gpu0`.
     pub(super) prefix: &'static str,
     /// The labels that form the key; in JSON it is what `*` matched. Samples with the same key,
@@ -89,7 +89,7 @@ pub(super) fn find(name: &str) -> Option<&'static Preset> {
 const fn field(name: &'static str, at: &'static str, unit: Unit, domain: Domain) -> Value {
     Value {
         name,
-        at: At::Field(at),
+        at: Location::Field(at),
         unit,
         domain,
         each: None,
@@ -99,7 +99,7 @@ const fn field(name: &'static str, at: &'static str, unit: Unit, domain: Domain)
 const fn metric(name: &'static str, at: &'static str, unit: Unit, domain: Domain) -> Value {
     Value {
         name,
-        at: At::Metric(at),
+        at: Location::Metric(at),
         unit,
         domain,
         each: None,
@@ -109,7 +109,7 @@ const fn metric(name: &'static str, at: &'static str, unit: Unit, domain: Domain
 impl Value {
     const fn each(self, prefix: &'static str, by: &'static [&'static str]) -> Self {
         Self {
-            each: Some(Each { prefix, by }),
+            each: Some(Grouping { prefix, by }),
             ..self
         }
     }
@@ -366,11 +366,11 @@ mod tests {
                 preset.path.is_none_or(|path| path.starts_with('/')),
                 "{name}"
             );
-            let is_json = matches!(preset.values[0].at, At::Field(_));
+            let is_json = matches!(preset.values[0].at, Location::Field(_));
             for value in preset.values {
                 let is_readable = match value.at {
-                    At::Field(text) => is_json && text.parse::<Path>().is_ok(),
-                    At::Metric(text) => !is_json && text.parse::<Selector>().is_ok(),
+                    Location::Field(text) => is_json && text.parse::<Path>().is_ok(),
+                    Location::Metric(text) => !is_json && text.parse::<Selector>().is_ok(),
                 };
                 assert!(is_readable, "{name}");
             }

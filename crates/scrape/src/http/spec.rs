@@ -12,7 +12,7 @@ use url::Url;
 
 use super::json::Path;
 use super::place::Place;
-use super::preset::{self, At, Board, Each, Preset};
+use super::preset::{self, Board, Grouping, Location, Preset};
 use super::text::Selector;
 use super::unit::{UNITS, Unit};
 use super::{HttpError, ID, Timing};
@@ -21,7 +21,7 @@ use super::{HttpError, ID, Timing};
 #[derive(Debug, Clone)]
 pub struct HttpSpec {
     pub(super) url: Url,
-    pub(super) wants: Vec<Want>,
+    pub(super) wants: Vec<WantedValue>,
     pub(super) board: Option<Board>,
     pub(super) role: Option<Role>,
     pub(super) host: Option<String>,
@@ -36,24 +36,24 @@ pub struct HttpSpec {
 
 /// One value to read.
 #[derive(Debug, Clone)]
-pub(super) struct Want {
+pub(super) struct WantedValue {
     /// The last part of the source's name.
     pub(super) name: &'static str,
     pub(super) place: Place,
-    pub(super) several: Several,
+    pub(super) several: Multiplicity,
     pub(super) unit: Unit,
     pub(super) domain: Domain,
 }
 
 /// What several values at one place mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Several {
+pub(super) enum Multiplicity {
     /// An error.
     Refused,
     /// Parts of one value.
     Summed,
     /// Separate sources.
-    Apart(Each),
+    Apart(Grouping),
 }
 
 /// Credentials and certificates: paths of files, never their content.
@@ -87,7 +87,7 @@ impl HttpSpec {
         let mut url = checked(url)?;
         let mut reader = options.reader(ID);
         let preset = preset(&mut reader)?;
-        let own = Own::read(&mut reader)?;
+        let own = CustomValue::read(&mut reader)?;
         let only = reader.text("only");
         let domain = named(&mut reader, "domain", DOMAINS)?;
         let host = label(&mut reader, "host")?;
@@ -154,7 +154,7 @@ impl HttpSpec {
 }
 
 /// A value described by the user.
-struct Own {
+struct CustomValue {
     field: Option<Path>,
     metric: Option<Selector>,
     is_sum: Option<bool>,
@@ -162,7 +162,7 @@ struct Own {
     is_counter: Option<bool>,
 }
 
-impl Own {
+impl CustomValue {
     fn read(reader: &mut ParamReader<'_>) -> Result<Self, HttpError> {
         Ok(Self {
             field: reader.parsed("field", "a path such as `a.b[0].c` or `/a/b/0/c`")?,
@@ -195,7 +195,7 @@ impl Own {
         })
     }
 
-    fn want(self, domain: Domain) -> Result<Want, HttpError> {
+    fn want(self, domain: Domain) -> Result<WantedValue, HttpError> {
         let place = match (self.field, self.metric) {
             (Some(path), None) => Place::Field(path),
             (None, Some(selector)) => Place::Metric(selector),
@@ -220,13 +220,13 @@ impl Own {
             let why = "a counter counts energy (`J`, `Wh`, …), a gauge shows anything else";
             return Err(clash("kind", why));
         }
-        Ok(Want {
+        Ok(WantedValue {
             name: unit.quantity_name(),
             place,
             several: if self.is_sum == Some(true) {
-                Several::Summed
+                Multiplicity::Summed
             } else {
-                Several::Refused
+                Multiplicity::Refused
             },
             unit,
             domain,
@@ -277,19 +277,21 @@ fn wants(
     preset: &'static Preset,
     only: Option<&str>,
     domain: Option<Domain>,
-) -> Result<Vec<Want>, HttpError> {
+) -> Result<Vec<WantedValue>, HttpError> {
     let values = preset.values.iter();
     let wanted = values.filter(|value| only.is_none_or(|only| only == value.name));
     let mut wants = Vec::new();
     for value in wanted {
         let place = match value.at {
-            At::Field(text) => text.parse().map(Place::Field),
-            At::Metric(text) => text.parse().map(Place::Metric),
+            Location::Field(text) => text.parse().map(Place::Field),
+            Location::Metric(text) => text.parse().map(Place::Metric),
         };
-        wants.push(Want {
+        wants.push(WantedValue {
             name: value.name,
             place: place.map_err(|()| clash("preset", "its table is not readable"))?,
-            several: value.each.map_or(Several::Refused, Several::Apart),
+            several: value
+                .each
+                .map_or(Multiplicity::Refused, Multiplicity::Apart),
             unit: value.unit,
             domain: domain.unwrap_or(value.domain),
         });

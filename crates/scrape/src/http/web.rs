@@ -42,14 +42,14 @@ pub(crate) struct Answer {
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum RequestError {
     /// The server is unreachable or denies access.
     Away(String),
     /// The reply is unusable.
     Useless(String),
 }
 
-impl Failed {
+impl RequestError {
     pub(crate) fn words(self) -> String {
         match self {
             Self::Away(words) | Self::Useless(words) => words,
@@ -73,7 +73,7 @@ impl Asker {
     }
 
     /// Requests once. Follows redirects to the same host only: a secret must go nowhere else.
-    pub(crate) fn ask(&self, clock: &dyn Clock) -> Result<Answer, Failed> {
+    pub(crate) fn ask(&self, clock: &dyn Clock) -> Result<Answer, RequestError> {
         let mut url = self.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let asked = clock.now();
@@ -93,24 +93,24 @@ impl Asker {
         Err(self.useless(&format!("more than {MOST_REDIRECTS} redirects")))
     }
 
-    fn call(&self, url: &Url) -> Result<Response<Body>, Failed> {
+    fn call(&self, url: &Url) -> Result<Response<Body>, RequestError> {
         let mut request = self.agent.get(url.as_str()).header("Accept", self.accept);
         if let Some(authorization) = &self.authorization {
             request = request.header("Authorization", authorization);
         }
         request
             .call()
-            .map_err(|error| Failed::Away(format!("{}: {}", self.shown(), explained(&error))))
+            .map_err(|error| RequestError::Away(format!("{}: {}", self.shown(), explained(&error))))
     }
 
-    fn body(&self, mut response: Response<Body>) -> Result<String, Failed> {
+    fn body(&self, mut response: Response<Body>) -> Result<String, RequestError> {
         let status = response.status();
         if !status.is_success() {
             let words = format!("{}: answered {status}", self.shown());
             return Err(if status.is_server_error() {
-                Failed::Useless(words)
+                RequestError::Useless(words)
             } else {
-                Failed::Away(words)
+                RequestError::Away(words)
             });
         }
         let body = response.body_mut().with_config().limit(LONGEST_REPLY);
@@ -120,8 +120,8 @@ impl Asker {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn useless(&self, why: &str) -> Failed {
-        Failed::Useless(format!("{}: {why}", self.shown()))
+    fn useless(&self, why: &str) -> RequestError {
+        RequestError::Useless(format!("{}: {why}", self.shown()))
     }
 
     /// The URL as shown in messages.
@@ -131,7 +131,7 @@ impl Asker {
 }
 
 /// The target of a redirect; an error if that is another host or unencrypted.
-fn redirected(response: &Response<Body>, from: &Url) -> Result<Option<Url>, Failed> {
+fn redirected(response: &Response<Body>, from: &Url) -> Result<Option<Url>, RequestError> {
     if !response.status().is_redirection() {
         return Ok(None);
     }
@@ -150,7 +150,7 @@ fn redirected(response: &Response<Body>, from: &Url) -> Result<Option<Url>, Fail
             });
             let from = printable(from.as_str());
             let words = format!("`{from}`: sends us to {next}, which is not followed");
-            Err(Failed::Away(words))
+            Err(RequestError::Away(words))
         }
     }
 }

@@ -280,7 +280,7 @@ fn a_gpu_inside_a_cpu_tells_of_the_whole_chip_and_is_not_added_to_the_cpu() {
     assert!(device.notes[0].contains("CPU included"));
 }
 
-/// What stands for not known, or can be nothing at all.
+/// Values that mean "unknown", or are impossible.
 const NONSENSE: [&str; 10] = [
     "",
     "\n",

@@ -37,7 +37,7 @@ pub(crate) struct Model {
     pub(crate) norm: Vec<f32>,
     /// `None` if the embedding is also the output matrix.
     pub(crate) output: Option<Matrix>,
-    /// Rotation per position of each pair of a head (RoPE).
+    /// Rotation per position of each pair of a head (`RoPE`).
     pub(crate) frequencies: Vec<f32>,
     /// Number of weights in the layers, as used by one token.
     pub(crate) layer_weights: u64,

@@ -66,7 +66,7 @@ impl Selector {
             }
             let sample = sample(rest).ok_or_else(|| {
                 let line = excerpt(&printable(line), 80);
-                "`{line}` is not a sample of a metric"
+                format!("`{line}` is not a sample of a metric")
             })?;
             if self.matchers.iter().all(|matcher| matcher.takes(&sample)) {
                 samples.push(sample);

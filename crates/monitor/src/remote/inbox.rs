@@ -121,13 +121,18 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_bounded_and_told() {
+    fn readings_that_are_not_polled_are_bounded_and_reported() {
         let mut inbox = Inbox::default();
         for index in 0..=MOST as u64 {
             inbox.put(0, Timestamp::from_nanos(index), 0.0);
         }
         let mut taken = Vec::new();
-        assert!(inbox.empty_into(&mut taken).unwrap().contains("let go"));
+        assert!(
+            inbox
+                .empty_into(&mut taken)
+                .unwrap()
+                .contains("dropped the oldest")
+        );
         assert_eq!((taken.len(), taken[0].1.nanos()), (MOST, 1));
     }
 }

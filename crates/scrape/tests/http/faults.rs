@@ -41,7 +41,7 @@ fn whatever_is_no_value_is_a_gap_that_names_url_and_field() {
         ),
         (POWER, good, body(r#"{"power": {"a": 1}}"#), "not a number"),
         (POWER, good, body("{}"), "no field `power`"),
-        (POWER, good, body(r#"{"power": 5"#), "no JSON"),
+        (POWER, good, body(r#"{"power": 5"#), "not JSON"),
         (
             POWER,
             good,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::engine::{About, Engine, Generation, Options};
-use crate::generate::{Ended, Finish, Part, Prompt};
+use crate::generate::{Ending, Finish, Part, Prompt};
 use crate::settings::Settings;
 use crate::template::conversation;
 
@@ -27,10 +27,10 @@ pub const KNOWN: ClientInfo = ClientInfo {
     summary: "the engine inside this binary: GGUF models of the llama family, on the CPU",
     default_url: "embedded",
     params: &[
-        ("threads", "how many threads compute (default: all cores)"),
+        ("threads", "number of compute threads (default: all cores)"),
         (
             "context",
-            "a shorter context than the model's own, in tokens",
+            "context length in tokens, if shorter than the model's own",
         ),
     ],
     reserved: &["model", "messages", "stream", "stream_options"],
@@ -79,7 +79,7 @@ impl Embedded {
         })
     }
 
-    /// Loads the model on a thread of its own, so that a signal is heard meanwhile.
+    /// Loads the model on a separate thread, so that signals are handled meanwhile.
     async fn load(&self) -> Result<(), NotReady> {
         if self.engine.get().is_some() {
             return Ok(());
@@ -105,7 +105,7 @@ impl Embedded {
             .await
             .map_err(|_| not_ready(format!("loading `{name}` broke: please report it")))?
             .map_err(|error| not_ready(format!("cannot load `{name}`: {}", with_causes(&error))))?;
-        // Somebody else may have been faster: theirs is as good.
+        // Another task may have loaded it first: either engine will do.
         let _ = self.engine.set(engine);
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Embedded {
             )),
         };
         if early.is_some() {
-            // What it has cost until it really stopped belongs to this query.
+            // The energy until the engine really stops belongs to this query.
             generation.cancel();
             draft.read(&mut generation).await;
         }
@@ -206,8 +206,8 @@ impl Client for Embedded {
     }
 }
 
-/// How long the engine itself took: without the wait in line.
-fn service_timing(ended: &Ended) -> ServiceTiming {
+/// Time that the engine spent on the reply, without the wait in the queue.
+fn service_timing(ended: &Ending) -> ServiceTiming {
     ServiceTiming {
         queue: None,
         load: None,
@@ -227,17 +227,17 @@ fn prompt(request: &Request<'_>) -> Result<Prompt, String> {
     })
 }
 
-/// How long what may take.
+/// Time limits of a reply.
 struct Limits {
     first_token: Option<Duration>,
     idle: Option<Duration>,
 }
 
-/// A reply as far as it has come.
+/// A reply in progress.
 struct Draft {
     timing: Timing,
     answer: String,
-    ended: Option<Ended>,
+    ended: Option<Ending>,
 }
 
 impl Draft {
@@ -249,12 +249,12 @@ impl Draft {
         }
     }
 
-    /// Takes parts until the end.
+    /// Receives parts until the end.
     async fn read(&mut self, generation: &mut Generation) {
         while self.take(generation.next().await) {}
     }
 
-    /// The same; what comes back says which limit passed before the end.
+    /// The same, with time limits. Returns which limit passed before the end.
     async fn read_within(
         &mut self,
         generation: &mut Generation,
@@ -280,7 +280,7 @@ impl Draft {
         }
     }
 
-    /// Whether there is more to come.
+    /// Adds a part. Returns whether more will follow.
     fn take(&mut self, part: Option<Part>) -> bool {
         match part {
             Some(Part::Text(text, at)) => {
@@ -311,7 +311,7 @@ impl Draft {
             ended,
         } = self;
         let (outcome, error, finish_reason) = match (early, ended.as_ref().map(|end| &end.finish)) {
-            // It was over before it could be stopped.
+            // The reply ended before it could be cancelled.
             (_, Some(Finish::Stop)) => (Outcome::Complete, None, Some("stop")),
             (_, Some(Finish::Length)) => (Outcome::Truncated, None, Some("length")),
             (_, Some(Finish::Failed(failure, text))) => {

@@ -1,4 +1,4 @@
-//! A loaded model on threads of its own.
+//! A loaded model that runs on its own threads.
 
 use std::io::{Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::error::LoadError;
-use crate::generate::{Cancelled, Ended, Finish, Generator, Part, Prompt};
+use crate::generate::{CancelFlag, Ending, Finish, Generator, Part, Prompt};
 use crate::gguf::{Gguf, GgufError};
 use crate::language;
 use crate::model::{Model, describe_weights};
@@ -19,15 +19,14 @@ use crate::model::{Model, describe_weights};
 /// How to run a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// How many threads compute.
+    /// Number of compute threads.
     pub threads: usize,
-    /// A shorter context than the model's own.
+    /// Context length in tokens, if shorter than the model's own.
     pub context: Option<usize>,
 }
 
 impl Default for Options {
-    /// All that the machine has: what else runs here needs a core only now and then, and the
-    /// scheduler gives it one.
+    /// Uses all cores: other programs need one only occasionally, and the scheduler makes room.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
@@ -37,41 +36,40 @@ impl Default for Options {
     }
 }
 
-/// What runs, for the record.
+/// A description of the loaded model and the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct About {
-    /// What the file calls itself.
+    /// The name in the file; `None` if it has none.
     pub name: Option<String>,
-    /// The family of models.
+    /// The model family.
     pub architecture: String,
-    /// How the weights are held: not always how the file has them.
+    /// Formats of the weights in memory, which may differ from the file.
     pub weights: String,
-    /// How many weights there are.
+    /// Number of weights.
     pub parameters: u64,
-    /// How many layers there are.
+    /// Number of layers.
     pub layers: usize,
-    /// The longest sequence.
+    /// Context length in tokens.
     pub context: usize,
-    /// How many tokens the vocabulary has.
+    /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// Memory that the weights take.
+    /// Memory of the weights.
     pub weight_bytes: u64,
-    /// Bytes of weights that each pass reads.
+    /// Bytes of weights read by each pass.
     pub bytes_per_pass: u64,
-    /// Memory that keys and values of one position take.
+    /// Memory of keys and values per position.
     pub cache_bytes_per_token: u64,
-    /// Operations for one token, without attention.
+    /// Operations per token, without attention.
     pub flops_per_token: u64,
-    /// How many threads compute.
+    /// Number of compute threads.
     pub threads: usize,
-    /// Which instructions they use.
+    /// The instruction set in use.
     pub kernels: &'static str,
-    /// What happens to several queries at once.
+    /// How concurrent queries are handled.
     pub concurrency: &'static str,
 }
 
-/// A model that generates, one reply after the other: queries that come while one is being
-/// answered wait in line.
+/// A model that generates one reply at a time. Further queries wait in a queue.
 #[derive(Debug)]
 pub struct Engine {
     jobs: mpsc::Sender<Job>,
@@ -80,24 +78,24 @@ pub struct Engine {
 
 struct Job {
     prompt: Prompt,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
     out: UnboundedSender<Part>,
 }
 
-/// A reply on its way. Dropping it cancels it.
+/// A reply in progress. Dropping it cancels it.
 #[derive(Debug)]
 pub struct Generation {
     parts: UnboundedReceiver<Part>,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
 }
 
 impl Engine {
-    /// Loads a model file and starts its threads.
+    /// Loads a model file and starts the threads.
     pub fn load(path: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, LoadError> {
         Self::start(&mut Gguf::open(path)?, options, clock)
     }
 
-    /// Takes a model out of an open file.
+    /// Loads a model from an open file.
     pub fn start<R: Read + Seek>(
         file: &mut Gguf<R>,
         options: Options,
@@ -140,21 +138,21 @@ impl Engine {
         Ok(Self { jobs, about })
     }
 
-    /// What runs.
+    /// Describes the model.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// Puts a prompt in line.
+    /// Queues a prompt.
     pub fn generate(&self, prompt: Prompt) -> Generation {
         let (out, parts) = unbounded_channel();
-        let cancelled = Cancelled::default();
+        let cancelled = CancelFlag::default();
         let job = Job {
             prompt,
             cancelled: cancelled.clone(),
             out,
         };
-        // A generator that is gone drops the job, and the reply ends without an end.
+        // If the generator is gone, the job is dropped, and the reply stops without an end.
         let _ = self.jobs.send(job);
         Generation { parts, cancelled }
     }
@@ -166,7 +164,7 @@ impl Generation {
         self.parts.recv().await
     }
 
-    /// Ends it between two tokens; the end still comes.
+    /// Cancels after the current token; the final part still follows.
     pub fn cancel(&self) {
         self.cancelled.cancel();
     }
@@ -183,9 +181,9 @@ fn work_off(mut generator: Generator, queue: &mpsc::Receiver<Job>) {
             generator.reply(&prompt, &cancelled, &out);
         }));
         if reply.is_err() {
-            // The next reply starts afresh: a sequence is cleared before it is used.
+            // The next reply is not affected: a sequence is cleared before use.
             let text = "the engine panicked: please report it with the prompt".to_owned();
-            let _ = out.send(Part::Ended(Ended {
+            let _ = out.send(Part::Ended(Ending {
                 finish: Finish::Failed(Failure::Engine, text),
                 prompt_tokens: None,
                 reply_tokens: 0,

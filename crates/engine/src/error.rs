@@ -7,35 +7,35 @@ use crate::tokenizer::TokenizerError;
 /// Why a model does not load.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The file cannot be used.
+    /// The file is unreadable or malformed.
     #[error(transparent)]
     File(#[from] GgufError),
-    /// A family of models that is not built.
-    #[error("its architecture is `{found}`; the embedded engine runs {known}")]
+    /// The model family is not supported.
+    #[error("its architecture is `{found}`; the embedded engine supports {known}")]
     Architecture {
-        /// What the file says.
+        /// The architecture in the file.
         found: String,
-        /// What would do.
+        /// The supported architectures.
         known: String,
     },
-    /// A property of the model that is not built.
-    #[error("it needs {0}, which the embedded engine does not have")]
+    /// A feature of the model is not supported.
+    #[error("it needs {0}, which the embedded engine does not support")]
     Unsupported(String),
-    /// Weights that are not numbers.
+    /// A weight is not a finite number.
     #[error("tensor `{0}` has weights that are not finite: the file is damaged")]
     NotFinite(String),
-    /// Its vocabulary cannot be used.
+    /// The vocabulary is invalid.
     #[error("its vocabulary cannot be used")]
     Tokenizer(#[from] TokenizerError),
-    /// Its chat template cannot be used.
+    /// The chat template is invalid.
     #[error("its chat template cannot be used")]
     Template(#[from] TemplateError),
-    /// More memory than there is.
+    /// There is not enough memory.
     #[error("it needs {} MiB of memory and {} MiB are available", needed >> 20, available >> 20)]
     Memory {
-        /// Bytes that it takes when loaded.
+        /// Bytes needed when loaded.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes available.
         available: u64,
     },
     /// Threads cannot be started.

@@ -7,22 +7,22 @@ use crate::matrix::{GROUP, Matrix};
 use crate::model::{Layer, Linear, Model};
 use crate::shape::Pairs;
 
-/// Below this many multiplications a thread's waking costs more than its work.
+/// Below this many multiplications, waking a thread costs more than it saves.
 const WORTH_SHARING: usize = 50_000;
 
-/// Keys and values of what the model has seen so far.
+/// The keys and values of the positions so far (KV cache).
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
-    /// How many positions are filled.
+    /// Number of filled positions.
     length: usize,
     capacity: usize,
-    /// For each layer and key head: groups of eight positions, number by number.
+    /// Per layer and key head, in groups of eight positions, number by number.
     keys: Vec<Vec<f32>>,
-    /// For each layer and key head: position by position.
+    /// Per layer and key head, position by position.
     values: Vec<Vec<f32>>,
 }
 
-/// Room for `count` numbers in each of `slots`, if there is memory for it.
+/// Allocates `count` numbers for each of `slots`; `None` if memory is short.
 fn room(slots: usize, count: usize) -> Option<Vec<Vec<f32>>> {
     let slot = |_| {
         let mut slot = Vec::new();
@@ -32,13 +32,13 @@ fn room(slots: usize, count: usize) -> Option<Vec<Vec<f32>>> {
 }
 
 impl Sequence {
-    /// Forgets everything, and makes room for `positions`; an error has the bytes that are not there.
+    /// Clears the sequence and allocates `positions`. An error gives the bytes that are missing.
     pub(crate) fn start(&mut self, model: &Model, positions: usize) -> Result<(), u64> {
         let shape = &model.shape;
         self.length = 0;
         let capacity = positions.next_multiple_of(GROUP);
         let slots = shape.layers * shape.kv_heads;
-        // A much larger cache of an earlier sequence is given back.
+        // A much larger cache of an earlier sequence is freed.
         if self.keys.len() == slots && (capacity..=capacity * 4).contains(&self.capacity) {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl Sequence {
         self.values = Vec::new();
         self.capacity = 0;
         let count = capacity * shape.head;
-        // All of it before any of it is touched.
+        // Allocate everything before touching any of it.
         let rooms = room(slots, count).zip(room(slots, count));
         let Some((mut keys, mut values)) = rooms else {
             return Err((2 * slots * count * size_of::<f32>()) as u64);
@@ -60,7 +60,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// How many positions are filled.
+    /// Number of filled positions.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -75,7 +75,7 @@ impl Sequence {
     }
 }
 
-/// Room for what is computed on the way.
+/// Buffers for intermediate results.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     stream: Vec<f32>,
@@ -94,8 +94,8 @@ pub(crate) struct Scratch {
 }
 
 impl Model {
-    /// Takes `tokens` into the sequence and returns the scores of the token after the last.
-    /// The sequence has room for them.
+    /// Adds `tokens` to the sequence and returns the scores of the next token. The sequence must
+    /// have room for them.
     pub(crate) fn forward<'s>(
         &self,
         tokens: &[u32],
@@ -110,7 +110,7 @@ impl Model {
             self.feed_forward(layer, count, scratch);
         }
         sequence.length += count;
-        // Only the last token's scores are asked for.
+        // Only the last token's scores are needed.
         let width = self.shape.width;
         let last = &scratch.stream[(count - 1) * width..];
         scratch.normed.resize(width, 0.0);
@@ -132,7 +132,7 @@ impl Model {
         }
     }
 
-    /// Cosine and sine of each pair's turn, for each position.
+    /// Cosine and sine of the rotation of each pair, for each position.
     #[expect(clippy::cast_precision_loss, reason = "positions stay below 2^24")]
     fn turns(&self, first: usize, count: usize, scratch: &mut Scratch) {
         scratch.turns.clear();
@@ -218,7 +218,7 @@ impl Model {
         self.join(&layer.down, count, scratch);
     }
 
-    /// Multiplies the input and adds the product to the stream.
+    /// Multiplies the input and adds the product to the residual stream.
     fn join(&self, weights: &Linear, count: usize, scratch: &mut Scratch) {
         let Scratch {
             input,
@@ -231,7 +231,7 @@ impl Model {
         self.kernels.add(stream, branch);
     }
 
-    /// Norms the stream and makes it the input of the next products.
+    /// Normalises the residual stream into the input of the next products.
     fn norm(&self, weights: &[f32], count: usize, scratch: &mut Scratch) {
         scratch.normed.resize(scratch.stream.len(), 0.0);
         let (stream, normed) = (&scratch.stream, &mut scratch.normed);
@@ -324,7 +324,7 @@ impl Model {
         }
     }
 
-    /// Several matrices times the same input, shared among the threads.
+    /// Multiplies several matrices with the same input, split among the threads.
     fn products(
         &self,
         products: &mut [(&Matrix, &mut Vec<f32>)],
@@ -336,7 +336,7 @@ impl Model {
         let groups: usize = products.iter().map(|(matrix, _)| matrix.groups()).sum();
         grouped.resize(groups * per_group, 0.0);
         let threads = rayon::current_num_threads();
-        // A few pieces each, so that a thread that was interrupted is not waited for.
+        // Several pieces per thread, so that one interrupted thread does not delay the rest.
         let pieces = if count == 1 { threads } else { threads * 4 };
         let piece = groups.div_ceil(pieces);
         let mut tasks = Vec::with_capacity(pieces + products.len());
@@ -361,7 +361,7 @@ impl Model {
     }
 }
 
-/// From eight rows of each token at a time to all rows of each token.
+/// Transposes from eight rows of each token to all rows of each token.
 fn untangle(grouped: &[f32], rows: usize, count: usize, out: &mut Vec<f32>) {
     out.resize(rows * count, 0.0);
     for (token, out) in out.chunks_exact_mut(rows).enumerate() {

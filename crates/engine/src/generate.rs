@@ -1,4 +1,4 @@
-//! One reply: prompt in, tokens out, until something ends it.
+//! Generates one reply: prompt in, tokens out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,25 +16,25 @@ use crate::stops::Stops;
 use crate::template::{ChatTemplate, Message, TemplateError};
 use crate::tokenizer::{Tokenizer, Utf8Joiner};
 
-/// How many tokens of a prompt go through the model at once: enough to be fast, few enough that a
-/// cancelled query ends soon.
+/// Number of prompt tokens per forward pass: large enough to be fast, small enough that a cancelled
+/// query ends soon.
 const BATCH: usize = 512;
 
-/// What to generate.
+/// A conversation to continue.
 #[derive(Debug, Clone)]
 pub struct Prompt {
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// How to go on.
+    /// How to generate the reply.
     pub settings: Settings,
 }
 
-/// Ends a reply between two tokens.
+/// A flag that cancels a reply after the current token.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cancelled(Arc<AtomicBool>);
+pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancelled {
-    /// Ends it.
+impl CancelFlag {
+    /// Cancels the reply.
     pub(crate) fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -44,31 +44,31 @@ impl Cancelled {
     }
 }
 
-/// What a reply is made of.
+/// A part of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// Some text, whole characters, and when it was there.
+    /// Whole characters of text, and the time at which they were generated.
     Text(String, Timestamp),
-    /// The end.
-    Ended(Ended),
+    /// The last part.
+    Ended(Ending),
 }
 
 /// How a reply ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
-    /// Why.
+pub struct Ending {
+    /// The reason.
     pub finish: Finish,
-    /// Tokens of the prompt; `None` if it never came to that.
+    /// Number of prompt tokens; `None` if the prompt was never tokenized.
     pub prompt_tokens: Option<u64>,
-    /// Tokens generated, the one that says "end" included: it took a pass, too.
+    /// Number of generated tokens. The end token counts: it took a pass, too.
     pub reply_tokens: u64,
-    /// What it took.
+    /// Operations and memory traffic.
     pub compute: Compute,
-    /// When its turn came.
+    /// When its turn in the queue came.
     pub begun: Timestamp,
-    /// When the prompt had been read and the first token was there.
+    /// When the prompt was processed and the first token generated.
     pub first_token: Option<Timestamp>,
-    /// When it was over.
+    /// When the reply ended.
     pub at: Timestamp,
 }
 
@@ -77,15 +77,15 @@ pub struct Ended {
 pub enum Finish {
     /// The model or a stop text ended it.
     Stop,
-    /// It is as long as it may be, or the context is full.
+    /// The token limit or the context length was reached.
     Length,
-    /// Nobody wants it any more.
+    /// The caller cancelled it or dropped its receiver.
     Cancelled,
-    /// It could not be done.
+    /// Generation failed.
     Failed(Failure, String),
 }
 
-/// All that replies are made with, and the room for it.
+/// The model, and the buffers that all replies share.
 pub(crate) struct Generator {
     pub(crate) model: Model,
     pub(crate) tokenizer: Tokenizer,
@@ -95,10 +95,10 @@ pub(crate) struct Generator {
     pub(crate) scratch: Scratch,
 }
 
-/// A reply in the making.
+/// A reply in progress.
 struct Draft<'a> {
     out: &'a UnboundedSender<Part>,
-    cancelled: &'a Cancelled,
+    cancelled: &'a CancelFlag,
     prompt_tokens: Option<u64>,
     reply_tokens: u64,
     compute: Compute,
@@ -106,25 +106,25 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Whether to go on: not if it was cancelled or nobody listens.
+    /// Whether to continue: false if the reply was cancelled or its receiver dropped.
     fn is_wanted(&self) -> bool {
         !self.cancelled.is_set() && !self.out.is_closed()
     }
 
     fn send(&self, text: String, at: Timestamp) {
         if !text.is_empty() {
-            // A listener that went away is noticed before the next token.
+            // A dropped receiver is noticed before the next token.
             let _ = self.out.send(Part::Text(text, at));
         }
     }
 }
 
 impl Generator {
-    /// Generates one reply into `out`, which gets an end in every case.
+    /// Generates one reply into `out`; the last part always follows.
     pub(crate) fn reply(
         &mut self,
         prompt: &Prompt,
-        cancelled: &Cancelled,
+        cancelled: &CancelFlag,
         out: &UnboundedSender<Part>,
     ) {
         let begun = self.clock.now();
@@ -146,7 +146,7 @@ impl Generator {
             }
             Err(finish) => finish,
         };
-        let ended = Ended {
+        let ended = Ending {
             finish,
             prompt_tokens: draft.prompt_tokens,
             reply_tokens: draft.reply_tokens,
@@ -158,8 +158,8 @@ impl Generator {
         let _ = out.send(Part::Ended(ended));
     }
 
-    /// The conversation as the model was taught to read it.
-    fn tokens(&self, prompt: &Prompt, cancelled: &Cancelled) -> Result<Vec<u32>, Finish> {
+    /// Formats and tokenizes the conversation.
+    fn tokens(&self, prompt: &Prompt, cancelled: &CancelFlag) -> Result<Vec<u32>, Finish> {
         let text = self
             .template
             .render_until(&prompt.messages, true, cancelled)
@@ -168,11 +168,11 @@ impl Generator {
                 error => Finish::Failed(Failure::Template, ipw_core::text::with_causes(&error)),
             })?;
         let context = self.model.shape.context;
-        // A text that cannot fit is refused before time is spent on its tokens.
+        // Refuse a text that cannot fit before spending time on its tokens.
         let least = self.tokenizer.at_least(&text);
         if least >= context {
             let text = format!(
-                "the prompt has at least {least} tokens and the model's context is {context}"
+                "the prompt has at least {least} tokens, but the model's context is {context}"
             );
             return Err(Finish::Failed(Failure::Context, text));
         }
@@ -183,7 +183,7 @@ impl Generator {
         }
         if tokens.len() >= context {
             let text = format!(
-                "the prompt has {} tokens and the model's context is {context}",
+                "the prompt has {} tokens, but the model's context is {context}",
                 tokens.len()
             );
             return Err(Finish::Failed(Failure::Context, text));

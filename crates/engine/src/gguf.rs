@@ -1,8 +1,7 @@
-//! GGUF files: metadata, where the tensors lie, and their bytes.
+//! GGUF files: metadata, locations of tensors, and their bytes.
 //!
-//! A model file comes from anywhere. Every count and length is checked against the bytes that are
-//! really there before anything is allocated for it, so a broken header costs an error and not
-//! memory.
+//! A model file is untrusted. Every count and length is checked against the remaining bytes before
+//! memory is allocated, so a broken header costs an error, not memory.
 
 mod parse;
 mod tensor;
@@ -19,54 +18,54 @@ use std::path::Path;
 /// What is wrong with a model file.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufError {
-    /// It cannot be read.
+    /// The file is unreadable.
     #[error("cannot read it")]
     Read(#[from] std::io::Error),
-    /// It is empty.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// It is something else.
-    #[error("it is not a GGUF file: it begins with {0:02x?}, not with `GGUF`")]
+    /// The file has another format.
+    #[error("it is not a GGUF file: it starts with {0:02x?}, not with `GGUF`")]
     NotGguf([u8; 4]),
-    /// A version of the format that this engine does not read.
+    /// The version of the format is not supported.
     #[error("GGUF version {0} is not supported (2 and 3 are)")]
     Version(u32),
-    /// It ends too early.
-    #[error("it ends too early: {what} needs {needed} bytes, {left} are left")]
+    /// The file ends too early.
+    #[error("it ends too early: {what} needs {needed} bytes, but only {left} are left")]
     Truncated {
         /// What was being read.
         what: String,
-        /// How many bytes that takes.
+        /// Bytes needed.
         needed: u64,
-        /// How many there are.
+        /// Bytes left.
         left: u64,
     },
-    /// Something in the header makes no sense.
+    /// The header is inconsistent.
     #[error("its header is broken: {0}")]
     Broken(String),
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("it has no `{0}`")]
     Missing(String),
-    /// A key has a value that cannot be used.
-    #[error("its `{key}` is {found}, not {wanted}")]
+    /// A key has an unusable value.
+    #[error("its `{key}` is {found}; expected {wanted}")]
     Unusable {
         /// The key.
         key: String,
-        /// What it says.
+        /// The value in the file.
         found: String,
-        /// What would do.
+        /// The expected value.
         wanted: String,
     },
-    /// A tensor in a quantisation that this engine does not read.
+    /// The quantisation of a tensor is not supported.
     #[error(
         "its tensor `{tensor}` is quantised as {kind}, which is not supported (supported: {known})"
     )]
     Quantisation {
         /// The tensor.
         tensor: String,
-        /// Its kind.
+        /// Its quantisation.
         kind: String,
-        /// What would do.
+        /// The supported quantisations.
         known: String,
     },
 }
@@ -99,9 +98,8 @@ impl<R: Read + Seek> Gguf<R> {
         })
     }
 
-    /// Reads the metadata of `source` and no tensors: who wants the tokenizer needs no weights, and
-    /// they may be in a quantisation that this engine does not read. With it comes how many bytes
-    /// from the start that is.
+    /// Reads the metadata of `source` without its tensors, and the offset of its end. A tokenizer
+    /// needs no weights, and their quantisation may be unsupported.
     pub fn read_metadata(mut source: R) -> Result<(Self, u64), GgufError> {
         let length = source.seek(SeekFrom::End(0))?;
         source.rewind()?;
@@ -119,27 +117,27 @@ impl<R: Read + Seek> Gguf<R> {
         self.metadata.get(key)
     }
 
-    /// A text.
+    /// A text; `None` if the key is missing.
     pub fn text(&self, key: &str) -> Result<Option<&str>, GgufError> {
         self.typed(key, "a text", Value::as_text)
     }
 
-    /// A whole number that is not negative.
+    /// A non-negative integer; `None` if the key is missing.
     pub fn whole(&self, key: &str) -> Result<Option<u64>, GgufError> {
         self.typed(key, "a whole number", Value::as_whole)
     }
 
-    /// A number.
+    /// A number; `None` if the key is missing.
     pub fn number(&self, key: &str) -> Result<Option<f64>, GgufError> {
         self.typed(key, "a number", Value::as_number)
     }
 
-    /// Yes or no.
+    /// A boolean; `None` if the key is missing.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, GgufError> {
         self.typed(key, "true or false", Value::as_flag)
     }
 
-    /// A list of texts, taken out: vocabularies are large.
+    /// A list of texts, moved out of the file: vocabularies are large.
     pub fn take_texts(&mut self, key: &str) -> Result<Option<Vec<String>>, GgufError> {
         match self.metadata.remove(key) {
             None => Ok(None),
@@ -148,7 +146,7 @@ impl<R: Read + Seek> Gguf<R> {
         }
     }
 
-    /// A list of numbers, taken out.
+    /// A list of numbers, moved out of the file.
     pub fn take_numbers(&mut self, key: &str) -> Result<Option<Vec<f64>>, GgufError> {
         match self.metadata.remove(key) {
             None => Ok(None),

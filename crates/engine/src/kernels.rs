@@ -1,10 +1,10 @@
-//! The arithmetic: products of held weights with activations, attention, and the small functions
-//! between them.
+//! The arithmetic: products of weights with activations, attention, and the small functions between
+//! them.
 //!
-//! Everything is written once in plain Rust (`portable`, `vector`), in a form that compilers turn
-//! into vector code. On x86-64 the same source is compiled a second time for AVX2, FMA and F16C,
-//! with the product's inner loop spelt out in that instruction set (`avx2`). Which one runs is
-//! decided when a model is loaded.
+//! Everything is written once in plain Rust (`portable`, `vector`), in a form that compilers
+//! vectorize. On x86-64 the same source is compiled a second time for AVX2, FMA and F16C, with the
+//! inner loop of the product written in intrinsics (`avx2`). The choice is made when a model is
+//! loaded (docs/decisions/0006).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -16,10 +16,10 @@ pub(crate) use vector::HeadCache;
 use crate::matrix::{GROUP, Matrix, NARROW, Runs, WIDE};
 use crate::quant::BLOCK;
 
-/// How many tokens a pass over weights serves at once: what fits sixteen registers.
+/// Number of tokens that one pass over the weights serves: as many as fit sixteen registers.
 const TOGETHER: usize = 4;
 
-/// Which instructions to use.
+/// The instruction set to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kernels {
     Portable,
@@ -73,7 +73,7 @@ impl Run for [u8; WIDE] {
 }
 
 impl Kernels {
-    /// The best that this processor has.
+    /// The best that this processor supports.
     pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(available) = avx2::Available::detect() {
@@ -82,7 +82,7 @@ impl Kernels {
         Self::Portable
     }
 
-    /// What they are called, for the record.
+    /// The name, for the run's metadata.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
@@ -91,8 +91,8 @@ impl Kernels {
         }
     }
 
-    /// Groups `first..` of `matrix` times every token of `input`. `out` has, for each group, eight
-    /// numbers for each token.
+    /// Groups `first..` of `matrix` times every token of `input`. `out` gets eight numbers per
+    /// group and token.
     pub(crate) fn product(self, matrix: &Matrix, first: usize, input: &Quantised, out: &mut [f32]) {
         match &matrix.runs {
             Runs::Narrow(runs) => self.groups(runs, first, input, out),
@@ -125,7 +125,7 @@ impl Kernels {
     }
 }
 
-/// The functions of `vector`, each compiled for every set of instructions.
+/// The functions of `vector`, each compiled for every instruction set.
 macro_rules! vectorised {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl Kernels {
@@ -166,13 +166,13 @@ vectorised! {
     attend(query: &[f32], seen: HeadCache<'_>, scores: &mut Vec<f32>, out: &mut [f32]);
 }
 
-/// Activations of several tokens in 8 bits, with a scale for every 32.
+/// Activations of several tokens in 8 bits, with one scale per 32.
 #[derive(Debug, Default)]
 pub(crate) struct Quantised {
     tokens: usize,
     codes: Vec<[i8; BLOCK]>,
     scales: Vec<f32>,
-    /// Scale times the sum of the codes: what an offset is multiplied with.
+    /// Scale times the sum of the codes; offsets are multiplied with it.
     sums: Vec<f32>,
 }
 
@@ -185,7 +185,7 @@ struct Token<'a> {
 }
 
 impl Quantised {
-    /// Takes the activations of `tokens` tokens, one after the other.
+    /// Quantises the activations of `tokens` tokens, one after the other.
     pub(crate) fn fill(&mut self, kernels: Kernels, numbers: &[f32], tokens: usize) {
         let blocks = numbers.as_chunks::<BLOCK>().0;
         self.tokens = tokens;

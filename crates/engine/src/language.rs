@@ -1,5 +1,4 @@
-//! What a model file says of its language: how texts become tokens, and how a conversation becomes
-//! one text.
+//! The language parts of a model file: its tokenizer and its chat template.
 
 use std::io::{Read, Seek};
 
@@ -8,18 +7,18 @@ use crate::gguf::{Gguf, GgufError};
 use crate::template::{CHATML, ChatTemplate};
 use crate::tokenizer::{Tokenizer, Vocabulary};
 
-/// Its tokenizer; the vocabulary is taken out of the file.
+/// The tokenizer; moves the vocabulary out of the file.
 pub fn tokenizer<R: Read + Seek>(file: &mut Gguf<R>) -> Result<Tokenizer, LoadError> {
     let key = |name: &str| format!("tokenizer.ggml.{name}");
     let id = |file: &Gguf<R>, name: &str| -> Result<Option<u32>, LoadError> {
         let found = file.whole(&key(name))?;
-        // What does not fit is refused as out of range.
+        // A number that does not fit is reported as out of range.
         Ok(found.map(|id| u32::try_from(id).unwrap_or(u32::MAX)))
     };
     let missing = |name: &str| GgufError::Missing(key(name));
     let merges = match file.take_texts(&key("merges"))? {
         Some(merges) => merges,
-        // Without them every text would be spelt byte by byte, and the model quietly worse.
+        // Without merges every text would be tokenized byte by byte, and replies silently worse.
         None if file.text(&key("model"))? == Some("gpt2") => return Err(missing("merges").into()),
         None => Vec::new(),
     };
@@ -54,7 +53,7 @@ pub fn tokenizer<R: Read + Seek>(file: &mut Gguf<R>) -> Result<Tokenizer, LoadEr
     Ok(Tokenizer::new(vocabulary)?)
 }
 
-/// Its chat template; `None` if it brings none.
+/// The chat template; `None` if the file has none.
 pub fn template<R: Read + Seek>(
     file: &Gguf<R>,
     tokenizer: &Tokenizer,
@@ -63,7 +62,7 @@ pub fn template<R: Read + Seek>(
     source.map(|source| parsed(source, tokenizer)).transpose()
 }
 
-/// What stands for the template of a file that brings none.
+/// The default template for a file without one.
 pub(crate) fn usual_template(tokenizer: &Tokenizer) -> Result<ChatTemplate, LoadError> {
     parsed(CHATML, tokenizer)
 }

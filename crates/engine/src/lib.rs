@@ -1,8 +1,8 @@
 //! The embedded engine: GGUF models of the llama family, in process and in pure Rust.
 //!
-//! A file is read by [`gguf`], checked, and its weights are held as the kernels like them; an
-//! [`Engine`] generates replies on threads of its own, one after the other, and [`client`] is its
-//! face to the runner. No part of it needs a C compiler, and only the vector kernels need `unsafe`.
+//! [`gguf`] reads and checks a file, and its weights are stored in the layout of the kernels. An
+//! [`Engine`] generates replies on its own threads, one at a time; [`client`] connects it to the
+//! runner. No part needs a C compiler, and only the vector kernels need `unsafe`.
 
 pub mod client;
 mod engine;
@@ -26,6 +26,6 @@ mod work;
 
 pub use engine::{About, Engine, Generation, Options};
 pub use error::LoadError;
-pub use generate::{Ended, Finish, Part, Prompt};
+pub use generate::{Ending, Finish, Part, Prompt};
 pub use sampler::Sampling;
 pub use settings::{BadParameter, MAX_TOKENS, PARAMETERS, Settings};

@@ -1,4 +1,4 @@
-//! A matrix of weights as the kernels like it.
+//! A weight matrix in the layout of the kernels.
 //!
 //! Rows are held in groups of eight. For each run of 32 columns a group has eight scales, eight
 //! offsets (16-bit floats) and then the codes, four columns of all eight rows at a time: one
@@ -12,9 +12,9 @@ use crate::quant::{self, BLOCK, Block, Width};
 
 /// Rows per group.
 pub(crate) const GROUP: usize = 8;
-/// Columns that lie together in a lane.
+/// Neighbouring columns in a lane.
 pub(crate) const STEP: usize = 4;
-/// Scales and offsets of a run.
+/// Bytes of the scales and offsets of a run.
 pub(crate) const SCALES: usize = 2 * 2 * GROUP;
 /// Bytes of a run with 4-bit codes.
 pub(crate) const NARROW: usize = SCALES + GROUP * BLOCK / 2;

@@ -22,24 +22,24 @@ pub(crate) struct Layer {
     pub(crate) down: Linear,
 }
 
-/// A product, and what is added to it.
+/// A matrix with an optional bias.
 pub(crate) struct Linear {
     pub(crate) weights: Matrix,
     pub(crate) bias: Option<Vec<f32>>,
 }
 
-/// All weights.
+/// All weights of a model.
 pub(crate) struct Model {
     pub(crate) shape: Shape,
     pub(crate) kernels: Kernels,
     pub(crate) embedding: Matrix,
     pub(crate) layers: Vec<Layer>,
     pub(crate) norm: Vec<f32>,
-    /// `None`: the embedding serves as the output, too.
+    /// `None` if the embedding is also the output matrix.
     pub(crate) output: Option<Matrix>,
-    /// How fast each pair of a head turns from one position to the next.
+    /// Rotation per position of each pair of a head (`RoPE`).
     pub(crate) frequencies: Vec<f32>,
-    /// Weights of all layers that a token goes through.
+    /// Number of weights in the layers, as used by one token.
     pub(crate) layer_weights: u64,
     /// Bytes of weights that a pass reads.
     pub(crate) pass_bytes: u64,
@@ -97,13 +97,13 @@ impl Model {
         Ok(model)
     }
 
-    /// Bytes that all matrices take.
+    /// Memory of all matrices, in bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         let embedding = self.output.is_some().then(|| self.embedding.bytes() as u64);
         self.pass_bytes + embedding.unwrap_or(0)
     }
 
-    /// How many weights there are.
+    /// Number of weights.
     pub(crate) fn parameters(&self) -> u64 {
         let table = (self.shape.vocabulary * self.shape.width) as u64;
         let norms = (self.shape.width * (2 * self.shape.layers + 1)) as u64;
@@ -116,7 +116,7 @@ impl Model {
             }
     }
 
-    /// All matrices that a token goes through, the output included.
+    /// All matrices that a token passes through, including the output.
     fn matrices(&self) -> impl Iterator<Item = &Matrix> {
         let layers = self.layers.iter().flat_map(|layer| {
             [
@@ -198,7 +198,7 @@ fn frequencies<R: Read + Seek>(shape: &Shape, file: &mut Gguf<R>) -> Result<Vec<
         .collect())
 }
 
-/// How much of what kind a file has, in words: what runs is not always what is in the file.
+/// Describes the weight formats in memory, which may differ from the file.
 pub(crate) fn describe_weights<R: Read + Seek>(file: &Gguf<R>) -> String {
     let mut bytes: Vec<(Kind, u64)> = Vec::new();
     for tensor in file.tensors().filter(|tensor| tensor.rows > 1) {
@@ -221,7 +221,7 @@ pub(crate) fn describe_weights<R: Read + Seek>(file: &Gguf<R>) -> String {
     words.join(", ")
 }
 
-/// Bytes that the weights take, and the largest tensor while it is rearranged.
+/// Memory of the weights, plus the largest tensor while it is rearranged.
 fn needed<R: Read + Seek>(file: &Gguf<R>) -> u64 {
     let held: u64 = file
         .tensors()
@@ -238,8 +238,8 @@ fn check_memory(needed: u64, available: Option<u64>) -> Result<(), LoadError> {
     }
 }
 
-/// Memory that may still be taken: the least of what the machine, the control group and `ulimit -v`
-/// leave.
+/// Memory that can still be allocated: the minimum over the machine, the control group and
+/// `ulimit -v`.
 fn available() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let meminfo = read("/proc/meminfo")?;
@@ -256,8 +256,8 @@ fn available() -> Option<u64> {
     Some(least.map_or(machine, |least| least.min(machine)))
 }
 
-/// What `ulimit -v` leaves to this process: half of it, as threads and their heaps take address
-/// space that they do not use.
+/// Half of what `ulimit -v` leaves to this process: threads and their heaps reserve address space
+/// that they do not use.
 fn address_space_left(limits: &str, status: &str) -> Option<u64> {
     let find = |text: &str, name: &str| -> Option<u64> {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;

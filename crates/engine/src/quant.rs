@@ -1,32 +1,32 @@
-//! Weights as files hold them, turned into blocks of 32: `weight = scale × code + offset`.
+//! Converts the weights of files into blocks of 32: `weight = scale × code + offset`.
 //!
-//! Kinds whose scales span 32 weights (or whose blocks are made of such runs) keep their codes.
-//! The rest, floats and kinds with a scale for every 16, is quantised anew to 8 bits.
+//! Formats whose scales span 32 weights (or whose blocks consist of such runs) keep their codes.
+//! The others, floats and formats with a scale per 16 weights, are quantised again to 8 bits.
 
 use half::{bf16, f16};
 
 use crate::gguf::Kind;
 
-/// How many weights share a scale.
+/// Number of weights that share a scale.
 pub(crate) const BLOCK: usize = 32;
 
 /// 32 neighbouring weights of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Block {
-    /// 0 to 15 if the kind is narrow, else −127 to 127 (−128 in odd files).
+    /// 0 to 15 for 4-bit formats, else −127 to 127 (−128 in some files).
     pub(crate) codes: [i8; BLOCK],
     pub(crate) scale: f32,
     pub(crate) offset: f32,
 }
 
-/// How many bits a code is held in.
+/// Bits per code in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
     Four,
     Eight,
 }
 
-/// What a kind is held as.
+/// The format in memory of a file's format.
 pub(crate) const fn width(kind: Kind) -> Width {
     match kind {
         Kind::Q4_0 | Kind::Q4_1 | Kind::Q4K => Width::Four,
@@ -34,7 +34,7 @@ pub(crate) const fn width(kind: Kind) -> Width {
     }
 }
 
-/// Whether a kind's codes are kept, rather than made anew.
+/// Whether a format's codes are kept rather than quantised again.
 pub(crate) const fn keeps_codes(kind: Kind) -> bool {
     !matches!(
         kind,
@@ -42,7 +42,7 @@ pub(crate) const fn keeps_codes(kind: Kind) -> bool {
     )
 }
 
-/// The blocks of a row (or of several whole rows).
+/// The blocks of one or more whole rows.
 pub(crate) fn blocks(kind: Kind, bytes: &[u8], emit: &mut impl FnMut(Block)) {
     match kind {
         Kind::Q4_0 => each::<18>(bytes, |block| emit(q4_0(block))),
@@ -61,7 +61,7 @@ pub(crate) fn blocks(kind: Kind, bytes: &[u8], emit: &mut impl FnMut(Block)) {
     }
 }
 
-/// The weights themselves.
+/// Decodes the weights.
 pub(crate) fn numbers(kind: Kind, bytes: &[u8]) -> Vec<f32> {
     let mut numbers = Vec::new();
     match kind {
@@ -79,21 +79,21 @@ pub(crate) fn numbers(kind: Kind, bytes: &[u8]) -> Vec<f32> {
 }
 
 impl Block {
-    /// The weights that it stands for.
+    /// Decodes the block.
     pub(crate) fn numbers(&self) -> [f32; BLOCK] {
         self.codes
             .map(|code| self.scale * f32::from(code) + self.offset)
     }
 }
 
-/// 8 bits with one scale, as exact as that allows.
+/// Quantises to 8 bits with one scale, as exactly as that allows.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the scale keeps codes within ±127"
 )]
 fn quantise(numbers: &[f32; BLOCK]) -> Block {
     let largest = numbers.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-    // Held as 16 bits, so the codes are made for what is held.
+    // The scale is stored in 16 bits, so the codes are computed for the rounded scale.
     let mut scale = f16::from_f32(largest / 127.0).to_f32();
     if numbers.iter().any(|x| !x.is_finite()) {
         scale = f32::NAN;
@@ -142,7 +142,7 @@ fn q4_1(block: &[u8; 20]) -> Block {
     }
 }
 
-/// Nibbles and a fifth bit each.
+/// Nibbles with a fifth bit each.
 fn five_bits(high: &[u8], low: &[u8]) -> [i8; BLOCK] {
     let mut codes = nibbles(low);
     for (index, code) in codes.iter_mut().enumerate() {
@@ -335,7 +335,7 @@ mod tests {
                     "{kind} {found} {wanted}"
                 );
             }
-            // As blocks: the same, but for what 8 bits or a 16-bit scale cannot say.
+            // As blocks: the same, within the precision of 8 bits or a 16-bit scale.
             let mut held = Vec::new();
             blocks(kind, &bytes, &mut |block| held.extend(block.numbers()));
             let most = if keeps_codes(kind) { 1e-6 } else { 1.0 / 250.0 };

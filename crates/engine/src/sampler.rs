@@ -1,21 +1,21 @@
-//! Which token comes next.
+//! Chooses the next token.
 
-/// How tokens are drawn.
+/// How to sample tokens.
 ///
-/// The order is llama.cpp's: the `top_k` likeliest, of those the fewest that have `top_p` of the
-/// probability together, of those the ones with at least `min_p` of the likeliest one's; then the
-/// temperature.
+/// The order is llama.cpp's: the `top_k` most likely tokens; of those the fewest whose
+/// probabilities add up to `top_p`; of those all with at least `min_p` times the highest
+/// probability; then the temperature.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// 0 takes the likeliest token always.
+    /// 0 always takes the most likely token.
     pub temperature: f32,
-    /// How many of the likeliest tokens are considered; `None`: all.
+    /// Number of most likely tokens to consider; `None` for all.
     pub top_k: Option<usize>,
-    /// How much probability the considered tokens have together.
+    /// Total probability of the tokens to consider.
     pub top_p: f32,
-    /// How likely a token must be, as a share of the likeliest one's probability.
+    /// Minimum probability relative to the most likely token.
     pub min_p: f32,
-    /// The same seed draws the same tokens.
+    /// The same seed yields the same tokens.
     pub seed: u64,
 }
 
@@ -31,7 +31,7 @@ impl Default for Sampling {
     }
 }
 
-/// Draws tokens.
+/// Samples tokens.
 pub(crate) struct Sampler {
     sampling: Sampling,
     state: u64,
@@ -47,7 +47,7 @@ impl Sampler {
         }
     }
 
-    /// The next token; `None` if the scores are not numbers.
+    /// The next token; `None` if a score is not a finite number.
     pub(crate) fn pick(&mut self, scores: &[f32]) -> Option<u32> {
         let (best, top) = likeliest(scores)?;
         if self.sampling.temperature <= 0.0 {
@@ -67,11 +67,11 @@ impl Sampler {
                 return Some(*token);
             }
         }
-        // Rounding: the draw fell behind the last.
+        // Rounding: the draw fell behind the last candidate.
         self.candidates.last().map(|(_, token)| *token)
     }
 
-    /// The tokens that may be drawn, likeliest first.
+    /// The candidates, most likely first.
     fn consider(&mut self, scores: &[f32], top: f32) {
         let Sampling {
             top_k,
@@ -82,7 +82,7 @@ impl Sampler {
         let candidates = &mut self.candidates;
         candidates.clear();
         let tokens = (0..).zip(scores).filter(|(_, score)| score.is_finite());
-        // A score this far below the best has a probability that no draw would notice.
+        // A score this far below the best has a negligible probability.
         let least = top - if min_p > 0.0 { -min_p.ln() } else { 80.0 };
         candidates.extend(
             tokens
@@ -106,7 +106,7 @@ impl Sampler {
         }
     }
 
-    /// A number from 0 to 1: `SplitMix64`.
+    /// A random number from 0 to 1 (`SplitMix64`).
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     fn unit(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -118,7 +118,7 @@ impl Sampler {
     }
 }
 
-/// The likeliest token, the first of equals, and its score.
+/// The most likely token (the first of equals) and its score.
 fn likeliest(scores: &[f32]) -> Option<(u32, f32)> {
     let mut best: Option<(u32, f32)> = None;
     for (token, score) in (0..).zip(scores) {
@@ -159,7 +159,7 @@ mod tests {
         let total: f64 = SCORES.iter().map(|score| f64::from(*score).exp()).sum();
         for (score, count) in SCORES.iter().zip(counts) {
             let wanted = f64::from(*score).exp() / total * 4000.0;
-            // Five standard deviations of a count.
+            // Five standard deviations of the count.
             let most = 5.0 * wanted.sqrt() + 3.0;
             assert!(
                 (f64::from(u32::try_from(count).unwrap()) - wanted).abs() < most,

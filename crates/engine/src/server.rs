@@ -1,9 +1,9 @@
 //! The engine behind OpenAI's chat completions API: what `ipw serve` runs.
 //!
-//! HTTP/1.1 by hyper on the caller's runtime; the engine has threads of its own and answers one
-//! request after the other. There is no authentication: [`guard`] keeps out what a browser sends
-//! for somebody else's page, and the caller decides which address is bound. Neither prompts nor
-//! replies are logged, and nobody who left keeps the engine busy.
+//! HTTP/1.1 by hyper on the caller's runtime; the engine has its own threads and answers one
+//! request at a time. There is no authentication: [`guard`] refuses requests that a browser sends
+//! for a foreign page, and the caller chooses the address. Prompts and replies are not logged. When
+//! a client disconnects, its request is cancelled.
 
 mod body;
 mod chat;
@@ -29,23 +29,23 @@ use crate::engine::Engine;
 use guard::{Guard, HostName};
 use problem::Problem;
 
-/// How long to wait when no connection can be accepted: mostly there are too many open files, and
-/// that changes when somebody leaves.
+/// Pause after a failed accept: usually too many files are open, which passes when a client
+/// disconnects.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How many connections beyond the limit are told so. Saying no takes a connection, too, so that
-/// this has an end as well.
+/// Number of connections beyond the limit that get an error reply. A refusal takes a connection
+/// too, so this is bounded as well.
 const REFUSALS: usize = 64;
 
-/// What a client may take.
+/// Limits for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many connections are served at once; others are told to come back.
+    /// Maximum number of concurrent connections; more are refused with a retryable error.
     pub connections: usize,
-    /// How long a request's body may be, in bytes.
+    /// Maximum size of a request's body, in bytes.
     pub body_bytes: usize,
-    /// How long a connection may stand idle, or take to send a request.
+    /// How long a connection may be idle or take to send a request.
     pub idle: Duration,
-    /// How long replies in flight may take to end when the server stops.
+    /// How long replies in flight may take to finish when the server stops.
     pub grace: Duration,
 }
 
@@ -60,21 +60,21 @@ impl Default for Limits {
     }
 }
 
-/// A model behind the API.
+/// A server for one model.
 pub struct Server {
     engine: Engine,
     model: String,
     clock: Arc<dyn Clock>,
     guard: Guard,
     limits: Limits,
-    /// Replies so far, for their ids.
+    /// Number of replies so far, for their ids.
     replies: AtomicU64,
-    /// Since when the model is there, in seconds since the Unix epoch.
+    /// Start time, in seconds since the Unix epoch.
     created: u64,
 }
 
 impl Server {
-    /// A server that calls its one model `model`.
+    /// A server whose model is named `model`.
     pub fn new(engine: Engine, model: impl Into<String>, clock: Arc<dyn Clock>) -> Self {
         let created = unix_seconds(&*clock);
         Self {
@@ -88,21 +88,22 @@ impl Server {
         }
     }
 
-    /// Answers requests for this host, too.
+    /// Also accepts requests for this host.
     #[must_use]
     pub fn allowing(mut self, host: HostName) -> Self {
         self.guard.allow(host);
         self
     }
 
-    /// With other limits.
+    /// Replaces the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Serves until `stop`; then nobody new comes in, and replies in flight have a while to end.
+    /// Serves until `stop`. Then it accepts no connections, and replies in flight get the grace
+    /// period.
     ///
     /// Dropping the future ends everything at once.
     pub async fn run(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
@@ -132,7 +133,8 @@ impl Server {
         let _ = tokio::time::timeout(self.limits.grace, ended).await;
     }
 
-    /// What the next connection gets, beside so many; `None` closes it without a word.
+    /// What the next connection gets, given the number of open ones; `None` closes it without a
+    /// reply.
     fn service(&self, open: usize) -> Option<Service> {
         let most = self.limits.connections;
         if open < most {
@@ -142,14 +144,14 @@ impl Server {
         }
     }
 
-    /// One connection, to its end.
+    /// Serves one connection to its end.
     async fn attend(
         self: Arc<Self>,
         stream: TcpStream,
         service: Service,
         mut draining: watch::Receiver<bool>,
     ) {
-        // Each token leaves when it is made. Where that fails, it is only slower.
+        // Send each token immediately. If this fails, replies are only slower.
         let _ = stream.set_nodelay(true);
         let Ok(local) = stream.local_addr() else {
             return;
@@ -176,7 +178,7 @@ impl Server {
             _ = connection.as_mut() => return,
             _ = draining.wait_for(|is_draining| *is_draining) => {}
         }
-        // hyper would wait for the first request of a connection that never asked anything.
+        // hyper would wait for the first request of a connection that never sent one.
         if has_asked.load(Ordering::Relaxed) {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
@@ -184,16 +186,16 @@ impl Server {
     }
 }
 
-/// What a connection gets.
+/// How a connection is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Service {
-    /// Answers.
+    /// Requests are answered.
     Full,
-    /// Word that there are too many.
+    /// Requests are refused: there are too many connections.
     Refusal,
 }
 
-/// The wall clock, as far as the clock's anchor knows it.
+/// The wall-clock time, derived from the clock's anchor.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,24 +1,24 @@
-//! Generation parameters, by the names that OpenAI's API and llama.cpp gave them.
+//! Generation parameters, by their names in OpenAI's API and llama.cpp.
 
 use ipw_core::nearest::{did_you_mean, nearest};
 use serde_json::{Map, Value};
 
 use crate::sampler::Sampling;
 
-/// What a reply may become when nobody says: a small model may never end by itself.
+/// Default limit of a reply in tokens: a small model may never end by itself.
 pub const MAX_TOKENS: usize = 1024;
 const MOST_STOPS: usize = 16;
 
-/// How a reply is generated.
+/// How to generate a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// How tokens are drawn.
+    /// How to sample tokens.
     pub sampling: Sampling,
-    /// How many tokens at most.
+    /// Maximum number of tokens.
     pub max_tokens: usize,
     /// Texts that end the reply; they are not part of it.
     pub stop: Vec<String>,
-    /// Goes on after the model's own end.
+    /// Whether to continue after the model's end token.
     pub ignore_end: bool,
 }
 
@@ -33,12 +33,12 @@ impl Default for Settings {
     }
 }
 
-/// A parameter that this engine does not have, or not with this value.
+/// A parameter or value that the engine does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadParameter(pub String);
 
-/// All parameters and what they say.
+/// All parameters and their meaning.
 pub const PARAMETERS: &[(&str, &str)] = &[
     (
         "temperature",
@@ -65,7 +65,7 @@ pub const PARAMETERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Accepted when they say what happens anyway: SDKs send them unasked.
+/// Accepted with these values only, which change nothing: SDKs send them by default.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("n", &["1"]),
     ("frequency_penalty", &["0", "0.0"]),
@@ -81,11 +81,11 @@ const NEUTRAL: &[(&str, &[&str])] = &[
 ];
 
 impl Settings {
-    /// Reads parameters; one that is unknown or out of range is an error that names it.
+    /// Parses parameters. The error names the one that is unknown or out of range.
     pub fn from_parameters(parameters: &Map<String, Value>) -> Result<Self, BadParameter> {
         let mut settings = Self::default();
         for (name, value) in parameters {
-            // `null` is how an SDK says that it was not given.
+            // SDKs send `null` for parameters that were not set.
             if !value.is_null() {
                 settings.set(name, value)?;
             }
@@ -151,7 +151,7 @@ fn number(name: &str, value: &Value, least: f64, most: f64) -> Result<f32, BadPa
 }
 
 fn whole(name: &str, value: &Value, least: u64) -> Result<usize, BadParameter> {
-    // Some send 32.0.
+    // Some clients send 32.0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -189,7 +189,7 @@ fn neutral(name: &str, value: &Value) -> Result<(), BadParameter> {
     Err(wrong(
         name,
         value,
-        &format!("left out: the embedded engine has only {}", values[0]),
+        &format!("left out: the embedded engine supports only {}", values[0]),
     ))
 }
 

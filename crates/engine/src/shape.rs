@@ -1,4 +1,4 @@
-//! The shape of a model, out of a file's metadata, checked before anything relies on it.
+//! The shape of a model, from a file's metadata, checked before use.
 
 use std::io::{Read, Seek};
 
@@ -11,7 +11,7 @@ const MOST_WIDTH: u64 = 1 << 17;
 const MOST_HEADS: u64 = 1024;
 const MOST_CONTEXT: u64 = 1 << 22;
 
-/// The architectures that run here.
+/// The supported architectures.
 const KNOWN: [(&str, Pairs); 2] = [("llama", Pairs::Neighbours), ("qwen2", Pairs::Halves)];
 
 /// Which numbers of a head are rotated together.
@@ -23,7 +23,7 @@ pub(crate) enum Pairs {
     Halves,
 }
 
-/// How large everything is.
+/// The dimensions of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
     pub(crate) architecture: String,
@@ -103,7 +103,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// What must fit together.
+    /// Checks that the dimensions fit together.
     fn check(&self) -> Result<(), LoadError> {
         if !self.heads.is_multiple_of(self.kv_heads) {
             return Err(odd(format!(
@@ -130,12 +130,12 @@ impl Shape {
         Ok(())
     }
 
-    /// Bytes of keys and values that one position takes.
+    /// Bytes of keys and values per position.
     pub(crate) fn cache_bytes(&self) -> u64 {
         (2 * self.layers * self.kv_heads * self.head * size_of::<f32>()) as u64
     }
 
-    /// Whether a tensor is as large as it has to be.
+    /// Checks the size of a tensor.
     pub(crate) fn expect(
         tensor: &TensorInfo,
         rows: usize,
@@ -153,7 +153,7 @@ impl Shape {
     }
 }
 
-/// The keys of one architecture.
+/// The metadata keys of one architecture.
 struct Keys<'a, R> {
     file: &'a Gguf<R>,
     architecture: &'a str,
@@ -205,7 +205,7 @@ impl<R: Read + Seek> Keys<'_, R> {
 
     fn context(&self) -> Result<usize, LoadError> {
         let context = self.within("context_length", MOST_CONTEXT)?;
-        // Beyond its window such a model would need a mask that is not built.
+        // Beyond its window such a model would need a mask that is not implemented.
         let window = self.optional("attention.sliding_window", MOST_CONTEXT)?;
         Ok(window.map_or(context, |window| window.min(context)))
     }

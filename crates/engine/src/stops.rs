@@ -1,17 +1,17 @@
 //! Texts that end a reply.
 
-/// Passes text through until one of the stops appears; holds back what may be the beginning of one.
+/// Passes text through until a stop text appears; holds back what may be the start of one.
 #[derive(Debug)]
 pub(crate) struct Stops {
     stops: Vec<String>,
     held: String,
 }
 
-/// What may go out.
+/// The text that may be sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct PassedText {
     pub(crate) text: String,
-    /// A stop has been seen: what came after it is dropped.
+    /// Whether a stop text was found: everything after it is dropped.
     pub(crate) stopped: bool,
 }
 
@@ -23,9 +23,9 @@ impl Stops {
         }
     }
 
-    pub(crate) fn push(&mut self, text: &str) -> Passed {
+    pub(crate) fn push(&mut self, text: &str) -> PassedText {
         if self.stops.is_empty() {
-            return Passed {
+            return PassedText {
                 text: text.to_owned(),
                 stopped: false,
             };
@@ -38,25 +38,25 @@ impl Stops {
             .min();
         if let Some(at) = found {
             self.held.truncate(at);
-            return Passed {
+            return PassedText {
                 text: std::mem::take(&mut self.held),
                 stopped: true,
             };
         }
         let keep = self.beginning();
         let rest = self.held.split_off(self.held.len() - keep);
-        Passed {
+        PassedText {
             text: std::mem::replace(&mut self.held, rest),
             stopped: false,
         }
     }
 
-    /// What was held back and turned out to be text.
+    /// The held-back text, which turned out not to be a stop.
     pub(crate) fn finish(self) -> String {
         self.held
     }
 
-    /// How many bytes at the end may be the beginning of a stop.
+    /// Number of bytes at the end that may be the start of a stop text.
     fn beginning(&self) -> usize {
         let longest = |stop: &String| {
             let lengths = stop.char_indices().map(|(at, _)| at).rev();

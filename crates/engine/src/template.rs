@@ -1,8 +1,8 @@
-//! Chat templates: the model file's own program that writes a conversation as one prompt.
+//! Chat templates: the model file's own program that formats a conversation as a prompt.
 //!
-//! They are written for Python's Jinja as `transformers` sets it up, and come from wherever the
-//! file came from: their length, their steps, their values and their output are bounded
-//! (`template/meter`). The date is the caller's: this crate reads no clock.
+//! They are written for Python's Jinja as configured by `transformers`, and come from an untrusted
+//! file. Their length, steps, values and output are therefore limited (`template/meter`). The
+//! caller provides the date: this crate reads no clock.
 
 mod date;
 mod guard;
@@ -20,10 +20,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 
-use crate::generate::Cancelled;
+use crate::generate::CancelFlag;
 use meter::{Stop, metered};
 
-/// The template of a file that brings none: what most models of the last years were trained on.
+/// The default template for files without one: most recent models were trained on it.
 pub const CHATML: &str = "{% for message in messages %}\
     {{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}\
     {% endfor %}\
@@ -31,23 +31,23 @@ pub const CHATML: &str = "{% for message in messages %}\
 
 const LONGEST_TEMPLATE: usize = 256 << 10;
 const LONGEST_PROMPT: usize = 16 << 20;
-/// Steps; a real template takes some hundred per message.
+/// Maximum number of steps; a real template takes some hundred per message.
 const FUEL: u64 = 10_000_000;
-/// Far more than templates nest, and it fits the stack of a thread in a debug build.
+/// Maximum recursion: far more than templates use, and it fits a thread's stack in a debug build.
 const RECURSION: usize = 80;
 const NAME: &str = "chat_template";
 
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it: `system`, `user`, `assistant`.
+    /// The speaker: `system`, `user` or `assistant`.
     pub role: String,
-    /// What is said.
+    /// The text.
     pub content: String,
 }
 
 impl Message {
-    /// A turn.
+    /// A message.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
         Self {
             role: role.into(),
@@ -56,9 +56,8 @@ impl Message {
     }
 }
 
-/// What is asked, turn by turn: the one place where a query becomes a conversation. What the user
-/// says for the system goes over what the dataset says. An error says what templates have no place
-/// for.
+/// The messages of a query: the only place where a query becomes a conversation. The user's system
+/// text overrides the dataset's. An error names what templates do not support.
 pub fn conversation(system: Option<&str>, query: &Query) -> Result<Vec<Message>, String> {
     let told = system.map(|text| Message::new("system", text));
     let is_replaced = |message: &&chat::Message| system.is_some() && message.is_system();
@@ -72,7 +71,7 @@ pub fn conversation(system: Option<&str>, query: &Query) -> Result<Vec<Message>,
     Ok(turns)
 }
 
-/// A message as templates take it; an error says what the engine has no place for.
+/// Converts a message for templates. An error names what the engine does not support.
 fn own_message(message: &chat::Message) -> Result<Message, String> {
     let role = match message.role() {
         "system" | "developer" => "system",
@@ -84,7 +83,7 @@ fn own_message(message: &chat::Message) -> Result<Message, String> {
         }
     };
     if !message.tool_calls().is_empty() {
-        return Err("the embedded engine knows no tool calls".to_owned());
+        return Err("the embedded engine does not support tool calls".to_owned());
     }
     let parts = message.content().and_then(serde_json::Value::as_array);
     let other = parts
@@ -100,7 +99,7 @@ fn own_message(message: &chat::Message) -> Result<Message, String> {
     }
 }
 
-/// Why there is no prompt.
+/// Why a prompt cannot be formatted.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The template is too long.
@@ -109,16 +108,16 @@ pub enum TemplateError {
     /// The template cannot be parsed.
     #[error("the chat template is not valid")]
     Syntax(#[source] Box<Error>),
-    /// The template itself refuses the conversation, in these words.
+    /// The template itself refuses the conversation, with this message.
     #[error("the chat template refuses the conversation: {0}")]
     Raised(String),
-    /// The template takes too many steps.
-    #[error("the chat template does not come to an end")]
+    /// The template exceeds its step limit.
+    #[error("the chat template does not terminate: it exceeds its step limit")]
     Endless,
     /// The prompt is too long.
     #[error("the chat template writes more than {LONGEST_PROMPT} bytes")]
     TooMuch,
-    /// The values that the template makes are too large.
+    /// The values of the template are too large.
     #[error("the chat template needs too much memory: {0}")]
     TooLarge(String),
     /// The rendering was cancelled.
@@ -129,7 +128,7 @@ pub enum TemplateError {
     Failed(#[source] Box<Error>),
 }
 
-/// A model's chat template, ready to be rendered any number of times.
+/// A parsed chat template; it can be rendered any number of times.
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
@@ -138,7 +137,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Parses a template; `bos` and `eos` are the texts of the tokens that begin and end a text.
+    /// Parses a template. `bos` and `eos` are the texts of the tokens that start and end a text.
     pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, TemplateError> {
         if source.len() > LONGEST_TEMPLATE {
             return Err(TemplateError::TooLong(source.len()));
@@ -166,7 +165,7 @@ impl ChatTemplate {
         })
     }
 
-    /// Lets the template know what day it is; without, it takes whatever date is written in it.
+    /// Sets the current date; without it, templates fall back to the date written in them.
     #[must_use]
     pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
         let strftime_now = move |format: &str| date::format(format, year, month, day);
@@ -174,21 +173,21 @@ impl ChatTemplate {
         self
     }
 
-    /// The conversation as one prompt, with the beginning of the assistant's turn if asked for.
+    /// Formats the conversation as a prompt, optionally with the start of the assistant's turn.
     pub fn render(
         &self,
         messages: &[Message],
         add_generation_prompt: bool,
     ) -> Result<String, TemplateError> {
-        self.render_until(messages, add_generation_prompt, &Cancelled::default())
+        self.render_until(messages, add_generation_prompt, &CancelFlag::default())
     }
 
-    /// The same; it ends with the step in which it is cancelled.
+    /// The same; stops at the next step once cancelled.
     pub(crate) fn render_until(
         &self,
         messages: &[Message],
         add_generation_prompt: bool,
-        cancelled: &Cancelled,
+        cancelled: &CancelFlag,
     ) -> Result<String, TemplateError> {
         let turns = messages.iter().map(|message| {
             context! { role => &message.role, content => &message.content }
@@ -201,7 +200,7 @@ impl ChatTemplate {
             tools => (),
             documents => (),
         };
-        let mut prompt = Limited(Vec::new());
+        let mut prompt = LimitedBuffer(Vec::new());
         let template = self.environment.get_template(NAME).map_err(explained)?;
         let (rendered, stop) = metered(cancelled, || {
             template.render_captured_to(context, &mut prompt).map(drop)
@@ -210,12 +209,12 @@ impl ChatTemplate {
             None => rendered.map_err(explained)?,
             Some(stop) => return Err(stop.into()),
         }
-        // Jinja writes texts only, so nothing is ever replaced here.
+        // Jinja writes valid UTF-8 only, so nothing is ever lost here.
         Ok(String::from_utf8(prompt.0).unwrap_or_default())
     }
 }
 
-/// `transformers` marks with these what a model is trained on; for a prompt they say nothing.
+/// `transformers` marks training text with these tags; they do not affect a prompt.
 fn without_generation_tags(source: &str) -> String {
     let mut source = source.to_owned();
     for (open, close) in [("", ""), ("-", ""), ("", "-"), ("-", "-")] {
@@ -227,17 +226,17 @@ fn without_generation_tags(source: &str) -> String {
     source
 }
 
-/// What the template said when it refused.
+/// The message of a template that refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Raised(String);
+struct Refusal(String);
 
 fn raise_exception(text: String) -> Result<Value, Error> {
     let raised = Error::new(ErrorKind::InvalidOperation, "raise_exception");
-    Err(raised.with_source(Raised(text)))
+    Err(raised.with_source(Refusal(text)))
 }
 
-/// Not the filter that minijinja brings: that one writes for HTML.
+/// Replaces minijinja's filter, which escapes for HTML.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "minijinja hands the options over"
@@ -263,7 +262,7 @@ impl From<Stop> for TemplateError {
 fn explained(error: Error) -> TemplateError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(found) = cause {
-        if let Some(Raised(text)) = found.downcast_ref() {
+        if let Some(Refusal(text)) = found.downcast_ref() {
             return TemplateError::Raised(text.clone());
         }
         if is_full(found) {
@@ -281,22 +280,22 @@ fn explained(error: Error) -> TemplateError {
 /// The prompt has reached its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("the prompt is full")]
-struct Full;
+struct PromptLimit;
 
 fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let written = error.downcast_ref::<io::Error>();
     let cause = written.and_then(io::Error::get_ref);
     cause
-        .and_then(|cause| cause.downcast_ref::<Full>())
+        .and_then(|cause| cause.downcast_ref::<PromptLimit>())
         .is_some()
 }
 
-struct Limited(Vec<u8>);
+struct LimitedBuffer(Vec<u8>);
 
-impl io::Write for Limited {
+impl io::Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST_PROMPT {
-            return Err(io::Error::other(Full));
+            return Err(io::Error::other(PromptLimit));
         }
         self.0.extend(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! How much arithmetic a pass takes, and how many bytes it reads.
+//! Operations and memory traffic of a forward pass.
 
 use ipw_core::reply::Compute;
 
@@ -6,15 +6,15 @@ use crate::forward::Sequence;
 use crate::model::Model;
 
 impl Model {
-    /// What a pass of `count` tokens adds to `so_far`.
+    /// Adds a pass of `count` tokens to `so_far`.
     ///
-    /// Weights: two operations each and token (the output only for the last), read once per pass.
-    /// Attention: two operations for a score and two for a value, for each number of each head and
-    /// each position seen; keys and values are read once per token.
+    /// Weights: two operations per weight and token (the output layer only for the last token),
+    /// read once per pass. Attention: two operations per score and two per value, for each number
+    /// of each head and each visible position; keys and values are read once per token.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub(crate) fn work(&self, sequence: &Sequence, count: usize, so_far: Compute) -> Compute {
         let (first, tokens) = (sequence.len() as f64, count as f64);
-        // Token i of the batch sees what came before, and itself.
+        // Token i of the batch sees all earlier positions and itself.
         let seen = tokens * first + tokens * (tokens + 1.0) / 2.0;
         let shape = &self.shape;
         let output = (shape.vocabulary * shape.width) as f64;

@@ -178,8 +178,8 @@ fn weights_that_are_not_numbers_are_damage() {
     assert!(refused(&bytes).contains("not finite"));
 }
 
-/// A hundred thousand headers with random damage, in an address space with little room: whoever
-/// believes a length in the file dies of it.
+/// A hundred thousand headers with random damage, in a small address space: a parser that
+/// trusts a length in the file would run out of memory.
 #[test]
 fn damaged_headers_cost_a_message_and_nothing_else() {
     let good = TinyModel::default().bytes();

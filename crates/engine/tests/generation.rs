@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ipw_core::reply::Failure;
 use ipw_engine::gguf::Gguf;
 use ipw_engine::template::Message;
-use ipw_engine::{Ended, Engine, Finish, LoadError, Options, Part, Prompt, Sampling, Settings};
+use ipw_engine::{Ending, Engine, Finish, LoadError, Options, Part, Prompt, Sampling, Settings};
 use ipw_testkit::ManualClock;
 use ipw_testkit::tiny_model::{GgufBuilder, GgufValue, TensorType, TinyModel};
 
@@ -43,7 +43,7 @@ fn most(max_tokens: usize) -> Settings {
 }
 
 /// The text and the end.
-fn reply(engine: &Engine, prompt: Prompt) -> (Vec<String>, Ended) {
+fn reply(engine: &Engine, prompt: Prompt) -> (Vec<String>, Ending) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -251,7 +251,7 @@ fn cancel_ends_it_between_tokens_and_the_next_in_line_goes_on() {
         assert_eq!(ended.finish, Finish::Cancelled);
         assert!((1..4000).contains(&ended.reply_tokens), "{ended:?}");
         while !matches!(second.next().await.unwrap(), Part::Ended(_)) {}
-        // Nobody listens: that ends it, too.
+        // A dropped receiver ends it, too.
         let third = engine.generate(prompt("Hello", most(4000)));
         drop(third);
         let mut fourth = engine.generate(prompt("Hello", most(2)));

@@ -107,7 +107,7 @@ impl Version26 {
     }
 }
 
-/// Current and average power, and what stands for neither.
+/// Current and average power, and the value for "unknown".
 fn powers(board: &Board, seconds: f64, unknown: u32) -> (u32, u32) {
     let watts = board.watts(seconds);
     match board.power {

@@ -117,7 +117,7 @@ impl Drop for Call {
 const BOARDS: usize = 0x1000;
 const SOCKETS: usize = 0x2000;
 
-/// Writes `values` to a caller who asks for the count first.
+/// Writes `values` to a caller that asks for the count first.
 ///
 /// # Safety
 ///

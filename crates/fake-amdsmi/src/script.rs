@@ -1,4 +1,4 @@
-//! What the library is told to be.
+//! The script that the library follows.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ impl Board {
         crate::trace::energy(&self.steps, seconds)
     }
 
-    /// What the counter says.
+    /// The value of the counter.
     pub(crate) fn counts(&self, seconds: f64) -> u64 {
         if self.is_frozen {
             return self.count;

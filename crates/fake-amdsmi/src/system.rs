@@ -1,4 +1,4 @@
-//! The time, and where this library lies: two functions of C, as the standard library has neither.
+//! The time, and the path of this library: two C functions, which the standard library lacks.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,4 +1,4 @@
-//! How every call goes: the script, its defects, the board, the answer.
+//! The steps of every call: read the script, apply its defects, find the board, answer.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs::OpenOptions;
@@ -137,7 +137,7 @@ pub(crate) unsafe fn put_text(place: *mut c_char, length: c_uint, text: &str) ->
 ///
 /// # Safety
 ///
-/// `text` is null or ends with a nought.
+/// `text` is null or NUL-terminated.
 pub(crate) unsafe fn text(text: *const c_char) -> Result<String, Code> {
     if text.is_null() {
         return Err(INVALID_ARGUMENT);

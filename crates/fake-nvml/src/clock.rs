@@ -1,4 +1,4 @@
-//! Seconds since the beginning of the script's trace.
+//! Seconds since the start of the script's trace.
 
 use std::ffi::{c_int, c_long};
 use std::fs;
@@ -15,7 +15,7 @@ unsafe extern "C" {
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
 }
 
-/// `CLOCK_MONOTONIC`, which everybody on the machine shares.
+/// `CLOCK_MONOTONIC`, which all processes of the machine share.
 #[cfg(target_os = "macos")]
 const MONOTONIC: c_int = 6;
 #[cfg(not(target_os = "macos"))]
@@ -32,7 +32,7 @@ pub(crate) fn monotonic_nanos() -> i64 {
     time.seconds * 1_000_000_000 + time.nanos
 }
 
-/// Now: what the clock file says, where there is one, else by the machine's clock.
+/// The present time: from the clock file if there is one, else from the machine's clock.
 pub(crate) fn seconds(script: &Script) -> f64 {
     if let Some(file) = &script.clock {
         let text = fs::read_to_string(file).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The functions that programs see.
+//! The exported C functions.
 
 use std::ffi::{c_char, c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::sync::atomic::Ordering;
@@ -81,7 +81,7 @@ const UNSIGNED_LONG_LONG: c_uint = 3;
 const ENERGY: c_uint = 83;
 const AVERAGE: c_uint = 185;
 const INSTANT: c_uint = 186;
-/// What plain power and average power are averaged over.
+/// Averaging time of plain power and average power.
 const SECOND: f64 = 1.0;
 
 #[unsafe(no_mangle)]
@@ -460,7 +460,7 @@ unsafe extern "C" fn nvmlDeviceGetComputeRunningProcesses_v3(
             let running = small(board, "processes")?;
             // SAFETY: as the header asks of its caller.
             unsafe { put(count, running) }?;
-            // Nobody asks for more than how many there are.
+            // Callers ask only for the number of processes.
             if running > 0 {
                 return Err(INSUFFICIENT_SIZE);
             }
@@ -530,7 +530,7 @@ unsafe extern "C" fn nvmlGpmSampleAlloc(sample: *mut *mut f64) -> Code {
 unsafe extern "C" fn nvmlGpmSampleFree(sample: *mut f64) -> Code {
     machine("nvmlGpmSampleFree", |_| {
         if !sample.is_null() {
-            // SAFETY: it came from `nvmlGpmSampleAlloc`, and nobody frees it twice.
+            // SAFETY: it came from `nvmlGpmSampleAlloc`, and it is freed once only.
             drop(unsafe { Box::from_raw(sample) });
         }
         Ok(())

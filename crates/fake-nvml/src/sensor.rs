@@ -1,4 +1,4 @@
-//! What the sensors of a board say at a moment of its trace.
+//! Computes a board's sensor values at an instant of its trace.
 
 use crate::script::Board;
 

@@ -1,4 +1,4 @@
-//! SHA-256 in the form that people compare: lower-case hexadecimal.
+//! SHA-256 in lower-case hexadecimal.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-/// How much is read at once.
+/// Bytes read at once.
 pub(crate) const BLOCK: usize = 1 << 18;
 
 /// The digest of all that went into `hasher`.
@@ -19,7 +19,7 @@ pub(crate) fn finish(hasher: Sha256) -> String {
     text
 }
 
-/// A hasher that has seen the file at `path`; `seen` is told of each block.
+/// Hashes the file at `path`; `seen` is called for each block.
 pub(crate) fn of_file(path: &Path, mut seen: impl FnMut(u64)) -> io::Result<(Sha256, u64)> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();

@@ -8,11 +8,11 @@ use ipw_core::text::printable_path;
 
 use crate::space::in_words;
 
-/// What is wrong with the cache: no source can help.
+/// A fault of the cache itself: another source does not help.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
-    /// The cache's directory cannot be written to.
+    /// The cache's directory is not writable.
     #[error(
         "cannot write to the cache `{}`: {cause}\nhelp: set `IPW_CACHE` to a directory that you may \
          write to",
@@ -21,46 +21,46 @@ pub enum CacheError {
     Unusable {
         /// Which directory.
         directory: PathBuf,
-        /// What the system says; in the message, so that the help is the last word.
+        /// The system's error; part of the message, so that the help comes last.
         cause: io::Error,
     },
-    /// A file of the cache cannot be read.
+    /// A file of the cache is unreadable.
     #[error("cannot read `{}`", printable_path(path))]
     Read {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The disk is full, or would be.
     #[error(
-        "not enough room in `{}`: {} needed, {} free{}\nhelp: make room, or set `IPW_CACHE` to a \
-         directory on another disk",
+        "not enough space in `{}`: {} needed, {} free{}\nhelp: free some space, or set \
+         `IPW_CACHE` to a directory on another disk",
         printable_path(directory), in_words(*needed),
         free.map_or("an unknown amount".to_owned(), in_words),
         kept.map_or(String::new(), |kept| {
-            format!("; the {} that arrived are kept, and the next try goes on from there", in_words(kept))
+                        format!("; the {} downloaded so far are kept, and the next try resumes", in_words(kept))
         })
     )]
     DiskFull {
         /// Where.
         directory: PathBuf,
-        /// Bytes that are still to be written.
+        /// Bytes still to be written.
         needed: u64,
-        /// Bytes that are free; `None` if the system does not say.
+        /// Free bytes; `None` if unknown.
         free: Option<u64>,
-        /// Bytes of an unfinished transfer that stay.
+        /// Bytes of a partial download that are kept.
         kept: Option<u64>,
     },
 }
 
-/// Why one source did not deliver, and whether the others may still.
+/// Why a source failed, and whether others may work.
 #[derive(Debug)]
 pub enum Failure {
-    /// The next source may do better.
+    /// Another source may work.
     Source(String),
-    /// The hub does not let us have it.
-    Denied(Denied),
+    /// The hub denies access.
+    Denied(AccessDenied),
     /// No other source can help.
     Fatal(CacheError),
 }
@@ -77,25 +77,25 @@ impl From<String> for Failure {
     }
 }
 
-/// The hub refuses: what is asked for is private or gated, or does not exist.
+/// The hub denies access: the file is private or gated, or does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Denied {
+pub struct AccessDenied {
     /// 401 or 403.
     pub status: u16,
-    /// Whether a token went with the question.
+    /// Whether a token was sent.
     pub had_token: bool,
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for AccessDenied {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = if self.had_token {
-            "`HF_TOKEN` is set and does not help"
+            "the token in `HF_TOKEN` does not grant access"
         } else {
             "set `HF_TOKEN` to a token that may read it"
         };
         write!(
             formatter,
-            "the server refuses ({}): the file does not exist, is private, or its licence is to be \
+            "access denied ({}): the file does not exist, is private, or its licence must be \
              accepted on the hub; {token}",
             self.status
         )
@@ -115,7 +115,7 @@ mod tests {
             kept: Some(5_000_000),
         };
         let text = error.to_string();
-        let expected = "not enough room in `/cache`: 98.4 MB needed, 1.0 kB free; the 5.0 MB that";
+        let expected = "not enough space in `/cache`: 98.4 MB needed, 1.0 kB free; the 5.0 MB down";
         assert!(text.starts_with(expected), "{text}");
     }
 }

@@ -1,7 +1,8 @@
 //! One request to the hub, with redirects followed by hand.
 //!
-//! By hand for two reasons: the token goes to the hub and never to where it sends us, and the file's
-//! checksum and size stand in the hub's own answer, not in the one of the store behind it.
+//! By hand for two reasons: the token must go to the hub only, never to a redirect's target. And
+//! the file's checksum and size are in the hub's own response, not in that of the storage behind
+//! it.
 
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
@@ -17,22 +18,22 @@ use crate::token::Token;
 
 const MOST_REDIRECTS: u32 = 10;
 
-/// What a server said, with a body still to be read.
+/// A response whose body is still to be read.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// The mark of the file's version: the hub's, else the one of the store behind it.
+    /// Entity tag of the file's version: the hub's, else the storage's.
     pub(crate) version: Option<String>,
-    /// The hub's own mark, if it may be a checksum.
+    /// The hub's own entity tag, if it may be a checksum.
     pub(crate) hub_version: Option<String>,
-    /// The whole file's size as the hub knows it.
+    /// Size of the whole file according to the hub.
     pub(crate) linked_size: Option<u64>,
     pub(crate) content_length: Option<u64>,
     pub(crate) range: Option<ContentRange>,
-    /// When to ask again, if it says.
+    /// When to retry, if the server says.
     pub(crate) retry_after: Option<Duration>,
-    /// The hub's own word for what went wrong.
+    /// The hub's error code.
     pub(crate) error_code: Option<String>,
-    /// Where the list goes on.
+    /// URL of the list's next page.
     pub(crate) next: Option<String>,
     pub(crate) body: Box<dyn Read>,
 }
@@ -45,7 +46,7 @@ pub(crate) struct ContentRange {
     pub(crate) total: Option<u64>,
 }
 
-/// Asks for what `url` has from `offset` on.
+/// Requests `url` from `offset` on.
 pub(crate) fn get(
     url: &Url,
     offset: u64,
@@ -109,14 +110,14 @@ fn agent(url: &Url, patience: &Patience) -> Result<Agent, String> {
         .max_redirects(0)
         .max_redirects_will_error(false)
         .user_agent(concat!("ipw/", env!("CARGO_PKG_VERSION")))
-        // Ranges and lengths are of the file, not of a compressed form of it.
+        // Ranges and lengths refer to the file, not to a compressed form of it.
         .accept_encoding("identity")
         .timeout_resolve(Some(patience.connect))
         .timeout_connect(Some(patience.connect))
         .timeout_send_request(Some(patience.idle))
         .timeout_recv_response(Some(patience.idle))
         .timeout_per_read(Some(patience.idle))
-        // This machine is not reached through a proxy, whatever the environment says of others.
+        // Loopback is never reached through a proxy, whatever the environment says.
         .proxy(if is_loopback(url) {
             None
         } else {
@@ -131,7 +132,7 @@ fn agent(url: &Url, patience: &Patience) -> Result<Agent, String> {
     Ok(config.build().new_agent())
 }
 
-/// The roots that this system trusts, read once.
+/// The system's trusted root certificates, read once.
 fn roots() -> Result<RootCerts, String> {
     static ROOTS: OnceLock<RootCerts> = OnceLock::new();
     if let Some(roots) = ROOTS.get() {
@@ -139,7 +140,7 @@ fn roots() -> Result<RootCerts, String> {
     }
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
-        return Err("no root certificates on this system".to_owned());
+        return Err("this system has no root certificates".to_owned());
     }
     let certificates: Vec<_> = found
         .certs
@@ -162,14 +163,14 @@ fn redirect(response: &Response<Body>, from: &Url) -> Result<Option<Url>, String
 fn follow(from: &Url, location: &str) -> Result<Url, String> {
     let next = from
         .join(location)
-        .map_err(|error| format!("a redirect to nowhere: {error}"))?;
+        .map_err(|error| format!("invalid redirect: {error}"))?;
     match (from.scheme(), next.scheme()) {
         (_, "https") | ("http", "http") => Ok(next),
         _ => Err(format!("a redirect from https to `{}`", next.scheme())),
     }
 }
 
-/// A secret does not travel in the clear beyond this machine.
+/// A secret is never sent unencrypted beyond this machine.
 fn may_carry_a_token(url: &Url) -> bool {
     url.scheme() == "https" || is_loopback(url)
 }
@@ -186,14 +187,14 @@ fn is_loopback(url: &Url) -> bool {
 fn explained(error: &ureq::Error, url: &Url, patience: &Patience) -> String {
     let host = url.host_str().unwrap_or_default();
     match error {
-        ureq::Error::HostNotFound => format!("no address for `{host}`"),
+        ureq::Error::HostNotFound => format!("cannot resolve `{host}`"),
         ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
             let seconds = patience.connect.as_secs_f64();
-            format!("`{host}` did not answer the connection within {seconds} s")
+            format!("`{host}` did not accept a connection within {seconds} s")
         }
         ureq::Error::Timeout(_) => {
             let seconds = patience.idle.as_secs_f64();
-            format!("`{host}` was silent for {seconds} s")
+            format!("`{host}` sent nothing for {seconds} s")
         }
         ureq::Error::Io(error) => format!("cannot reach `{host}`: {error}"),
         error => format!("`{host}`: {error}"),
@@ -208,7 +209,7 @@ fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     text(headers, name)?.trim().parse().ok()
 }
 
-/// Whether a status may be another one later.
+/// Whether a status may be temporary.
 pub(crate) fn is_passing(status: u16) -> bool {
     status == 429 || status >= 500
 }
@@ -223,7 +224,7 @@ fn next_of(link: &str) -> Option<String> {
     })
 }
 
-/// An entity tag without its quotes. A weak one says nothing about bytes.
+/// An entity tag without its quotes. A weak one does not identify the bytes.
 fn version(headers: &HeaderMap, name: &str) -> Option<String> {
     let tag = text(headers, name)?.trim();
     let tag = tag.strip_prefix('"')?.strip_suffix('"')?;

@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::error::Failure;
 use crate::part::Part;
-use crate::place::{Expected, Place, Verified};
+use crate::place::{Expectation, Place, Verification};
 use crate::progress::{Progress, Report};
 use crate::token::{Token, is_yes};
 use crate::transfer::{Stop, Transfer};
@@ -17,17 +17,17 @@ const ENDPOINT: &str = "https://huggingface.co";
 /// How to reach the hub.
 #[derive(Debug, Clone)]
 pub struct Hub {
-    /// Its address, as `HF_ENDPOINT` has it.
+    /// Base URL, from `HF_ENDPOINT`.
     pub endpoint: String,
-    /// The token that goes to that address and to no other.
+    /// The token; sent to `endpoint` only.
     pub token: Option<Token>,
-    /// How long to wait for it.
+    /// Timeouts and retries.
     pub patience: Patience,
-    /// Whether it must not be asked.
+    /// Whether network access is off.
     pub is_offline: bool,
 }
 
-/// What a repository holds.
+/// What a repository contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A model.
@@ -39,27 +39,27 @@ pub enum Kind {
 /// A file or a directory in a repository of the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remote<'a> {
-    /// What kind of repository.
+    /// The kind of repository.
     pub kind: Kind,
     /// `owner/repo`.
     pub repository: &'a str,
     /// A branch, tag or commit.
     pub revision: &'a str,
-    /// The way in the repository, with `/`; empty for all of it.
+    /// Path in the repository, with `/`; empty for the whole repository.
     pub path: &'a str,
 }
 
-/// How long to wait, and how often to try.
+/// Timeouts and retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// For an address and for a connection.
+    /// Timeout for name resolution and for the connection.
     pub connect: Duration,
-    /// Without a byte.
+    /// Timeout without a byte.
     pub idle: Duration,
-    /// How often a transfer that broke may go on without having moved, and a busy server is asked
-    /// again.
+    /// Maximum number of retries: of an interrupted transfer without progress, and of a busy
+    /// server.
     pub retries: u32,
-    /// Before each of them, unless the server says how long; never longer than `idle`.
+    /// Pause before a retry, unless the server says how long; at most `idle`.
     pub pause: Duration,
 }
 
@@ -81,8 +81,8 @@ impl Patience {
 }
 
 impl Hub {
-    /// The hub as `huggingface_hub`'s own variables say: `HF_ENDPOINT`, `HF_TOKEN` or the file that
-    /// its log-in wrote, `HF_HUB_OFFLINE`.
+    /// From the variables of `huggingface_hub`: `HF_ENDPOINT`, `HF_TOKEN` or the file of its login,
+    /// `HF_HUB_OFFLINE`.
     pub fn from_env() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
@@ -93,14 +93,14 @@ impl Hub {
         }
     }
 
-    /// The host, for people.
+    /// The host, for display.
     pub fn host(&self) -> String {
         let url = Url::parse(&self.endpoint).ok();
         let host = url.as_ref().and_then(Url::host_str);
         host.unwrap_or("the hub").to_owned()
     }
 
-    /// Where people read about a repository.
+    /// The web page of a repository.
     pub fn page(&self, remote: &Remote<'_>) -> String {
         let url = self.url(remote.kind.prefix(), remote, &[]);
         url.map_or_else(|_| remote.repository.to_owned(), String::from)
@@ -114,18 +114,18 @@ impl Hub {
         more: &[&str],
     ) -> Result<Url, String> {
         let mut url = Url::parse(&self.endpoint)
-            .map_err(|error| format!("`HF_ENDPOINT` is not an address: {error}"))?;
+            .map_err(|error| format!("`HF_ENDPOINT` is not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err("`HF_ENDPOINT` is not an http or https address".to_owned());
+            return Err("`HF_ENDPOINT` is not an http or https URL".to_owned());
         }
-        // Addresses are written down and shown; secrets are not.
+        // URLs are stored and shown; secrets must not be.
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("`HF_ENDPOINT` holds a password; use `HF_TOKEN`".to_owned());
+            return Err("`HF_ENDPOINT` contains a password; use `HF_TOKEN`".to_owned());
         }
         url.set_query(None);
         url.set_fragment(None);
         url.path_segments_mut()
-            .map_err(|()| "`HF_ENDPOINT` is not an address".to_owned())?
+            .map_err(|()| "`HF_ENDPOINT` is not a URL".to_owned())?
             .pop_if_empty()
             .extend(prefix)
             .extend(remote.repository.split('/'))
@@ -134,7 +134,7 @@ impl Hub {
         Ok(url)
     }
 
-    /// Brings the file into its place, whose lock the caller holds.
+    /// Fetches the file into its place. The caller holds the lock.
     pub fn bring(
         &self,
         remote: &Remote<'_>,
@@ -149,14 +149,14 @@ impl Hub {
         Ok(place.install(&part.path, verified)?)
     }
 
-    /// Brings the file into `part`.
+    /// Downloads the file into `part`.
     fn fetch(
         &self,
         remote: &Remote<'_>,
-        expected: &Expected,
+        expected: &Expectation,
         part: &Part,
         report: Report<'_>,
-    ) -> Result<Verified, Failure> {
+    ) -> Result<Verification, Failure> {
         if self.is_offline {
             return Err("`HF_HUB_OFFLINE` is set".to_owned().into());
         }
@@ -169,7 +169,7 @@ impl Hub {
         };
         let mut retries = self.patience.retries;
         let mut reached = 0;
-        // An answer that does not fit what is here is asked for again from the start, once.
+        // If the answer does not match the partial download, start over, once.
         let mut may_start_over = true;
         loop {
             match transfer.attempt(report) {
@@ -188,7 +188,7 @@ impl Hub {
                         reached = done;
                         retries = self.patience.retries;
                     }
-                    // A server that gave nothing yet is not worth the wait: the next source is.
+                    // A server that has sent nothing is not worth waiting for: try the next source.
                     if retries == 0 || reached == 0 {
                         return Err(reason.into());
                     }
@@ -210,7 +210,7 @@ impl Hub {
 }
 
 impl Kind {
-    /// What is before the repository's name in the address of a file.
+    /// The URL prefix of files.
     pub(crate) fn prefix(self) -> &'static [&'static str] {
         match self {
             Self::Model => &[],
@@ -218,7 +218,7 @@ impl Kind {
         }
     }
 
-    /// The same for a question about it.
+    /// The URL prefix of API queries.
     pub(crate) fn api(self) -> &'static [&'static str] {
         match self {
             Self::Model => &["api", "models"],

@@ -1,13 +1,13 @@
-//! The Hugging Face hub, or a mirror of it: which files a repository has, and how one of them gets
-//! into the cache.
+//! The Hugging Face hub, or a mirror of it: lists the files of a repository, and fetches them into
+//! the cache.
 //!
-//! A file is in its [`Place`] only when it was checked: the SHA-256 decides where one is known, else
-//! its length and its first bytes. What broke off is continued, one fetcher at a time. Everything
-//! blocks. The environment is read by [`Hub::from_env`] and nowhere else, so that tests give their
-//! own. What a file is good for is the caller's affair: that of [`models`], `datasets` and `tokens`.
+//! A file is in its [`Place`] only after it was checked: by its SHA-256 if known, else by its
+//! length and first bytes. Interrupted downloads are resumed, and one process fetches a file at a
+//! time. All calls block. Only [`Hub::from_env`] reads the environment, so that tests can pass
+//! their own. What a file contains is up to the callers: [`models`], `datasets` and `tokens`.
 //!
-//! [`models`] is here because a model by name is a fetched file, checked by its name's SHA-256. The
-//! engine, which opens it, needs no network.
+//! [`models`] is here because a model by name is a fetched file, checked by the SHA-256 of its
+//! name. The engine, which opens it, needs no network.
 
 mod digest;
 mod error;
@@ -29,17 +29,17 @@ mod transfer;
 mod tree;
 
 pub use digest::is_sha256;
-pub use error::{CacheError, Denied, Failure};
+pub use error::{AccessDenied, CacheError, Failure};
 pub use hub::{Hub, Kind, Patience, Remote};
 pub use lock::Lock;
 pub use name::{is_name, is_step};
 pub use note::{read_note, write_note};
-pub use part::{Arriving, Broken, Origin, Part};
-pub use place::{Expected, Magic, Place, Verified};
+pub use part::{Download, DownloadError, Origin, Part};
+pub use place::{Expectation, Magic, Place, Verification};
 pub use progress::{Progress, Report};
 pub use record::{Check, Record};
 pub use reference::{MAIN, PREFIX, Reference, ReferenceFault};
 pub use shelf::{Access, ListedFile, Shelf};
 pub use space::in_words as bytes_in_words;
 pub use token::Token;
-pub use tree::{Entry, Missing, Refusal};
+pub use tree::{Entry, MissingPart, Refusal};

@@ -1,9 +1,9 @@
-//! Models by name: what a name means, where its file lies, and how it gets there.
+//! Models by name: what a name means, where its file is, and how it is fetched.
 //!
-//! A model is a name of the [catalogue], a file of the user's own, or a file of the hub
-//! (`hf:owner/repo/file.gguf`). [`fetch`] returns the path of a file that was checked: the SHA-256
-//! decides, whichever the source. Nothing here opens a model; that is `engine`. [`Cache::locate`] and
-//! [`Sources::from_env`] alone read the environment, so that tests give their own.
+//! A model is a name of the [catalogue], a local file, or a file of the hub
+//! (`hf:owner/repo/file.gguf`). [`fetch`] returns the path of a checked file: the SHA-256 decides,
+//! whatever the source. Nothing here opens a model; that is `engine`. Only [`Cache::locate`] and
+//! [`Sources::from_env`] read the environment, so that tests can pass their own.
 
 pub mod catalogue;
 
@@ -18,5 +18,5 @@ pub use cache::Cache;
 pub use catalogue::Entry;
 pub use error::{Attempt, ModelError};
 pub use fetch::{Sources, fetch};
-pub use inventory::{Listed, State, list, path, remove};
+pub use inventory::{ModelListing, State, list, path, remove};
 pub use reference::{HubFile, ModelRef};

@@ -1,7 +1,7 @@
-//! Names of the user's that become addresses and paths: none may lead elsewhere.
+//! Checks names from the user that become URLs and paths: none may lead elsewhere.
 
-/// A name that is one step of a URL and of a path on every system, as owners, repositories and
-/// revisions have them.
+/// Whether a name is one safe step of a URL and of a path on every system, as for owners,
+/// repositories and revisions.
 pub fn is_name(text: &str) -> bool {
     is_step(text)
         && text
@@ -9,7 +9,7 @@ pub fn is_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// One step of a path that stays where it is.
+/// Whether a text is one step of a path that does not lead out of its directory.
 pub fn is_step(text: &str) -> bool {
     !matches!(text, "" | "." | "..")
         && !text

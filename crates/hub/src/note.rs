@@ -1,5 +1,5 @@
-//! A list, beside fetched files, of what there is to fetch: whoever has it and all that it lists
-//! need not ask.
+//! A list beside fetched files of what a repository contains. With the list and all of its files
+//! present, no network access is needed.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 
 use crate::CacheError;
 
-/// What is written there; `None` if nothing is, or something else.
+/// Reads the list; `None` if it is missing or malformed.
 pub fn read_note<T: DeserializeOwned>(note: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(note).ok()?).ok()
 }
 
-/// Writes it down, whole or not at all.
+/// Writes the list atomically.
 pub fn write_note(note: &Path, content: &impl Serialize) -> Result<(), CacheError> {
     let directory = note.parent().unwrap_or(note);
     let text = serde_json::to_vec(content).expect("a list of files serializes");

@@ -1,7 +1,7 @@
-//! A file on its way: what has arrived, hashed as it arrives, and where it comes from.
+//! A partial download: its bytes, hashed as they arrive, and its origin.
 //!
-//! A part is continued only if it comes from the same URL and the server still has the same file
-//! there: half of one file and half of another is neither.
+//! It is resumed only if it comes from the same URL and the server still has the same version.
+//! Otherwise the file would be half of one version and half of another.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -11,39 +11,39 @@ use sha2::{Digest as _, Sha256};
 
 use crate::digest::{self, BLOCK};
 use crate::error::{CacheError, Failure};
-use crate::place::{Expected, Verified};
+use crate::place::{Expectation, Verification};
 use crate::progress::{Progress, Report};
 use crate::record::Check;
 use crate::space;
 
-/// Where a part comes from.
+/// The origin of a partial download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// Its address.
     pub url: String,
-    /// The server's mark of the file's version; `None` if it gives none.
+    /// The server's entity tag of the file; `None` if it sends none.
     pub version: Option<String>,
 }
 
-/// The two files of a transfer.
+/// The two files of a partial download.
 #[derive(Debug)]
 pub struct Part {
-    /// What has arrived.
+    /// The bytes so far.
     pub path: PathBuf,
-    /// Where it comes from.
+    /// The record of the origin.
     pub origin: PathBuf,
 }
 
 impl Part {
-    /// How much of the file at `url` is here, and of which version.
-    pub(crate) fn left(&self, url: &str, expected: &Expected) -> (u64, Option<String>) {
+    /// Number of bytes of the file at `url` that are here, and their version.
+    pub(crate) fn left(&self, url: &str, expected: &Expectation) -> (u64, Option<String>) {
         let Ok(text) = fs::read_to_string(&self.origin) else {
             return (0, None);
         };
         let mut lines = text.lines();
         let is_same = lines.next() == Some(url);
         let version = lines.next().map(str::to_owned);
-        // Without a version only a checksum can tell whether the two halves belong together.
+        // Without a version, only a checksum can tell whether the two halves belong together.
         if !is_same || (version.is_none() && expected.sha256.is_none()) {
             return (0, None);
         }
@@ -55,13 +55,13 @@ impl Part {
         }
     }
 
-    /// Opens the part for more, after `offset` bytes that are here.
+    /// Opens the file for appending after the first `offset` bytes.
     pub fn open(
         &self,
         offset: u64,
         origin: &Origin,
         report: Report<'_>,
-    ) -> Result<Arriving, CacheError> {
+    ) -> Result<Download, CacheError> {
         let unusable = |source| CacheError::Unusable {
             directory: self.directory().to_owned(),
             cause: source,
@@ -73,7 +73,7 @@ impl Part {
         }
         let mut options = File::options();
         if offset == 0 {
-            // The old content goes before the new origin is written down.
+            // Remove the old content before recording the new origin.
             options.write(true).create(true).truncate(true);
         } else {
             options.append(true);
@@ -93,7 +93,7 @@ impl Part {
                 source,
             })?;
         }
-        Ok(Arriving {
+        Ok(Download {
             file,
             hasher,
             done: offset,
@@ -101,7 +101,7 @@ impl Part {
     }
 
     pub(crate) fn remove(&self) {
-        // What cannot be removed is found wrong again next time.
+        // A file that cannot be removed is rejected again next time.
         let _ = fs::remove_file(&self.path);
         let _ = fs::remove_file(&self.origin);
     }
@@ -120,13 +120,13 @@ impl Part {
         }
     }
 
-    /// What the finished part is.
+    /// Checks the finished file.
     pub fn verify(
         &self,
-        arrived: Arriving,
-        expected: &Expected,
+        arrived: Download,
+        expected: &Expectation,
         from_hub: Option<String>,
-    ) -> Result<Verified, Failure> {
+    ) -> Result<Verification, Failure> {
         arrived
             .file
             .sync_all()
@@ -151,15 +151,15 @@ impl Part {
             let what = format!("wrong checksum: expected SHA-256 {wanted}, found {sha256}");
             return Err(what.into());
         }
-        // Without a checksum the log-in page of a hotel would pass for a model.
+        // Without a checksum, the login page of a captive portal would pass for a model.
         if let Some(magic) = &expected.magic
             && check == Check::Length
             && !self.starts_with(magic.bytes)
         {
             self.remove();
-            return Err(format!("what came is not {}", magic.name).into());
+            return Err(format!("the downloaded file is not {}", magic.name).into());
         }
-        Ok(Verified { sha256, check })
+        Ok(Verification { sha256, check })
     }
 
     fn starts_with(&self, magic: &[u8]) -> bool {
@@ -170,50 +170,50 @@ impl Part {
     }
 }
 
-/// A part that grows.
+/// A download in progress.
 #[derive(Debug)]
-pub struct Arriving {
+pub struct Download {
     file: File,
     hasher: Sha256,
-    /// How many bytes there are.
+    /// Bytes so far.
     pub done: u64,
 }
 
-/// Why no more came.
+/// Why a download stopped.
 #[derive(Debug)]
-pub enum Broken {
-    /// The source ended too early, or failed.
+pub enum DownloadError {
+    /// The source ended too early or failed.
     Source(io::Error),
-    /// We cannot keep what it sends.
+    /// The bytes cannot be written.
     Ours(CacheError),
 }
 
-impl Arriving {
-    /// Takes all that `source` has, up to `total`.
+impl Download {
+    /// Receives everything from `source`, up to `total`.
     pub fn take(
         &mut self,
         source: &mut dyn Read,
         total: Option<u64>,
         part: &Part,
         report: Report<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), DownloadError> {
         let mut block = vec![0; BLOCK];
         loop {
             let count = match source.read(&mut block) {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Broken::Source(error)),
+                Err(error) => return Err(DownloadError::Source(error)),
             };
             let arrived = &block[..count];
             if total.is_some_and(|total| self.done + count as u64 > total) {
                 let error = io::Error::other("it sends more than it announced");
-                return Err(Broken::Source(error));
+                return Err(DownloadError::Source(error));
             }
             self.file.write_all(arrived).map_err(|error| {
                 let needed = total.unwrap_or(self.done).saturating_sub(self.done);
                 let needed = needed.max(count as u64);
-                Broken::Ours(part.failed(error, needed, self.done))
+                DownloadError::Ours(part.failed(error, needed, self.done))
             })?;
             self.hasher.update(arrived);
             self.done += count as u64;
@@ -222,7 +222,7 @@ impl Arriving {
         }
         match total {
             Some(total) if self.done < total => {
-                Err(Broken::Source(io::ErrorKind::UnexpectedEof.into()))
+                Err(DownloadError::Source(io::ErrorKind::UnexpectedEof.into()))
             }
             _ => Ok(()),
         }

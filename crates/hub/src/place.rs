@@ -1,4 +1,4 @@
-//! A file in the cache, with what lies beside it.
+//! A file in the cache, and the files beside it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,50 +11,50 @@ use crate::lock::Lock;
 use crate::progress::{Progress, Report};
 use crate::record::{Check, Record};
 
-/// What a file must be, as far as it is known before it is fetched.
+/// What is known about a file before it is fetched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expected {
-    /// Its size.
+pub struct Expectation {
+    /// Size; `None` if unknown.
     pub bytes: Option<u64>,
-    /// Its checksum.
+    /// SHA-256; `None` if unknown.
     pub sha256: Option<String>,
-    /// How it begins.
+    /// First bytes; `None` if any.
     pub magic: Option<Magic>,
 }
 
-/// The first bytes of every file of a kind.
+/// The first bytes of a file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Magic {
     /// The bytes.
     pub bytes: &'static [u8],
-    /// What such a file is called, with its article.
+    /// Name of the format, with its article.
     pub name: &'static str,
 }
 
-/// What a file turned out to be.
+/// The result of checking a file.
 #[derive(Debug)]
-pub struct Verified {
-    /// Its checksum, by our own count.
+pub struct Verification {
+    /// SHA-256 as computed from the file.
     pub sha256: String,
-    /// What that was compared with.
+    /// What it was compared with.
     pub check: Check,
 }
 
-/// Where a file lies, or will.
+/// The location of a file in the cache.
 #[derive(Debug)]
 pub struct Place {
     /// The file.
     pub file: PathBuf,
-    /// Whoever writes to it, or to what lies beside it, holds this.
+    /// Must be held to write the file or the files beside it.
     pub lock: PathBuf,
-    /// What it must be.
-    pub expected: Expected,
+    /// What the file must be.
+    pub expected: Expectation,
 }
 
 impl Place {
-    /// The file at `steps` below the cache's directory. Locks live apart: a lock's file cannot be
-    /// removed safely, a file's directory can.
-    pub fn below(cache: &Path, steps: &[&str], expected: Expected) -> Self {
+    /// The file at `steps` below the cache's directory. Locks are in a separate directory: a lock
+    /// file cannot be removed safely, a file's directory can.
+    pub fn below(cache: &Path, steps: &[&str], expected: Expectation) -> Self {
         Self {
             file: steps
                 .iter()
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// The file, checked: as it lies here, else as `fetch` brings it while nobody else does.
+    /// The checked file: from the cache, else fetched with `fetch` under the lock.
     pub fn get<E: From<CacheError>>(
         &self,
         report: Report<'_>,
@@ -75,7 +75,7 @@ impl Place {
         }
         let _lock = match Lock::take(&self.lock, report) {
             Ok(lock) => lock,
-            // A cache that came with the image may be read-only, and right.
+            // A cache that is part of an image may be read-only and still valid.
             Err(_) if self.is_right_by_content(report)? => return Ok(self.file.clone()),
             Err(source) => {
                 let directory = self.lock.parent().and_then(Path::parent);
@@ -85,14 +85,14 @@ impl Place {
                 }));
             }
         };
-        // Whoever had the lock before may have fetched it.
+        // The previous holder of the lock may have fetched it.
         if self.checked().is_some() {
             return Ok(self.file.clone());
         }
         if self.is_right_by_content(report)? {
             let sha256 = self.expected.sha256.clone().unwrap_or_default();
             let check = Check::Catalogue;
-            self.write_record(&self.file, Verified { sha256, check })?;
+            self.write_record(&self.file, Verification { sha256, check })?;
             return Ok(self.file.clone());
         }
         fs::create_dir_all(self.directory()).map_err(|error| self.unusable(error))?;
@@ -105,29 +105,29 @@ impl Place {
         self.file.parent().unwrap_or(&self.file)
     }
 
-    /// Where what goes with it is, by its ending.
+    /// The path of a companion file, by its extension.
     pub fn beside(&self, ending: &str) -> PathBuf {
         let mut name = OsString::from(&self.file);
         name.push(ending);
         PathBuf::from(name)
     }
 
-    /// How the file was checked.
+    /// The record of how the file was checked.
     pub fn record(&self) -> PathBuf {
         self.beside(".checked")
     }
 
-    /// What has arrived of it.
+    /// The partial download.
     pub fn part(&self) -> PathBuf {
         self.beside(".part")
     }
 
-    /// Where the part comes from.
+    /// The origin of the partial download.
     pub fn origin(&self) -> PathBuf {
         self.beside(".part.origin")
     }
 
-    /// How the file that is there was checked; `None` if it is not there, or another one.
+    /// How the existing file was checked; `None` if it is missing or has changed.
     pub fn checked(&self) -> Option<Record> {
         let found = fs::metadata(&self.file).ok()?;
         let record = Record::read(&self.record())?;
@@ -136,8 +136,8 @@ impl Place {
         (record.is_of(&found) && is_expected).then_some(record)
     }
 
-    /// Hashes a file that has the right size and no record: somebody put it there. `false` if it
-    /// is another file, or if nothing is known to compare it with.
+    /// Hashes a file of the right size without a record, which the user may have put there. `false`
+    /// if the content differs, or if there is nothing to compare it with.
     fn is_right_by_content(&self, report: Report<'_>) -> Result<bool, CacheError> {
         let (Some(bytes), Some(sha256)) = (self.expected.bytes, &self.expected.sha256) else {
             return Ok(false);
@@ -154,8 +154,8 @@ impl Place {
         Ok(digest::finish(hasher) == *sha256)
     }
 
-    /// Writes down that the file at `path`, which is or becomes this one, was checked.
-    fn write_record(&self, path: &Path, verified: Verified) -> Result<(), CacheError> {
+    /// Records that the file at `path`, which is or becomes this one, was checked.
+    fn write_record(&self, path: &Path, verified: Verification) -> Result<(), CacheError> {
         let record = fs::metadata(path)
             .and_then(|found| Record::of(&found, verified.sha256, verified.check));
         record
@@ -163,12 +163,12 @@ impl Place {
             .map_err(|source| self.unusable(source))
     }
 
-    /// Moves a verified file into place, in one step.
-    pub fn install(&self, path: &Path, verified: Verified) -> Result<(), CacheError> {
-        // The record comes first: a crash in between leaves a record of no file, which is nothing.
+    /// Moves a verified file into place atomically.
+    pub fn install(&self, path: &Path, verified: Verification) -> Result<(), CacheError> {
+        // The record comes first: after a crash in between it refers to no file, and is ignored.
         self.write_record(path, verified)?;
         fs::rename(path, &self.file).map_err(|source| self.unusable(source))?;
-        // A lost rename costs a download and nothing else, so that a refusal here is no error.
+        // A lost rename only costs a download, so a failure here is ignored.
         if let Ok(directory) = File::open(self.directory()) {
             let _ = directory.sync_all();
         }
@@ -178,7 +178,7 @@ impl Place {
         Ok(())
     }
 
-    /// The error of a write that failed.
+    /// The error of a failed write.
     pub fn unusable(&self, source: io::Error) -> CacheError {
         if crate::space::is_full(&source) {
             return crate::space::full(self.directory(), self.expected.bytes.unwrap_or(0), 0);

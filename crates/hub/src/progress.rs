@@ -1,55 +1,55 @@
-//! What a fetch tells while it goes on.
+//! Progress of a fetch.
 
 use std::path::PathBuf;
 
-/// Something that happened during a fetch. Texts may come from outside: make them printable.
+/// An event during a fetch. Texts may come from outside: make them printable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
     /// Another process fetches the same file; this one waits for it.
     Waiting {
-        /// The lock that the other holds.
+        /// The lock that the other process holds.
         lock: PathBuf,
     },
-    /// A source is asked.
+    /// A source is tried.
     Trying {
-        /// Which, for people.
+        /// Name of the source, for display.
         source: String,
     },
-    /// Bytes that are here already are hashed.
+    /// Bytes that are already here are hashed.
     Checking {
-        /// How many were hashed.
+        /// Bytes hashed so far.
         done: u64,
-        /// How many there are.
+        /// Total bytes.
         total: u64,
     },
-    /// A transfer begins.
+    /// A transfer starts.
     Started {
-        /// How many bytes an earlier transfer left, which do not travel again.
+        /// Bytes from an earlier transfer, which are not sent again.
         resumed: u64,
-        /// How many there will be; `None` if the source does not say.
+        /// Total bytes; `None` if the source does not say.
         total: Option<u64>,
     },
     /// Bytes arrived.
     Received {
-        /// How many there are now.
+        /// Bytes so far.
         done: u64,
-        /// How many there will be; `None` if the source does not say.
+        /// Total bytes; `None` if the source does not say.
         total: Option<u64>,
     },
-    /// The transfer broke and goes on from where it was.
+    /// The transfer was interrupted and continues.
     Again {
-        /// Why it broke.
+        /// Why it was interrupted.
         reason: String,
     },
-    /// A source did not deliver; the next one is asked, if there is one.
+    /// A source failed; the next one is tried, if there is one.
     Failed {
-        /// Which, for people.
+        /// Name of the source, for display.
         source: String,
         /// Why.
         reason: String,
     },
 }
 
-/// Where progress goes.
+/// Receives progress.
 pub type Report<'a> = &'a mut dyn FnMut(Progress);

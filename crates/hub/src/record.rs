@@ -1,7 +1,7 @@
-//! The small file beside another that says how that was checked.
+//! The small file beside another that records how that one was checked.
 //!
-//! Hashing a large file takes longer than loading it, so that it is done once: the record counts as
-//! long as the file has the size and the time of modification that it had then.
+//! Hashing a large file takes longer than loading it, so it is done once. The record is valid while
+//! the file has the same size and modification time.
 
 use std::fmt::Write as _;
 use std::fs::{self, Metadata};
@@ -9,17 +9,17 @@ use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// The first line: another format is another number.
+/// The first line; a new format gets a new number.
 const HEAD: &str = "ipw model 1";
 
-/// What is known of a file's content.
+/// How a file's content was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// Its SHA-256 is the one that was known before it was fetched.
+    /// Its SHA-256 matches the catalogue.
     Catalogue,
-    /// Its SHA-256 is the one that the hub gave for it.
+    /// Its SHA-256 matches the hub's.
     Hub,
-    /// It has the length that the hub gave for it; there was no checksum.
+    /// Its length matches the hub's; there was no checksum.
     Length,
 }
 
@@ -36,16 +36,16 @@ impl Check {
     }
 }
 
-/// A file that was checked.
+/// The record of a checked file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Its size.
     pub bytes: u64,
-    /// When it was modified last, nanoseconds since 1970.
+    /// Modification time, in nanoseconds since 1970.
     pub modified: u128,
-    /// What its content is, by our own count.
+    /// SHA-256 as computed from the file.
     pub sha256: String,
-    /// What that was compared with.
+    /// What it was compared with.
     pub check: Check,
 }
 
@@ -67,7 +67,7 @@ impl Record {
             && modified(metadata).is_ok_and(|modified| modified == self.modified)
     }
 
-    /// Reads a record; one that is not there or makes no sense is none.
+    /// Reads a record; `None` if it is missing or malformed.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;
         let mut lines = text.lines();
@@ -88,7 +88,7 @@ impl Record {
         })
     }
 
-    /// Writes it in one step.
+    /// Writes it atomically.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         let mut text = format!("{HEAD}\n");
         let _ = writeln!(text, "bytes {}", self.bytes);

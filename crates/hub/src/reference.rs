@@ -1,10 +1,10 @@
-//! `hf:owner/name[@revision][/path]`: what a person writes for something on the hub.
+//! `hf:owner/name[@revision][/path]`: references to the hub.
 
 use crate::name::{is_name, is_step};
 
-/// How a reference to the hub begins.
+/// The prefix of a reference to the hub.
 pub const PREFIX: &str = "hf:";
-/// The revision where none is named.
+/// The default revision.
 pub const MAIN: &str = "main";
 
 /// A repository of the hub, or a file in it.
@@ -14,25 +14,25 @@ pub struct Reference {
     pub repository: String,
     /// A branch, tag or commit.
     pub revision: String,
-    /// The way in the repository, with `/`; `None` for all of it.
+    /// Path in the repository, with `/`; `None` for the whole repository.
     pub path: Option<String>,
 }
 
-/// What keeps a text from being a reference. The caller knows what was to be named, and says it.
+/// Why a text is not a reference. The caller adds what the text should have named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceFault {
     /// The owner or the name is missing.
     Missing,
-    /// The owner or the name is no [name](is_name).
+    /// The owner or the name has [invalid characters](is_name).
     Name,
-    /// The revision is no [name](is_name).
+    /// The revision has [invalid characters](is_name).
     Revision,
-    /// The path leads nowhere in a repository.
+    /// The path is not a valid path in a repository.
     Path,
 }
 
 impl Reference {
-    /// The reference in `text`, which comes without its [prefix](PREFIX).
+    /// Parses `text`, which comes without its [prefix](PREFIX).
     pub fn parse(text: &str) -> Result<Self, ReferenceFault> {
         let mut pieces = text.splitn(3, '/');
         let (Some(owner), Some(name)) = (pieces.next(), pieces.next()) else {

@@ -1,5 +1,4 @@
-//! One repository's part of the hub and of the cache: files that are listed once, written down, and
-//! fetched if they are not here.
+//! The files of one repository: listed once, recorded in a note, and fetched if missing.
 
 use std::path::PathBuf;
 
@@ -8,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Failure;
 use crate::hub::{Hub, Kind, Remote};
-use crate::place::{Expected, Magic, Place};
+use crate::place::{Expectation, Magic, Place};
 use crate::progress::{Progress, Report};
 use crate::tree::Entry;
 
-/// Where files of the hub come from and where they are kept.
+/// The hub and the cache.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// The hub.
@@ -22,7 +21,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// As the environment says.
+    /// From the environment variables.
     pub fn from_env() -> Result<Self, NoCache> {
         Ok(Self {
             hub: Hub::from_env(),
@@ -31,15 +30,15 @@ impl Access {
     }
 }
 
-/// A file that a repository has, as a [note](crate::write_note) keeps it.
+/// A file of a repository, as a [note](crate::write_note) stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFile {
-    /// The way to it in the repository, with `/`.
+    /// Path in the repository, with `/`.
     pub path: String,
-    /// Its size; `None` if the hub does not say.
+    /// Size; `None` if the hub does not say.
     pub bytes: Option<u64>,
-    /// Its checksum; the hub has one of large files only.
+    /// SHA-256; the hub has one for large files only.
     pub sha256: Option<String>,
 }
 
@@ -53,23 +52,23 @@ impl From<Entry> for ListedFile {
     }
 }
 
-/// Where the files of one repository come from and lie.
+/// The source and the cache directory of one repository's files.
 #[derive(Debug)]
 pub struct Shelf<'a> {
-    /// The hub to ask, and the cache.
+    /// The hub and the cache.
     pub access: &'a Access,
-    /// The directory in the cache, by what the files are for.
+    /// Directory in the cache, by purpose.
     pub room: &'static str,
-    /// What the repository holds.
+    /// What the repository contains.
     pub kind: Kind,
     /// `owner/repo`.
     pub repository: &'a str,
-    /// How a file begins, by its path.
+    /// The expected first bytes of a file, by its path.
     pub magic: fn(&str) -> Option<Magic>,
 }
 
 impl Shelf<'_> {
-    /// What to ask the hub for.
+    /// The hub's address of a file.
     pub fn remote<'a>(&'a self, revision: &'a str, path: &'a str) -> Remote<'a> {
         Remote {
             kind: self.kind,
@@ -84,17 +83,17 @@ impl Shelf<'_> {
         Place::below(
             &self.access.cache,
             &self.steps(&step(revision)),
-            Expected::default(),
+            Expectation::default(),
         )
         .file
     }
 
-    /// Where a file of a revision lies, or will.
+    /// The location of a file of a revision in the cache.
     pub fn place(&self, revision: &str, file: &ListedFile) -> Place {
         let revision = step(revision);
         let mut steps = self.steps(&revision);
         steps.extend(file.path.split('/'));
-        let expected = Expected {
+        let expected = Expectation {
             bytes: file.bytes,
             sha256: file.sha256.clone(),
             magic: (self.magic)(&file.path),
@@ -102,7 +101,7 @@ impl Shelf<'_> {
         Place::below(&self.access.cache, &steps, expected)
     }
 
-    /// The files of a revision that are not here yet are fetched.
+    /// Fetches the files of a revision that are missing.
     pub fn fetch(
         &self,
         revision: &str,
@@ -125,7 +124,7 @@ impl Shelf<'_> {
         Ok(())
     }
 
-    /// The steps to the files of a revision, below the cache.
+    /// The path steps of a revision's files below the cache.
     fn steps<'a>(&'a self, revision: &'a str) -> Vec<&'a str> {
         let repository = self.repository.split('/');
         [self.room, "hf"]
@@ -136,7 +135,7 @@ impl Shelf<'_> {
     }
 }
 
-/// A revision as one step of a path: `refs/convert/parquet` has three.
+/// A revision as one path step: `refs/convert/parquet` has three.
 fn step(revision: &str) -> String {
     revision.replace('/', "--")
 }

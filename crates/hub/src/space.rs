@@ -1,11 +1,11 @@
-//! Room on the disk.
+//! Free disk space.
 
 use std::io;
 use std::path::Path;
 
 use crate::error::CacheError;
 
-/// Bytes that this user may still write where `directory` is; `None` if the system does not say.
+/// Bytes that this user may still write to `directory`'s disk; `None` if unknown.
 pub fn free(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
     // Some network file systems report no blocks at all: that is not a full disk.
@@ -15,7 +15,7 @@ pub fn free(directory: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Refuses before the first byte what could not be finished.
+/// Fails before the first byte if the file would not fit.
 pub fn ensure(directory: &Path, needed: u64, kept: u64) -> Result<(), CacheError> {
     match free(directory) {
         Some(free) if free < needed => Err(full(directory, needed, kept)),
@@ -33,7 +33,7 @@ pub fn full(directory: &Path, needed: u64, kept: u64) -> CacheError {
     }
 }
 
-/// Whether a write failed for want of room.
+/// Whether a write failed because the disk is full.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -41,7 +41,7 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Bytes for people, in decimal units as file managers and the hub show them.
+/// A size in decimal units, as file managers and the hub show it.
 pub fn in_words(bytes: u64) -> String {
     let units = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {

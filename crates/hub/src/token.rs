@@ -1,4 +1,4 @@
-//! The token that the hub knows a person by, and where it is found.
+//! The user's token for the hub, and where it is found.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct Token(String);
 
 impl Token {
-    /// A token; `None` if there is none in `text`.
+    /// A token; `None` if `text` is blank.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         let is_one = !text.is_empty() && text.chars().all(|character| character.is_ascii_graphic());
@@ -20,8 +20,8 @@ impl Token {
         format!("Bearer {}", self.0)
     }
 
-    /// `HF_TOKEN`, else what the hub's own tools wrote down when the user logged in, unless
-    /// `HF_HUB_DISABLE_IMPLICIT_TOKEN` forbids it. `variable` says what the environment has.
+    /// `HF_TOKEN`, else the token that `huggingface_hub`'s login stored, unless
+    /// `HF_HUB_DISABLE_IMPLICIT_TOKEN` forbids it. `variable` reads the environment.
     pub(crate) fn find(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         if let Some(text) = variable("HF_TOKEN") {
             return Self::new(&text);
@@ -39,7 +39,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Where `huggingface_hub` keeps it.
+/// The file in which `huggingface_hub` stores it.
 fn file(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let path = |name| variable(name).map(PathBuf::from);
     path("HF_TOKEN_PATH")
@@ -48,7 +48,7 @@ fn file(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
         .or_else(|| path("HOME").map(|home| home.join(".cache/huggingface/token")))
 }
 
-/// What `huggingface_hub` takes for yes.
+/// The values that `huggingface_hub` takes for true.
 pub(crate) fn is_yes(value: &str) -> bool {
     ["1", "ON", "YES", "TRUE"].contains(&value.to_uppercase().as_str())
 }

@@ -1,27 +1,27 @@
-//! One attempt to get a file from the hub, from where the last one ended.
+//! One attempt to download a file from the hub, from where the last one ended.
 
 use std::time::Duration;
 
 use url::Url;
 
 use crate::digest::is_sha256;
-use crate::error::{CacheError, Denied, Failure};
+use crate::error::{AccessDenied, CacheError, Failure};
 use crate::http::{self, Answer};
 use crate::hub::Hub;
-use crate::part::{Broken, Origin, Part};
-use crate::place::{Expected, Verified};
+use crate::part::{DownloadError, Origin, Part};
+use crate::place::{Expectation, Verification};
 use crate::progress::{Progress, Report};
 use crate::space;
 
 /// Why an attempt ended without the file.
 pub(crate) enum Stop {
-    /// It is of no use to ask again.
+    /// A retry is pointless.
     Final(Failure),
-    /// What is here does not belong to what is there.
+    /// The partial download does not match the server's file.
     StartOver(String),
-    /// The transfer broke after so many bytes.
+    /// The transfer was interrupted after `done` bytes.
     Broken { reason: String, done: u64 },
-    /// The server is busy or unwell, and may not be later; it may say when.
+    /// The server is busy or failing, maybe temporarily; it may say when to retry.
     Busy {
         reason: String,
         wait: Option<Duration>,
@@ -40,17 +40,17 @@ impl From<CacheError> for Stop {
     }
 }
 
-/// A file of the hub and where it is to go.
+/// A file of the hub and its destination.
 pub(crate) struct Transfer<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) url: &'a Url,
-    pub(crate) expected: &'a Expected,
+    pub(crate) expected: &'a Expectation,
     pub(crate) part: &'a Part,
 }
 
 impl Transfer<'_> {
-    /// Asks once for what is missing, and takes what comes.
-    pub(crate) fn attempt(&self, report: Report<'_>) -> Result<Verified, Stop> {
+    /// Requests what is missing, and receives it.
+    pub(crate) fn attempt(&self, report: Report<'_>) -> Result<Verification, Stop> {
         let (left, version) = self.part.left(self.url.as_str(), self.expected);
         let is_whole = left > 0 && self.expected.bytes == Some(left);
         let mut offset = left;
@@ -61,19 +61,21 @@ impl Transfer<'_> {
             version,
         };
         let mut checksum = None;
-        // A part that ends where the file does was complete when the process died.
+        // A partial download of full length was complete when the process died.
         if !is_whole {
             let token = self.hub.token.as_ref();
             let answer = http::get(self.url, left, token, &self.hub.patience)
                 .map_err(|reason| Stop::Broken { reason, done: 0 })?;
             let is_other = match answer.status {
                 206 => answer.version != origin.version,
-                // Many servers give no version with a refusal.
+                // Many servers send no version with an error.
                 416 => answer.version.is_some() && answer.version != origin.version,
                 _ => false,
             };
             if is_other {
-                return Err(Stop::StartOver("the file there has changed".to_owned()));
+                return Err(Stop::StartOver(
+                    "the file on the server has changed".to_owned(),
+                ));
             }
             offset = self.accepted(&answer, left)?;
             total = self.announced(&answer, offset)?.or(total);
@@ -93,10 +95,10 @@ impl Transfer<'_> {
             arriving
                 .take(&mut body, total, self.part, report)
                 .map_err(|broken| match broken {
-                    Broken::Ours(error) => error.into(),
-                    Broken::Source(error) => Stop::Broken {
+                    DownloadError::Ours(error) => error.into(),
+                    DownloadError::Source(error) => Stop::Broken {
                         reason: format!(
-                            "the transfer broke off after {} bytes: {error}",
+                            "the transfer was cut off after {} bytes: {error}",
                             arriving.done
                         ),
                         done: arriving.done,
@@ -105,13 +107,13 @@ impl Transfer<'_> {
         }
         let verified = self.part.verify(arriving, self.expected, checksum);
         verified.map_err(|failure| match failure {
-            // What an earlier process left may be at fault, not what the server sent.
+            // The earlier partial download may be wrong, not what the server sent.
             Failure::Source(reason) if offset > 0 => Stop::StartOver(reason),
             failure => Stop::Final(failure),
         })
     }
 
-    /// From which byte on the answer has the file.
+    /// The offset at which the answer's bytes start.
     fn accepted(&self, answer: &Answer, left: u64) -> Result<u64, Stop> {
         let range = answer.range;
         match answer.status {
@@ -122,7 +124,7 @@ impl Transfer<'_> {
                 let reason = "the server has other bytes than were asked for";
                 Err(Stop::StartOver(reason.to_owned()))
             }
-            status @ (401 | 403) => Err(Stop::Final(Failure::Denied(Denied {
+            status @ (401 | 403) => Err(Stop::Final(Failure::Denied(AccessDenied {
                 status,
                 had_token: self.hub.token.is_some(),
             }))),
@@ -139,7 +141,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// The whole file's size as the server has it.
+    /// The size of the whole file on the server.
     fn announced(&self, answer: &Answer, offset: u64) -> Result<Option<u64>, Stop> {
         let in_range = answer.range.and_then(|range| range.total);
         let by_length = answer

@@ -1,7 +1,7 @@
-//! What a repository holds.
+//! Lists the files of a repository.
 //!
-//! By the hub's tree and not by its list of Parquet files, whose addresses lead to the hub itself
-//! whatever `HF_ENDPOINT` says; and the tree has sizes and checksums.
+//! Uses the hub's tree, not its list of Parquet files: the URLs of that list lead to the hub itself
+//! whatever `HF_ENDPOINT` says, and the tree has sizes and checksums.
 
 use std::io::Read as _;
 
@@ -9,32 +9,32 @@ use ipw_core::text::printable;
 use serde_json::Value;
 use url::Url;
 
-use crate::error::{Denied, Failure};
+use crate::error::{AccessDenied, Failure};
 use crate::http::{self, Answer};
 use crate::hub::{Hub, Remote};
 use crate::progress::{Progress, Report};
 
-/// More than this is no list of files.
+/// Maximum size of a page of the list.
 const LONGEST: u64 = 64 << 20;
-/// Of a thousand entries each.
+/// Maximum number of pages, of a thousand entries each.
 const MOST_PAGES: usize = 100;
 
 /// A file or a directory of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The way to it in the repository, with `/`.
+    /// Path in the repository, with `/`.
     pub path: String,
     /// Whether it is a directory.
     pub is_directory: bool,
-    /// Its size; `None` if the hub does not say.
+    /// Size; `None` if the hub does not say.
     pub bytes: Option<u64>,
-    /// Its checksum; the hub has one of large files only.
+    /// SHA-256; the hub has one for large files only.
     pub sha256: Option<String>,
 }
 
-/// What is not there.
+/// What does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingPart {
     /// The repository.
     Repository,
     /// The revision.
@@ -43,26 +43,26 @@ pub enum Missing {
     Path,
 }
 
-/// Why the hub does not say what a repository holds.
+/// Why the hub does not list a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It must not be asked.
+    /// Network access is off.
     Offline,
-    /// It does not let us look.
-    Denied(Denied),
-    /// It has no such thing.
-    Missing(Missing),
-    /// It cannot be reached, is busy, or says what makes no sense.
+    /// Access is denied.
+    Denied(AccessDenied),
+    /// It does not exist.
+    Missing(MissingPart),
+    /// The hub is unreachable or busy, or its answer is malformed.
     Other(String),
 }
 
 impl Refusal {
-    /// The refusal as a failed fetch; `what` is the kind of thing that was asked for.
+    /// Converts to a failed fetch. `what` names the kind of thing that was requested.
     pub fn into_failure(self, what: &str, revision: &str) -> Failure {
         Failure::Source(match self {
             Self::Denied(denied) => return Failure::Denied(denied),
             Self::Offline => "`HF_HUB_OFFLINE` is set, and it is not in the cache".to_owned(),
-            Self::Missing(Missing::Revision) => {
+            Self::Missing(MissingPart::Revision) => {
                 format!("it has no revision `{}`", printable(revision))
             }
             Self::Missing(_) => format!("the server has no such {what} (404)"),
@@ -72,7 +72,7 @@ impl Refusal {
 }
 
 impl Hub {
-    /// The files and directories that `remote` holds; `deep`: those below them, too.
+    /// The files and directories in `remote`; with `deep`, also those below.
     pub fn tree(
         &self,
         remote: &Remote<'_>,
@@ -92,13 +92,15 @@ impl Hub {
             let mut answer = self.ask(&url, report)?;
             let mut text = Vec::new();
             let read = (&mut answer.body).take(LONGEST).read_to_end(&mut text);
-            read.map_err(|error| Refusal::Other(format!("the list of files broke off: {error}")))?;
+            read.map_err(|error| {
+                Refusal::Other(format!("the list of files was cut off: {error}"))
+            })?;
             entries.extend(parse(&text).ok_or_else(|| {
-                Refusal::Other("what the server sends is not a list of files".to_owned())
+                Refusal::Other("the server's answer is not a list of files".to_owned())
             })?);
             let next = answer.next.and_then(|next| url.join(&next).ok());
             match next.as_ref().and_then(Url::query) {
-                // Only the question is taken over: a token goes to the endpoint and nowhere else.
+                // Only the query is taken over: a token must go to the endpoint only.
                 Some(query) => url.set_query(Some(query)),
                 None => return Ok(entries),
             }
@@ -116,7 +118,7 @@ impl Hub {
                 200 => return Ok(answer),
                 status @ (401 | 403) => {
                     let had_token = self.token.is_some();
-                    return Err(Refusal::Denied(Denied { status, had_token }));
+                    return Err(Refusal::Denied(AccessDenied { status, had_token }));
                 }
                 404 => return Err(Refusal::Missing(missing(answer.error_code.as_deref()))),
                 status => {
@@ -133,11 +135,11 @@ impl Hub {
     }
 }
 
-fn missing(code: Option<&str>) -> Missing {
+fn missing(code: Option<&str>) -> MissingPart {
     match code {
-        Some("RepoNotFound") => Missing::Repository,
-        Some("RevisionNotFound") => Missing::Revision,
-        _ => Missing::Path,
+        Some("RepoNotFound") => MissingPart::Repository,
+        Some("RevisionNotFound") => MissingPart::Revision,
+        _ => MissingPart::Path,
     }
 }
 

@@ -28,7 +28,7 @@ use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
 use ipw_store::summary::MarginalCosts;
 use ipw_store::{Overview, Run};
 use ipw_telemetry::collectors::host::system_info;
-use ipw_telemetry::surroundings::{Listening, Seen, Service, Surroundings};
+use ipw_telemetry::surroundings::{ListenAddress, Observation, Service, Surroundings};
 use ipw_telemetry::{Collector, Gpus, Options, Role, Session, Setup};
 
 use crate::error::no_basis;
@@ -236,7 +236,7 @@ impl Hardware {
     }
 
     /// CPU time of the service, of this process and of the whole machine.
-    fn cpu(&self, seen: Option<&Seen>, elapsed: Duration) -> CpuTime {
+    fn cpu(&self, seen: Option<&Observation>, elapsed: Duration) -> CpuTime {
         let accounts = self.session.accounts();
         let gauge = |source: &Source| source.quantity == CPU_USE;
         let found = accounts.iter().find(|(source, _)| gauge(source));
@@ -382,11 +382,11 @@ fn processes(
         return Service::Unknown("the address of the service is not understood");
     };
     if let Some(path) = url.socket() {
-        return Service::Listening(Listening::Socket(path.to_owned()));
+        return Service::Listening(ListenAddress::Socket(path.to_owned()));
     }
     let addresses = (url.host(), url.port()).to_socket_addrs();
     let addresses = addresses.into_iter().flatten().map(|address| address.ip());
-    Service::Listening(Listening::Port(url.port(), addresses.collect()))
+    Service::Listening(ListenAddress::Port(url.port(), addresses.collect()))
 }
 
 /// The idle power of a source.

@@ -13,7 +13,7 @@ use ipw_core::time::Clock;
 use ipw_monitor::remote::{self, Address, RemoteError, RemoteSpec};
 use ipw_scrape::http::{self, HttpSpec};
 use ipw_telemetry::collectors::replay::Replay;
-use ipw_telemetry::{Absent, Collector, Detected, Options, detect};
+use ipw_telemetry::{Absent, Collector, Detection, Options, detect};
 
 use crate::error::{Error, Kind};
 use crate::secrets::refuse_secret;
@@ -220,7 +220,7 @@ impl SourceSet {
     }
 
     fn add_local(&mut self, options: &Options) {
-        let Detected {
+        let Detection {
             collectors,
             absent,
             estimate,
@@ -389,7 +389,7 @@ mod tests {
             ("local,role=client", "unknown parameter `role`"),
             ("grpc://a:1,rol=client", "did you mean `role`"),
             ("grpc://a:1,role=both", "`service` or `client`"),
-            ("grpc://a:0", "no address of a monitor"),
+            ("grpc://a:0", "not the address of a monitor"),
             ("grpc://me:pass@a:1", "credentials in a URL"),
             ("grpc://a:1,token=abc", "looks like a secret"),
             ("http://plug.lan/x,preset=shely", "shely"),

@@ -1,7 +1,7 @@
-//! What a session knows, as a page that Prometheus scrapes.
+//! The readings of a session as a page for Prometheus.
 //!
-//! `GET /metrics` and nothing else, over HTTP/1.1, a connection for each page. Beyond loopback only
-//! with a token: fine power readings tell what a machine is doing.
+//! Serves `GET /metrics` only, over HTTP/1.1, with one connection per page. Beyond loopback a token
+//! is required: fine-grained power readings reveal what a machine is doing.
 
 mod page;
 mod request;
@@ -18,46 +18,46 @@ use ipw_core::time::Clock;
 use ipw_telemetry::Session;
 
 use self::page::{Format, History};
-use self::request::{Refused, Request};
+use self::request::{Request, RequestError};
 use crate::Token;
 
-/// Connections that are served at a time; more are turned away.
+/// Maximum number of concurrent connections; more are refused.
 const MOST_CONNECTIONS: usize = 32;
-/// Whoever has not asked by then is not going to.
+/// Time limit for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// After an error of the listener, which may be for want of files.
+/// Pause after an error of the listener, such as a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Why there is no exporter.
+/// Why the exporter cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ExporterError {
-    /// Everybody who reaches the address could read.
+    /// The address is reachable from other machines, and there is no token.
     #[error(
-        "`{0}` can be reached from other machines, and there is no token (help: `{token_file}`, \
-         or a loopback address and `ssh -L`)",
+        "`{0}` is reachable from other machines, and there is no token (help: `{token_file}`, or \
+         a loopback address and `ssh -L`)",
         token_file = Setting::TokenFile.to("PATH")
     )]
     Open(SocketAddr),
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("cannot listen on `{address}`")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// A page of metrics, served until this value goes.
+/// A running exporter; dropping it stops it.
 pub struct Exporter {
     address: SocketAddr,
     is_closing: Arc<AtomicBool>,
     serving: Option<JoinHandle<()>>,
 }
 
-/// What every connection needs.
-struct Served {
+/// State that all connections share.
+struct SharedState {
     session: Arc<Session>,
     clock: Arc<dyn Clock>,
     token: Option<Token>,
@@ -66,7 +66,7 @@ struct Served {
 }
 
 impl Exporter {
-    /// Serves the page of `session` at `address`; port 0 takes a free one.
+    /// Serves the page of `session` at `address`; port 0 picks a free one.
     pub fn start(
         session: Arc<Session>,
         clock: Arc<dyn Clock>,
@@ -82,7 +82,7 @@ impl Exporter {
         let is_closing = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&is_closing);
         let history = Mutex::new(History::new(clock.now(), &session.accounts()));
-        let served = Arc::new(Served {
+        let served = Arc::new(SharedState {
             session,
             clock,
             token,
@@ -100,7 +100,7 @@ impl Exporter {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -109,7 +109,7 @@ impl Exporter {
 impl Drop for Exporter {
     fn drop(&mut self) {
         self.is_closing.store(true, Ordering::SeqCst);
-        // The thread waits for a connection; here is one.
+        // Wakes the thread, which waits for a connection.
         let own = SocketAddr::new(reachable(self.address.ip()), self.address.port());
         let is_woken = TcpStream::connect_timeout(&own, PATIENCE).is_ok();
         if let Some(serving) = self.serving.take().filter(|_| is_woken) {
@@ -118,7 +118,7 @@ impl Drop for Exporter {
     }
 }
 
-/// An address of this machine that leads to whoever listens on `address`.
+/// A local address that reaches a listener on `address`.
 fn reachable(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -127,7 +127,7 @@ fn reachable(address: IpAddr) -> IpAddr {
     }
 }
 
-fn accept(listener: &TcpListener, served: &Arc<Served>, is_closing: &AtomicBool) {
+fn accept(listener: &TcpListener, served: &Arc<SharedState>, is_closing: &AtomicBool) {
     loop {
         let accepted = listener.accept();
         if is_closing.load(Ordering::SeqCst) {
@@ -142,19 +142,19 @@ fn accept(listener: &TcpListener, served: &Arc<Served>, is_closing: &AtomicBool)
             turn_away(&stream);
             continue;
         };
-        // A client that goes away early has nobody to tell.
+        // If the client has already left, the reply has no receiver.
         let _ = thread::Builder::new()
             .name("scrape".to_owned())
             .spawn(move || place.0.answer(stream));
     }
 }
 
-/// One of the connections that are served.
-struct Place(Arc<Served>);
+/// A slot for one connection.
+struct Place(Arc<SharedState>);
 
 impl Place {
-    /// A place, if there is one left. Only the accepting thread takes places.
-    fn take(served: &Arc<Served>) -> Option<Self> {
+    /// Takes a slot, if one is free. Only the accepting thread takes slots.
+    fn take(served: &Arc<SharedState>) -> Option<Self> {
         if served.open.load(Ordering::SeqCst) >= MOST_CONNECTIONS {
             return None;
         }
@@ -169,7 +169,7 @@ impl Drop for Place {
     }
 }
 
-/// Says that there is no place, as far as that goes without waiting.
+/// Replies that all slots are taken, without waiting.
 fn turn_away(mut stream: &TcpStream) {
     let said = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\
                 Connection: close\r\n\r\n";
@@ -178,18 +178,18 @@ fn turn_away(mut stream: &TcpStream) {
         .and_then(|()| stream.write_all(said.as_bytes()));
 }
 
-impl Served {
+impl SharedState {
     fn answer(&self, mut stream: TcpStream) {
         let _ = stream.set_write_timeout(Some(PATIENCE));
         let asked = Request::read(&mut stream, &*self.clock, PATIENCE);
         let reply = match asked {
             Ok(request) => self.reply(&request),
-            Err(Refused::Silent) => return,
-            Err(Refused::Wrong(status)) => plain(status, ""),
+            Err(RequestError::Silent) => return,
+            Err(RequestError::Wrong(status)) => plain(status, ""),
         };
         if stream.write_all(reply.as_bytes()).is_ok() {
             let _ = stream.shutdown(Shutdown::Write);
-            // What is still unread would reset the connection, and the page with it.
+            // Unread input would reset the connection, and the page with it.
             request::drain(&mut stream, &*self.clock);
         }
     }
@@ -207,7 +207,8 @@ impl Served {
             {
                 return plain("401 Unauthorized", "WWW-Authenticate: Bearer\r\n");
             }
-            // A page in a browser of this machine may have its own name lead here.
+            // DNS rebinding: a web page in a local browser may let its own name resolve to this
+            // machine.
             None if !request.is_for_loopback() => return plain("403 Forbidden", ""),
             _ => {}
         }
@@ -241,7 +242,7 @@ impl Served {
     }
 }
 
-/// A reply of a status and nothing else.
+/// A reply with a status only.
 fn plain(status: &str, headers: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n")
 }

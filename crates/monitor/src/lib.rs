@@ -1,5 +1,5 @@
-//! Telemetry across machines: the monitor that serves readings over gRPC, what reads it, and the
-//! exporter for Prometheus.
+//! Telemetry across machines: a monitor that serves readings over gRPC, a collector that reads it,
+//! and the exporter for Prometheus.
 
 pub mod exporter;
 pub mod pb;

@@ -1,4 +1,4 @@
-//! The messages of `proto/energy.proto`, as tools make them (`tests/generated.rs`).
+//! The messages of `proto/energy.proto`, generated (`tests/generated.rs`).
 
 #![allow(
     clippy::all,

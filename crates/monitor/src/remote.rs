@@ -1,8 +1,8 @@
 //! Sources on another machine, read from its monitor: ours or the original's.
 //!
-//! A thread with a runtime of its own holds the connection, brings the monitor's instants to our
-//! clock, and comes back with a growing pause when the line is cut. What arrives waits in a bounded
-//! box until the sampler polls. What was lost on the way is a gap, never a guess.
+//! A thread with its own runtime holds the connection, converts the monitor's timestamps to our
+//! clock, and reconnects with growing pauses. Readings wait in a bounded inbox until the sampler
+//! polls. Lost readings are a gap, never a guess (docs/decisions/0008).
 
 mod address;
 mod inbox;
@@ -30,82 +30,82 @@ pub use address::{Address, DEFAULT_PORT};
 use crate::{Token, TokenError};
 
 use self::inbox::Inbox;
-use self::line::{Found, Link};
+use self::line::{Link, RemoteInfo};
 
-/// How long the first connection may take, all in all.
+/// Time limit for the first connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a monitor collects readings for one message.
 const TOGETHER: Duration = Duration::from_millis(100);
-/// How long the thread may take to say goodbye.
+/// How long to wait for the thread to end.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// A monitor that is to be read.
+/// A monitor to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteSpec {
     /// Where it is.
     pub address: Address,
-    /// What its machine is called in the names of its sources.
+    /// Name of its machine in source names; `None` uses the address or the monitor's own name.
     pub name: Option<String>,
-    /// Whose machine it is on.
+    /// The role of its machine.
     pub role: Role,
-    /// The file whose first line is the token.
+    /// A file whose first line is the token.
     pub token_file: Option<PathBuf>,
 }
 
-/// A monitor cannot be read.
+/// Why a monitor cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// Its address is none.
-    #[error("`{text}` is no address of a monitor: {reason}")]
+    /// The address is malformed.
+    #[error("`{text}` is not the address of a monitor: {reason}")]
     Address {
-        /// As given.
+        /// The text as given.
         text: String,
-        /// Why not.
+        /// What is wrong with it.
         reason: &'static str,
     },
-    /// A parameter of it is wrong.
+    /// A parameter is invalid.
     #[error(transparent)]
     Params(#[from] ParamError),
     /// The token cannot be used.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// Nobody answers.
+    /// No monitor answers.
     #[error("no monitor at `{address}`: {reason}")]
     Unreachable {
-        /// Where.
+        /// The address.
         address: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// It wants another token.
-    #[error("the monitor at `{address}` refuses us: {reason}")]
+    /// The monitor refuses the token.
+    #[error("the monitor at `{address}` denies access: {reason}")]
     Denied {
-        /// Where.
+        /// The address.
         address: String,
-        /// What it said.
+        /// The monitor's message.
         reason: String,
     },
-    /// What it says cannot be used.
-    #[error("the monitor at `{address}` makes no sense: {reason}")]
+    /// The monitor's answers are unusable.
+    #[error("cannot use the monitor at `{address}`: {reason}")]
     Nonsense {
-        /// Where.
+        /// The address.
         address: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The thread cannot be started.
     #[error("cannot start the thread that reads `{address}`")]
     Thread {
-        /// Where.
+        /// The address.
         address: String,
-        /// Why not.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl RemoteError {
-    /// What to do about it.
+    /// Advice for the user.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             Self::Address { .. } | Self::Params(_) => format!(
@@ -114,9 +114,7 @@ impl RemoteError {
                     .to("grpc://HOST:PORT[,role=service|client][,name=NAME][,token-file=PATH]"),
                 Setting::Telemetry.to("unix:PATH")
             ),
-            Self::Token(_) => {
-                "its first line is the token that the monitor was started with".to_owned()
-            }
+            Self::Token(_) => "the first line of the file must be the monitor's token".to_owned(),
             Self::Unreachable { .. } => format!(
                 "start `ipw monitor` on that machine; it listens on loopback, so reach it by `ssh -N -L {DEFAULT_PORT}:127.0.0.1:{DEFAULT_PORT} HOST` and `{}`",
                 Setting::Telemetry.to(format_args!("grpc://127.0.0.1:{DEFAULT_PORT}"))
@@ -131,7 +129,7 @@ impl RemoteError {
 }
 
 impl RemoteSpec {
-    /// What `address` and `K=V` pairs say.
+    /// Parses `address` and `K=V` pairs.
     pub fn parse(address: &str, params: &Params) -> Result<Self, RemoteError> {
         let mut reader = params.reader(address);
         let role = reader.parsed("role", "`service` or `client`")?;
@@ -147,19 +145,19 @@ impl RemoteSpec {
     }
 }
 
-/// The sources of a monitor elsewhere.
+/// A collector of the sources of a remote monitor.
 pub struct Remote {
-    found: Found,
+    found: RemoteInfo,
     role: Role,
     inbox: Arc<Mutex<Inbox>>,
-    /// Drops when the collector does: the thread ends.
+    /// Dropped with the collector, which ends the thread.
     stop: Option<watch::Sender<bool>>,
     thread: Option<JoinHandle<()>>,
     taken: Vec<(usize, Timestamp, f64)>,
     aligned: Option<Aligned>,
 }
 
-/// Connects, aligns the clocks, learns what there is, and begins to listen.
+/// Connects, aligns the clocks, lists the sources, and starts to receive.
 pub fn connect(spec: &RemoteSpec, clock: &Arc<dyn Clock>) -> Result<Remote, RemoteError> {
     let address = spec.address.to_string();
     let token = spec.token_file.as_deref().map(Token::read).transpose()?;
@@ -200,17 +198,17 @@ pub fn connect(spec: &RemoteSpec, clock: &Arc<dyn Clock>) -> Result<Remote, Remo
 }
 
 impl Remote {
-    /// What its machine is called in the names of its sources.
+    /// The name of its machine in source names.
     pub fn host(&self) -> &str {
         &self.found.host
     }
 
-    /// Whether it runs on the machine that has this boot id.
+    /// Whether it runs on the machine with this boot id.
     pub fn is_on(&self, boot_id: &str) -> bool {
         self.found.boot_id.as_deref() == Some(boot_id)
     }
 
-    /// What a person should know before trusting its joules.
+    /// What to know before trusting its energy.
     pub fn notes(&self) -> &[String] {
         &self.found.notes
     }
@@ -242,7 +240,7 @@ impl Collector for Remote {
     }
 
     fn delay(&self) -> Duration {
-        // Until its message goes, on the way, and in the box until the next poll.
+        // Time until the message is sent, on the network, and in the inbox until the next poll.
         self.found.interval * 2 + TOGETHER + self.found.round_trip
     }
 

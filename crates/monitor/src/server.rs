@@ -1,10 +1,9 @@
-//! The monitor: one session, read by many over gRPC.
+//! The monitor: one session, read by many clients over gRPC.
 //!
-//! One task asks the session what is new and makes one message of it, encoded once; subscribers
-//! take it from a bounded ring. Whoever is too slow loses its place and is told so, and holds
-//! nobody up. While nobody listens, nothing is polled. How the messages look to the original's
-//! readers is in `fields`, what the monitor says of itself in `about`, who may connect in
-//! `listen`.
+//! One task reads the session and encodes one message for all; subscribers take it from a bounded
+//! ring. A subscriber that is too slow skips messages, is notified, and delays no other. Without
+//! subscribers, nothing is polled. `fields` has the original's fields, `about` the monitor's
+//! description of itself, `listen` the limits of connections.
 
 mod about;
 mod fields;
@@ -30,21 +29,21 @@ pub use self::listen::{ListenError, Listener};
 
 /// A dead peer is noticed after two of these.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// Calls that a connection may have open.
+/// Maximum number of open calls per connection.
 const MOST_CALLS: u32 = 16;
-/// A call's headers are a path and a token.
+/// Maximum size of a call's headers, which are a path and a token.
 const LARGEST_HEADERS: u32 = 16 * 1024;
-/// How long calls may take to end when the monitor does.
+/// How long open calls may take to end when the monitor stops.
 const LAST_CALLS: Duration = Duration::from_millis(500);
 
-/// What the session does not know of its machine.
+/// What the monitor knows about its machine besides the session.
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
-    /// What it is.
+    /// Description of the machine.
     pub system: SystemInfo,
-    /// Collectors that are not there.
+    /// Collectors that cannot be used here.
     pub absent: Vec<Absent>,
-    /// What an estimate is based on, where there is one.
+    /// What an estimate is based on; `None` without one.
     pub estimate: Option<String>,
 }
 
@@ -55,8 +54,8 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor of this session, which sends every `interval`. The session rests until somebody
-    /// listens.
+    /// A monitor of this session that sends every `interval`. The session is paused until the first
+    /// subscriber.
     pub fn new(
         session: Arc<Session>,
         clock: Arc<dyn Clock>,
@@ -70,12 +69,12 @@ impl Monitor {
         Self { hub, service }
     }
 
-    /// Polls whether somebody listens or not: somebody else looks at the session, too.
+    /// Polls even without subscribers, because the exporter reads the session too.
     pub fn keep_awake(&self) {
         self.hub.keep_awake();
     }
 
-    /// Serves until `stop`; calls that are open then are ended.
+    /// Serves until `stop`; then open calls are ended.
     pub async fn run(&self, listener: Listener, stop: impl Future<Output = ()>) {
         let (over, is_over) = tokio::sync::oneshot::channel::<()>();
         let serving = Server::builder()
@@ -88,7 +87,7 @@ impl Monitor {
             });
         tokio::pin!(serving);
         tokio::select! {
-            // It goes on after any fault of a connection.
+            // The server continues after any fault of a connection.
             _ = &mut serving => return,
             () = self.hub.run() => {}
             () = stop => {}

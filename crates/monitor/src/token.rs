@@ -1,4 +1,4 @@
-//! The secret that readers beyond this machine show.
+//! The secret that clients on other machines send.
 
 use std::fmt;
 use std::io;
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 
 use subtle::ConstantTimeEq as _;
 
-/// Shorter ones can be guessed.
+/// Minimum length: shorter tokens can be guessed.
 const SHORTEST: usize = 16;
-/// A file that is longer is no token.
+/// Maximum size of a token file.
 const LONGEST: u64 = 4096;
 
 /// A token, never printed.
 #[derive(Clone)]
 pub struct Token(Box<str>);
 
-/// Why there is no token.
+/// Why a token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file cannot be read.
+    /// The file is unreadable.
     #[error("cannot read the token file `{path}`")]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// Its first line is no token.
-    #[error("the first line of `{path}` is no token: {reason}")]
+    /// The first line is not a token.
+    #[error("the first line of `{path}` is not a token: {reason}")]
     Unusable {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// The first line of a file.
+    /// Reads the first line of a file.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let unreadable = |source| TokenError::Unreadable {
             path: path.to_owned(),
@@ -59,23 +59,23 @@ impl Token {
         }
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(unusable(
-                "only visible ASCII characters travel in a header, and no spaces",
+                "a header takes only visible ASCII characters without spaces",
             ));
         }
         Ok(Self(token.into()))
     }
 
-    /// The value of an `authorization` header that shows it.
+    /// The value of the `authorization` header.
     pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }
 
-    /// Whether others than its owner may read or change the file.
+    /// Whether users other than the owner may read or change the file.
     pub fn is_open_to_others(path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o077 != 0)
     }
 
-    /// Whether the value of an `authorization` header shows this token.
+    /// Whether this `authorization` header carries the token.
     pub fn allows(&self, header: &[u8]) -> bool {
         let Some((scheme, shown)) = header.split_at_checked("Bearer ".len()) else {
             return false;

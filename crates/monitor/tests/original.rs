@@ -132,7 +132,7 @@ fn the_original_is_read_with_its_sentinels_as_nulls() {
     assert_eq!(aligned.how, How::Arrival);
     assert!(!aligned.bound.is_zero() && aligned.bound < Duration::from_millis(100));
     assert!(
-        remote.notes()[0].contains("cannot be asked"),
+        remote.notes()[0].contains("cannot be queried"),
         "{:?}",
         remote.notes()
     );
@@ -193,7 +193,7 @@ fn a_lie_is_a_fault_and_a_gap_and_never_a_number() {
     for (mode, words) in [
         ("stale", "stand still"),
         ("error", "collector failed"),
-        ("malformed", "the line was cut"),
+        ("malformed", "the connection was lost"),
     ] {
         let Some(original) = start(mode) else {
             return;
@@ -257,7 +257,7 @@ fn a_monitor_that_dies_leaves_a_gap_and_is_found_again() {
     };
     let port = original.port();
     let reading = Reading::start(&original);
-    assert!(reading.wait_for_fault("the line was cut"));
+    assert!(reading.wait_for_fault("the connection was lost"));
     std::thread::sleep(Duration::from_millis(700));
     let (energy, _) = reading.measure(Duration::from_millis(300));
     assert!(energy.headline().is_none(), "{energy:?}");

@@ -235,7 +235,7 @@ fn nothing_is_polled_while_nobody_listens() {
             ticks(20).await;
             let resting = serving.polls();
             ticks(60).await;
-            assert_eq!(serving.polls(), resting, "nobody listens");
+            assert_eq!(serving.polls(), resting, "there is no subscriber");
             let (mut one, two) = (serving.stream(false).await, serving.stream(true).await);
             drop(two);
             for _ in 0..20 {
@@ -372,7 +372,7 @@ fn who_shows_no_token_or_another_learns_nothing() {
         ticks(10).await;
         let resting = serving.polls();
         ticks(20).await;
-        assert_eq!(serving.polls(), resting, "nobody was let in");
+        assert_eq!(serving.polls(), resting, "no call was accepted");
         let mut request = Request::new(StreamRequest::default());
         let value = "Bearer correct-horse-battery".parse().unwrap();
         request.metadata_mut().insert("authorization", value);

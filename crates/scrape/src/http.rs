@@ -1,10 +1,9 @@
-//! Any number that stands behind a URL as a source: a field of a JSON reply, or a sample of a page
-//! that Prometheus scrapes.
+//! Any number behind a URL as a source: a field of a JSON reply, or a sample of a Prometheus page.
 //!
-//! Smart plugs, the controllers of servers, exporters of other tools. What a device calls its own
-//! time is not trusted: a reading is dated by the middle of its request, and how long requests take
-//! is the bound of that ([`How::RoundTrip`](ipw_core::alignment::How)). Whoever asks too seldom or
-//! too late leaves a gap; nothing is filled in.
+//! Examples are smart plugs, BMCs of servers, and exporters of other tools. A device's own time is
+//! not trusted: a reading is dated by the middle of its request, and the round-trip time bounds the
+//! error ([`How::RoundTrip`](ipw_core::alignment::How)). A missed or late request leaves a gap;
+//! nothing is interpolated.
 
 mod collect;
 mod json;
@@ -30,54 +29,54 @@ pub use spec::HttpSpec;
 /// The id of the collector.
 pub const ID: &str = "http";
 
-/// Why a URL is no source.
+/// Why a URL cannot be a source.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// An option is not known, or is of another type.
+    /// An option is unknown or has the wrong type.
     #[error(transparent)]
     Option(#[from] ParamError),
-    /// An option does not go with the others, or with the URL.
+    /// An option conflicts with the others or with the URL.
     #[error("`{option}` of `http`: {why}")]
     Clash {
-        /// Its name.
+        /// The option's name.
         option: &'static str,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The URL cannot be asked.
+    /// The URL is invalid.
     #[error("the URL of an `http` source: {why}")]
     Url {
-        /// Why; the URL itself may have a secret in it.
+        /// The reason. The URL itself is left out: it may contain a secret.
         why: String,
     },
-    /// A file that an option names cannot be used.
+    /// A file that an option names is unusable.
     #[error("`{option}={path}`: {why}")]
     File {
         /// The option.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Nobody answers, or not with what was expected.
+    /// The server does not answer, or not as expected.
     #[error("{0}")]
     Answer(String),
 }
 
-/// What is known of the times of a source.
+/// Timing of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Timing {
-    /// How long the device averages its power.
+    /// Averaging time of the device's power.
     averaging: Duration,
-    /// How often the device updates, as the user says.
+    /// Update period, if the user sets it.
     period: Option<Duration>,
-    /// How often to ask, as the user says.
+    /// Poll interval, if the user sets it.
     interval: Option<Duration>,
 }
 
-/// Asks for the first time, finds out how often the device updates (up to three seconds), and is
-/// ready to be polled.
+/// Sends the first request, determines the update period (up to three seconds), and returns a
+/// collector.
 pub fn connect(spec: &HttpSpec, clock: &dyn Clock) -> Result<Box<dyn Collector>, HttpError> {
     Ok(Box::new(collect::Http::connect(spec, clock)?))
 }

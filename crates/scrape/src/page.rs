@@ -1,4 +1,4 @@
-//! What a service says of itself while it is measured: its page for Prometheus, asked again and again.
+//! Scrapes the Prometheus page of a service while it is measured.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::http::web::{Answer, Asker, Failed};
+use crate::http::web::{Answer, Asker, RequestError};
 use crate::http::{HttpError, text};
 
 const ACCEPT: &str = "text/plain;version=0.0.4";
-/// The most series that are kept; more of them are a mistake or an attack.
+/// Maximum number of series that are kept; more are a mistake or an attack.
 pub const MOST: usize = 50_000;
 
 /// A page that can be scraped.
@@ -25,28 +25,28 @@ pub struct Page {
     url: Url,
 }
 
-/// What a scraper has seen.
+/// The result of scraping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Scraped {
-    /// Pages that came.
+pub struct ScrapeResult {
+    /// Number of pages received.
     pub pages: u64,
-    /// Requests that brought none.
+    /// Number of failed requests.
     pub failed: u64,
-    /// Why the last of those did.
+    /// The last fault; `None` if there was none.
     pub fault: Option<String>,
-    /// Series of one page that were not kept, because there are more than [`MOST`].
+    /// Number of series of one page that were dropped, because there are more than [`MOST`].
     pub dropped: u64,
-    /// Metrics with a name of ours, summed over their labels.
+    /// Metrics for which ipw has a name, summed over their labels.
     pub metrics: BTreeMap<&'static str, Span>,
 }
 
-impl Scraped {
-    /// The warning where series were dropped.
+impl ScrapeResult {
+    /// The warning about dropped series.
     pub fn shortage(&self) -> Option<String> {
         (self.dropped > 0).then(|| {
             format!(
-                "the page of metrics has {} series more than the {MOST} that are kept: \
-                 `server_metrics/` is incomplete; let the service report fewer labels",
+                "the metrics page has {} series more than the {MOST} that are kept: `server_metrics/` is \
+                 incomplete; let the service report fewer labels",
                 self.dropped
             )
         })
@@ -54,13 +54,13 @@ impl Scraped {
 }
 
 impl Page {
-    /// Asks once: whether there is a page at all.
+    /// Requests the page once, to check that it exists.
     pub fn find(url: &Url, clock: &dyn Clock) -> Result<Self, String> {
         let words = |error: HttpError| error.to_string();
         let asker = Asker::plain(url, ACCEPT).map_err(words)?;
-        let answer = asker.ask(clock).map_err(Failed::words)?;
+        let answer = asker.ask(clock).map_err(RequestError::words)?;
         if text::samples(&answer.text).next().is_none() {
-            return Err("what is there is no page of metrics".to_owned());
+            return Err("the reply is not a metrics page".to_owned());
         }
         Ok(Self {
             asker,
@@ -68,28 +68,28 @@ impl Page {
         })
     }
 
-    /// Where it is.
+    /// The URL.
     pub fn url(&self) -> &Url {
         &self.url
     }
 }
 
-/// Asks again and again, until it is stopped.
+/// A thread that requests the page repeatedly until it is stopped.
 pub struct Scraper {
     stop: SyncSender<()>,
-    thread: JoinHandle<Scraped>,
+    thread: JoinHandle<ScrapeResult>,
 }
 
-/// Where samples go; `false` when no more are wanted.
-pub type Take = Box<dyn FnMut(&[Sample]) -> bool + Send>;
+/// Receives samples; returns `false` when no more are wanted.
+pub type SampleSink = Box<dyn FnMut(&[Sample]) -> bool + Send>;
 
 impl Scraper {
-    /// Starts the thread. Only what changed is handed on.
+    /// Starts the thread. Only changed samples are passed on.
     pub fn start(
         page: Page,
         every: Duration,
         clock: Arc<dyn Clock>,
-        mut take: Take,
+        mut take: SampleSink,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel::<()>(0);
         let thread = std::thread::Builder::new()
@@ -113,7 +113,7 @@ impl Scraper {
                     if is_last {
                         return seen.scraped;
                     }
-                    // Who is stopped looks once more: the last replies are counted by then.
+                    // Scrape once more after the stop: by then the last replies are counted.
                     let told = stopped.recv_timeout(every);
                     is_last = !matches!(told, Err(RecvTimeoutError::Timeout));
                 }
@@ -121,8 +121,8 @@ impl Scraper {
         Ok(Self { stop, thread })
     }
 
-    /// Looks a last time and stops; what was seen.
-    pub fn finish(self) -> Scraped {
+    /// Scrapes a last time and stops. Returns the result.
+    pub fn finish(self) -> ScrapeResult {
         drop(self.stop);
         match self.thread.join() {
             Ok(scraped) => scraped,
@@ -131,11 +131,11 @@ impl Scraper {
     }
 }
 
-/// What was there last.
+/// The samples of the last page.
 #[derive(Default)]
 struct ScrapeState {
     values: BTreeMap<(String, String), f64>,
-    scraped: Scraped,
+    scraped: ScrapeResult,
 }
 
 impl ScrapeState {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn who_is_stopped_looks_once_more() {
-        // One token more with every look.
+        // One more token at every scrape.
         let server = Server::start(|_, nth| {
             let page = format!("llamacpp:tokens_predicted_total {nth}\n");
             Reply::File(Served::of(page.as_bytes()))

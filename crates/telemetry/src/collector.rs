@@ -1,34 +1,34 @@
-//! Where collectors look.
+//! Where collectors look, and what they may use.
 
 use std::path::PathBuf;
 
 pub use ipw_core::collector::{Collector, PollError};
 use ipw_core::units::Watts;
 
-/// Where to look and what is allowed.
+/// Where collectors look, and what they may use.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// `/sys`, or what stands for it (`IPW_SYSFS_ROOT`).
+    /// `/sys`, or its replacement (`IPW_SYSFS_ROOT`).
     pub sysfs: PathBuf,
-    /// `/proc`.
+    /// `/proc`, or its replacement.
     pub proc: PathBuf,
-    /// `/dev`.
+    /// `/dev`, or its replacement.
     pub dev: PathBuf,
-    /// Whether power may be estimated where nothing measures it.
+    /// Whether to estimate the CPU's power where nothing measures it.
     pub estimate: bool,
-    /// The CPU's design power, if the user says it.
+    /// The CPU's design power, if the user sets it.
     pub cpu_tdp: Option<Watts>,
-    /// What stands for NVIDIA's management library (`IPW_NVML_LIB`).
+    /// Path to use instead of NVIDIA's management library (`IPW_NVML_LIB`).
     pub nvml: Option<PathBuf>,
-    /// What stands for AMD's management library (`IPW_AMDSMI_LIB`).
+    /// Path to use instead of AMD's management library (`IPW_AMDSMI_LIB`).
     pub amdsmi: Option<PathBuf>,
-    /// Which GPUs are meant.
+    /// Which GPUs to measure.
     pub gpus: Gpus,
-    /// What this machine is called where runs look for each other (`IPW_MACHINE_ID`).
+    /// Replaces this machine's id where runs look for each other (`IPW_MACHINE_ID`).
     pub machine: Option<String>,
 }
 
-/// The system's own places, and an estimate where nothing measures.
+/// The system's own directories, with the estimate where nothing measures.
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -45,13 +45,13 @@ impl Default for Options {
     }
 }
 
-/// Which GPUs are meant: what the user says, else what the environment shows to programs.
+/// Which GPUs to measure: those that the user names, else those visible to CUDA or ROCm programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gpus {
-    /// The GPUs that the user means: indices, UUIDs or places on the bus; empty for all.
+    /// GPUs that the user names by index, UUID or PCI address; empty for all.
     pub named: Vec<String>,
-    /// `CUDA_VISIBLE_DEVICES`, where it is set.
+    /// The value of `CUDA_VISIBLE_DEVICES`, if set.
     pub cuda_visible: Option<String>,
-    /// `ROCR_VISIBLE_DEVICES` or `HIP_VISIBLE_DEVICES`, where one is set.
+    /// The value of `ROCR_VISIBLE_DEVICES` or `HIP_VISIBLE_DEVICES`, if set.
     pub rocm_visible: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Which collectors there are on this machine, and why the others are not.
+//! Detects the collectors of this machine, and says why the others are absent.
 
 use ipw_core::energy::Reason;
 use ipw_core::hardware::Device;
@@ -9,60 +9,60 @@ use crate::collectors::{
 };
 use crate::{Absent, Collector, Options};
 
-/// A collector, as people see it before it has looked.
+/// A collector as listed before detection.
 #[derive(Debug, Clone, Copy)]
 pub struct CollectorInfo {
-    /// Its id.
+    /// The id in `source` names and settings.
     pub id: &'static str,
-    /// What it reads.
+    /// What it measures, for `ipw list`.
     pub summary: &'static str,
-    /// What it was checked against.
+    /// What its values were checked against.
     pub checked: &'static str,
 }
 
-/// Every collector there is.
+/// All collectors of this build.
 pub const fn known() -> &'static [CollectorInfo] {
     &KNOWN
 }
 
 const SCRIPTED: &str =
-    "unverified on hardware; on a scripted library with a known power, loaded as the real one";
+    "unverified on hardware; on a scripted library with known power, loaded like the real one";
 
 const KNOWN: [CollectorInfo; 10] = [
     CollectorInfo {
         id: "nvml",
-        summary: "NVIDIA's boards: energy, power, state (the driver's own library)",
+        summary: "NVIDIA GPUs: energy, power, state (NVML)",
         checked: SCRIPTED,
     },
     CollectorInfo {
         id: "amd",
-        summary: "AMD's boards: energy (amd-smi), power and state (the kernel's files)",
+        summary: "AMD GPUs: energy (amd-smi), power and state (amdgpu driver files)",
         checked: SCRIPTED,
     },
     CollectorInfo {
         id: "intel_gpu",
-        summary: "Intel's boards: energy counters of i915 and xe",
-        checked: "unverified on hardware; on trees after a public listing of an Arc Pro B70",
+        summary: "Intel GPUs: energy counters of the i915 and xe drivers",
+        checked: "unverified on hardware; on sysfs trees modelled on a public Arc Pro B70 listing",
     },
     CollectorInfo {
         id: "jetson",
-        summary: "Jetson boards: the power of each rail (INA3221)",
-        checked: "unverified on hardware; on trees after public captures",
+        summary: "Jetson boards: power of each rail (INA3221)",
+        checked: "unverified on hardware; on sysfs trees from public captures",
     },
     CollectorInfo {
         id: "grace",
-        summary: "NVIDIA's Grace: power of module, CPU and I/O",
-        checked: "unverified on hardware; on trees after the kernel's and NVIDIA's names",
+        summary: "NVIDIA Grace: power of module, CPU and I/O",
+        checked: "unverified on hardware; on sysfs trees with the kernel's and NVIDIA's names",
     },
     CollectorInfo {
         id: "apple",
-        summary: "Apple's chips: power of CPU, GPU, neural engine and memory (macOS)",
+        summary: "Apple silicon: power of CPU, GPU, neural engine and memory (macOS)",
         checked: "unverified on hardware; the parser on captures of an M1 and an M2 Ultra",
     },
     CollectorInfo {
         id: "battery",
-        summary: "what a laptop draws while its battery feeds it",
-        checked: "unverified on hardware; on trees after a public capture",
+        summary: "power of a whole laptop while it runs on battery",
+        checked: "unverified on hardware; on a sysfs tree from a public capture",
     },
     CollectorInfo {
         id: "rapl",
@@ -76,26 +76,26 @@ const KNOWN: [CollectorInfo; 10] = [
     },
     CollectorInfo {
         id: "host",
-        summary: "CPU use and frequency, memory, temperature",
+        summary: "CPU utilization and frequency, memory, temperature",
         checked: "on this kind of machine",
     },
 ];
 
-/// What was found.
-pub struct Detected {
+/// The result of [`detect`].
+pub struct Detection {
     /// The collectors to poll.
     pub collectors: Vec<Box<dyn Collector>>,
-    /// Those that are not there.
+    /// Collectors that cannot be used here, with the reason and the fix.
     pub absent: Vec<Absent>,
-    /// What the estimate is based on, if there is one.
+    /// What the estimate is based on; `None` without an estimate.
     pub estimate: Option<String>,
-    /// Why there is no energy source, when there is none.
+    /// Why there is no energy source; `None` if there is one.
     pub reason: Option<Reason>,
 }
 
-/// Looks for every collector. The estimate stands in only where nothing measures the CPU.
-pub fn detect(options: &Options) -> Detected {
-    let mut detected = Detected {
+/// Looks for every collector. The estimate is used only where nothing measures energy.
+pub fn detect(options: &Options) -> Detection {
+    let mut detected = Detection {
         collectors: Vec::new(),
         absent: Vec::new(),
         estimate: None,
@@ -103,7 +103,7 @@ pub fn detect(options: &Options) -> Detected {
     };
     detected.add(rapl::detect(options));
     let jetson = jetson::detect(options);
-    // A Jetson's NVML knows its GPU by another name and answers nothing about it.
+    // On a Jetson, NVML knows the GPU by another name and reports nothing about it.
     if jetson.is_err() {
         detected.add_all(nvml::detect(options));
     }
@@ -133,7 +133,7 @@ pub fn detect(options: &Options) -> Detected {
     detected
 }
 
-impl Detected {
+impl Detection {
     fn add(&mut self, found: Result<Box<dyn Collector>, Absent>) {
         self.add_all(found.map(|collector| vec![collector]));
     }
@@ -145,21 +145,21 @@ impl Detected {
         }
     }
 
-    /// All devices that were found.
+    /// All devices of the detected collectors.
     pub fn devices(&self) -> impl Iterator<Item = &Device> {
         self.collectors
             .iter()
             .flat_map(|collector| collector.devices())
     }
 
-    /// All sources that were found.
+    /// All sources of the detected collectors.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.collectors
             .iter()
             .flat_map(|collector| collector.sources())
     }
 
-    /// Whether anything measures energy; an estimate does not.
+    /// Whether any source measures energy. The estimate does not count.
     pub fn has_measured_energy(&self) -> bool {
         self.sources().any(Source::is_measured_energy)
     }

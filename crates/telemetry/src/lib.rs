@@ -1,8 +1,8 @@
-//! What the hardware reports: collectors, the sampler that polls them, the session that keeps their
-//! readings.
+//! What the hardware reports: collectors, the sampler that polls them, and the session that keeps
+//! their readings.
 //!
-//! Plain threads with absolute deadlines; nothing here touches the async runtime. Adding a
-//! collector is one file in `collectors/`, one line in [`detect`], and one entry in its list.
+//! Plain threads with absolute deadlines; nothing here touches the async runtime. To add a
+//! collector, add a file in `collectors/`, a line in [`detect`], and an entry in its list.
 
 mod collector;
 pub mod collectors;
@@ -14,7 +14,7 @@ mod session;
 pub mod surroundings;
 
 pub use collector::{Collector, Gpus, Options, PollError};
-pub use detect::{CollectorInfo, Detected, detect, known};
+pub use detect::{CollectorInfo, Detection, detect, known};
 pub use ipw_core::source::Role;
 pub use ipw_core::telemetry::{Absent, SelfTest};
 pub use sampler::Poller;

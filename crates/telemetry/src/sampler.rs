@@ -1,8 +1,8 @@
 //! Polls collectors at absolute deadlines.
 //!
-//! On a thread each, or on one that those of a circle share for as long as none of them keeps the
-//! others waiting ([`circle`]). Threads sleep to their deadlines and never spin: that would burn
-//! joules on the machine that is measured. What they cost is measured too.
+//! Each collector has its own thread, or shares one with the collectors of its circle while all of
+//! them are fast ([`circle`]). Threads sleep until their deadlines and never spin: spinning would
+//! use energy on the measured machine. Their CPU time is measured too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ mod circle;
 
 pub(crate) use circle::Sampler;
 
-/// Less than this is the noise of reading two clocks.
+/// A shorter difference between the two clocks is noise, not a suspended machine.
 const NAP: Duration = Duration::from_millis(100);
-/// A collector that is gone is looked for this often.
+/// How often a collector that is gone is polled again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// One collector, ready to be polled into its session.
+/// One collector, with the session that its readings go into.
 pub struct Poller {
     collector: Box<dyn Collector>,
     interval: Duration,
@@ -32,7 +32,7 @@ pub struct Poller {
     /// Index of the collector's first source.
     first: usize,
     polled: Vec<(usize, Timestamp, f64)>,
-    /// How long the machine had slept at the last poll.
+    /// Total time that the machine had been suspended at the last poll.
     asleep: Duration,
     has_panicked: bool,
 }
@@ -62,7 +62,7 @@ impl Poller {
         self.collector.circle()
     }
 
-    /// Polls once; what comes back is how long to wait before the next time.
+    /// Polls once. Returns the time to wait before the next poll.
     pub fn poll(&mut self) -> Duration {
         let asleep = self.clock.asleep();
         if asleep.saturating_sub(self.asleep) > NAP {
@@ -78,7 +78,8 @@ impl Poller {
             ..
         } = self;
         polled.clear();
-        // A collector may be a user's own. One that panics is not asked again: its state is unknown.
+        // A collector may be the user's own. After a panic its state is unknown: it is not polled
+        // again.
         let result = if *has_panicked {
             Ok(())
         } else {
@@ -90,7 +91,7 @@ impl Poller {
             catch_unwind(AssertUnwindSafe(poll)).unwrap_or_else(|_| {
                 *has_panicked = true;
                 Err(PollError::Gone(
-                    "it panicked and is not polled any more".to_owned(),
+                    "it panicked and is no longer polled".to_owned(),
                 ))
             })
         };
@@ -111,7 +112,7 @@ impl Poller {
     }
 }
 
-/// The next deadline on the grid that is not past: missed ones are not made up for.
+/// The next deadline on the grid after `now`. Missed deadlines are skipped, not made up for.
 fn next_deadline(last: Timestamp, interval: Duration, now: Timestamp) -> Timestamp {
     let next = last.after(interval);
     if next > now {

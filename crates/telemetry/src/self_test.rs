@@ -1,5 +1,5 @@
-//! Whether a source behaves: does it move, does it only grow, how often and how finely does it
-//! change, and does it agree with the power of the same device (docs/method.md §6.2).
+//! Checks whether a source can be trusted: whether it moves, only grows, how often and how finely
+//! it changes, and whether it agrees with the power of the same device (docs/method.md §6.2).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ipw_core::source::{Quantity, Source};
 use ipw_core::telemetry::SelfTest;
 use ipw_core::units::Watts;
 
-/// Looks at what each source has said so far.
+/// Tests each source on its readings so far.
 pub(crate) fn self_tests(accounts: &[(Source, Account)]) -> Vec<SelfTest> {
     accounts
         .iter()
@@ -39,7 +39,7 @@ pub(crate) fn self_tests(accounts: &[(Source, Account)]) -> Vec<SelfTest> {
         .collect()
 }
 
-/// The mean power that the same device reports for the same domain.
+/// The mean power that the same device reports for the same domain, in watts.
 fn power_beside(counter: &Source, accounts: &[(Source, Account)]) -> Option<f64> {
     let is_beside = |source: &Source| {
         matches!(source.quantity, Quantity::Power { .. })

@@ -12,50 +12,50 @@ use ipw_core::source::{Quantity, Source, SourceIndex};
 use ipw_core::time::Timestamp;
 use ipw_core::units::{Joules, Watts};
 
-/// What a source has reported.
+/// The readings of one source that are still in memory, and its totals.
 pub(crate) struct Series {
     source: SourceIndex,
     readings: VecDeque<Reading>,
-    /// The last poll that brought a value, whether it had changed or not.
+    /// The last poll that yielded a value, changed or not.
     polled: Option<Timestamp>,
-    /// The first poll that brought a value.
+    /// The first poll that yielded a value.
     began: Option<Timestamp>,
     last: Option<f64>,
-    kind: Option<Following>,
+    kind: Option<EnergyKind>,
     meter: Meter,
     account: Account,
-    /// Time between the latest changes.
+    /// Times between the latest changes; their median is the source's update period.
     intervals: VecDeque<Duration>,
     changed: Option<Timestamp>,
-    books: Books,
+    books: Ledger,
 }
 
-/// What is known for good: steps that no query can come to be in any more.
+/// Steps that are final: no query can start in them any more.
 #[derive(Clone)]
-struct Books {
+struct Ledger {
     steps: Steps,
     totals: Totals,
-    /// How many of the readings in memory are in it.
+    /// Number of readings in memory that are already counted here.
     taken: usize,
 }
 
-/// How an energy source is followed.
-enum Following {
+/// How the energy of a source is derived from its readings.
+enum EnergyKind {
     Counter(Counter),
     Power,
 }
 
-/// Changes whose distance in time is remembered, for the usual one.
+/// Number of changes whose distance in time is remembered.
 const INTERVALS: usize = 63;
 
 impl Series {
     pub(crate) fn new(source: SourceIndex, about: &Source, meter: Meter) -> Self {
         let kind = match about.quantity {
-            Quantity::Energy { rollover, .. } => Some(Following::Counter(Counter::new(
+            Quantity::Energy { rollover, .. } => Some(EnergyKind::Counter(Counter::new(
                 rollover,
                 meter.plausible(),
             ))),
-            Quantity::Power { .. } => Some(Following::Power),
+            Quantity::Power { .. } => Some(EnergyKind::Power),
             Quantity::Gauge { .. } => None,
         };
         Self {
@@ -69,7 +69,7 @@ impl Series {
             account: Account::default(),
             intervals: VecDeque::new(),
             changed: None,
-            books: Books {
+            books: Ledger {
                 steps: Steps::new(&meter),
                 totals: Totals::default(),
                 taken: 0,
@@ -77,14 +77,14 @@ impl Series {
         }
     }
 
-    /// Takes a value; what comes back is to be kept, `None` when a counter did not move.
+    /// Adds a value. Returns the reading to keep, or `None` when a counter did not move.
     pub(crate) fn take(&mut self, at: Timestamp, value: f64) -> Option<Reading> {
         let previous = self.polled.replace(at);
         self.began.get_or_insert(at);
         let same = self
             .last
             .is_some_and(|last| last.to_bits() == value.to_bits());
-        if same && matches!(self.kind, Some(Following::Counter(_))) {
+        if same && matches!(self.kind, Some(EnergyKind::Counter(_))) {
             return None;
         }
         if !same {
@@ -102,13 +102,13 @@ impl Series {
         Some(reading)
     }
 
-    /// The machine slept: what the counter did meanwhile says nothing about what was used. The
-    /// next reading is a first one again.
+    /// Starts anew after the machine was suspended: the counter's change over that time does not
+    /// belong to any query. The next reading counts as the first.
     pub(crate) fn interrupt(&mut self) {
         self.polled = None;
         self.last = None;
         self.changed = None;
-        if let Some(Following::Counter(counter)) = &mut self.kind {
+        if let Some(EnergyKind::Counter(counter)) = &mut self.kind {
             counter.forget();
         }
         if self.kind.is_some() {
@@ -134,11 +134,11 @@ impl Series {
             .is_some_and(|before| reading.at.since(before) <= self.meter.longest_silence);
         let step = match &mut self.kind {
             None => return,
-            Some(Following::Counter(counter)) => {
+            Some(EnergyKind::Counter(counter)) => {
                 counter.update(Joules::from_joules(reading.value), since)
             }
-            // What was drawn since the last reading is what that one said.
-            Some(Following::Power) => match last {
+            // A power reading holds until the next one.
+            Some(EnergyKind::Power) => match last {
                 None => Step::First,
                 Some(last) if (0.0..=self.meter.largest.watts()).contains(&last.value) => {
                     Step::Advanced(Watts::from_watts(last.value) * since)
@@ -159,10 +159,10 @@ impl Series {
         }
     }
 
-    /// The readings that say something of `window`: from the last one before it to the first one
-    /// after it, as late as the source is, one more in front, which dates the first edge, and one
-    /// more behind, as an edge lies before its reading. Two binary searches and a copy of what is
-    /// inside.
+    /// The readings needed for `window`: from the last one before it to the first one after it,
+    /// allowing for the source's lag. One more reading in front dates the first edge. One more
+    /// behind is needed because an edge lies before its reading. Costs two binary searches and a
+    /// copy.
     pub(crate) fn window(&self, window: Window) -> Vec<Reading> {
         let lag = self.meter.lag();
         let (start, end) = (window.start().after(lag), window.end().after(lag));
@@ -176,7 +176,7 @@ impl Series {
             .collect()
     }
 
-    /// Puts into the books what no query can come to be in any more: everything up to `needed`.
+    /// Moves everything up to `needed` into the final totals: no query can start there any more.
     pub(crate) fn settle(&mut self, needed: Timestamp, flights: &Flights) {
         if self.is_energy() {
             let until = self
@@ -186,8 +186,8 @@ impl Series {
         }
     }
 
-    /// Forgets what nobody needs: everything before the last reading at or before `needed`, and
-    /// the one that dates it.
+    /// Drops readings that are no longer needed: everything before the last reading at or before
+    /// `needed`, except the one that dates it.
     pub(crate) fn forget_before(&mut self, needed: Timestamp) {
         let after = self
             .readings
@@ -200,35 +200,35 @@ impl Series {
         self.readings.drain(..old);
     }
 
-    /// The first instant that what is kept tells of.
+    /// The earliest instant that the readings in memory cover.
     pub(crate) fn reaches_back(&self) -> Option<Timestamp> {
         self.readings.front().map(|first| self.tells_from(first))
     }
 
-    /// The first instant that a reading may tell of: its edge is no earlier.
+    /// The earliest instant that a reading can say something about: its edge is no earlier.
     pub(crate) fn tells_from(&self, reading: &Reading) -> Timestamp {
         let previous = reading.previous.unwrap_or(reading.at);
         previous.before(self.meter.lag())
     }
 
-    /// Where its joules went so far.
+    /// How the energy of this source was divided so far; `None` for gauges.
     pub(crate) fn balance(&self, flights: &Flights, idle: Option<Idle>) -> Option<Balance> {
         let mut books = self.books.clone();
         books.take(&self.readings, self.readings.len(), flights);
         self.is_energy().then(|| books.totals.balance(idle))
     }
 
-    /// Idle, as sure as what happened between queries leaves it.
+    /// Idle power with its uncertainty widened by what was measured between queries.
     pub(crate) fn doubt(&self, idle: Idle) -> Idle {
         self.books.totals.doubt(idle)
     }
 
-    /// When it was last read.
+    /// The last poll that yielded a value.
     pub(crate) fn polled(&self) -> Option<Timestamp> {
         self.polled
     }
 
-    /// The last change.
+    /// The last reading that changed.
     pub(crate) fn latest(&self) -> Option<&Reading> {
         self.readings.back()
     }
@@ -243,26 +243,27 @@ impl Series {
         }
     }
 
-    /// Whether it tells of energy.
+    /// Whether this source yields energy: a counter or power, not a gauge.
     pub(crate) fn is_energy(&self) -> bool {
         self.kind.is_some()
     }
 
-    /// Whether it is a counter that stands still.
+    /// Whether this counter never moves.
     pub(crate) fn is_stuck(&self) -> bool {
         let polled = self.began.zip(self.polled);
-        matches!(self.kind, Some(Following::Counter(_)))
+        matches!(self.kind, Some(EnergyKind::Counter(_)))
             && self.account.readings == 1
             && polled.is_some_and(|(began, now)| now.since(began) >= STUCK)
     }
 
-    /// Whether a value came recently enough at `now`.
+    /// Whether the last value is recent enough at `now`.
     pub(crate) fn is_alive(&self, now: Timestamp) -> bool {
         self.polled
             .is_some_and(|polled| now.since(polled) <= self.meter.longest_silence)
     }
 
-    /// Whether it has said enough for a window that ends at `end`: an edge at or after it.
+    /// Whether the readings suffice for a window that ends at `end`: there is an edge at or after
+    /// it.
     pub(crate) fn reaches(&self, end: Timestamp) -> bool {
         let Some(latest) = self.latest() else {
             return false;
@@ -280,8 +281,8 @@ impl Series {
     }
 }
 
-impl Books {
-    /// Takes the readings before the place `until`.
+impl Ledger {
+    /// Counts the readings before index `until`.
     fn take(&mut self, readings: &VecDeque<Reading>, until: usize, flights: &Flights) {
         let fresh = self.taken.min(until)..until;
         for reading in readings.range(fresh) {
@@ -366,7 +367,7 @@ mod tests {
         for poll in 0..7_u32 {
             series.take(at(u64::from(poll) * 50 + 13), f64::from(poll / 2));
         }
-        // It was found changed at 313 ms, and not yet at 263 ms.
+        // The change is seen at 313 ms; at 263 ms the value was still the old one.
         assert!(series.reaches(at(288)) && !series.reaches(at(289)));
     }
 
@@ -378,7 +379,7 @@ mod tests {
         }
         let before = series.window(window(505, 700));
         series.forget_before(at(505));
-        assert_eq!(series.len(), 100, "they are not in the books yet");
+        assert_eq!(series.len(), 100, "they are not settled yet");
         series.settle(at(505), &Flights::default());
         series.forget_before(at(505));
         assert_eq!(series.len(), 51);

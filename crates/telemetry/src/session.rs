@@ -1,5 +1,5 @@
-//! The live collection of readings: answers for a window, and forgets only what is on disk and what
-//! no open query can need.
+//! The live collection of readings. Computes the energy of a window. Keeps each reading until it
+//! is on disk and no open query can need it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use ipw_core::rollup::{Choice, Use, uses};
 use ipw_core::source::{Domain, Role, Source, SourceIndex};
 use ipw_core::time::{Clock, Timestamp};
 
-use self::state::{Evidence, Open, State};
+use self::state::{Claim, Evidence, State};
 use crate::SelfTest;
 use crate::sampler::{Poller, Sampler};
 use crate::self_test::self_tests;
@@ -25,20 +25,20 @@ mod boards;
 mod gauges;
 mod state;
 
-/// Kinds of faults that are remembered.
+/// Number of distinct faults that are remembered.
 const MOST_FAULTS: usize = 100;
 
-/// A query that may still need readings.
+/// A claim on readings, by a query or an idle measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// What the session shares with its samplers.
+/// State that the session shares with its samplers.
 pub(crate) struct Shared {
     state: Mutex<State>,
     news: Condvar,
 }
 
-/// What each source goes into, and which counters stood still when that was worked out.
+/// The role of each source in the results, and which counters stood still when it was determined.
 struct Uses {
     basis: Choice,
     stuck: Vec<bool>,
@@ -65,50 +65,50 @@ impl Uses {
     }
 }
 
-/// How the readings of a source are kept.
+/// A source, and how to read and wait for it.
 struct TrackedSource {
     about: Arc<Source>,
     meter: Meter,
     role: Role,
 }
 
-/// The samplers at work, and what they have found.
+/// Running samplers and their readings.
 pub struct Session {
     shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
     kept: Vec<TrackedSource>,
     devices: Vec<Device>,
-    /// The service's machine, where it is another than this.
+    /// The service's machine, if it is another one.
     system: Option<SystemInfo>,
     samplers: Mutex<Vec<Sampler>>,
-    /// Whose machine this is, if nothing is looked at.
+    /// The role of this machine when there are no collectors.
     role: Role,
-    /// Why there is no energy, where that is known from the start.
+    /// Why there is no energy source, where that is known from the start.
     absent: Option<Reason>,
     longest_wait: Duration,
 }
 
-/// What a session is started with.
+/// The arguments of [`Session::start`].
 pub struct Setup {
     /// The collectors to poll.
     pub collectors: Vec<Box<dyn Collector>>,
-    /// How often the user wants them polled.
+    /// The poll interval that the user wants; a collector may need a longer one.
     pub interval: Duration,
-    /// Whose machine this is, and so what collectors look at that do not say.
+    /// The role of this machine, for collectors that do not state one.
     pub role: Role,
-    /// Why there is no energy source, when there is none.
+    /// Why there is no energy source; `None` if there is one.
     pub absent: Option<Reason>,
 }
 
 impl Session {
-    /// Starts a thread for each collector, or one for a circle of them.
+    /// Starts one thread for each collector, or one for each circle of collectors.
     pub fn start(setup: Setup, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
         let (session, pollers) = Self::new(setup, clock);
         *session.samplers() = Sampler::start_all(pollers)?;
         Ok(session)
     }
 
-    /// A session without threads: whoever has the pollers polls.
+    /// A session without threads: the caller polls.
     pub fn new(setup: Setup, clock: Arc<dyn Clock>) -> (Self, Vec<Poller>) {
         let mut kept = Vec::new();
         let mut series = Vec::new();
@@ -186,7 +186,7 @@ impl Session {
         self.kept.iter().map(|kept| &*kept.about)
     }
 
-    /// All sources, and how their readings are to be taken.
+    /// All sources, each with the meter that interprets its readings.
     pub fn meters(&self) -> impl Iterator<Item = Metered<'_>> {
         self.kept.iter().map(|kept| Metered {
             about: &kept.about,
@@ -195,17 +195,17 @@ impl Session {
         })
     }
 
-    /// The devices of the service's machines, as they were found.
+    /// The devices of the service's machines, as detected.
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
 
-    /// The service's machine, where it is another than this and says what it is.
+    /// The service's machine, if it is another one and describes itself.
     pub fn system(&self) -> Option<&SystemInfo> {
         self.system.as_ref()
     }
 
-    /// Whose machines are looked at: the service's if any of them is.
+    /// The role of the measured machines: the service's if any of them is.
     pub fn role(&self) -> Role {
         let is_service = |kept: &TrackedSource| kept.role == Role::Service;
         if self.kept.is_empty() {
@@ -217,14 +217,15 @@ impl Session {
         }
     }
 
-    /// Whether anything measures the energy of the service.
+    /// Whether any source measures the energy of the service.
     pub fn is_measured(&self) -> bool {
         let is_measured =
             |kept: &TrackedSource| kept.role == Role::Service && kept.about.is_measured_energy();
         self.kept.iter().any(is_measured)
     }
 
-    /// Waits until every energy source has spoken, at most `limit`; at once when there is none.
+    /// Waits until every energy source has yielded a value, at most `limit`. Returns at once if
+    /// there is no energy source.
     pub fn prime(&self, limit: Duration) {
         self.wait(limit, |state| {
             let mut energies = state.series.iter().filter(|series| series.is_energy());
@@ -232,25 +233,25 @@ impl Session {
         });
     }
 
-    /// A query begins: from now on nothing that it may need is forgotten.
+    /// A query starts: from now on, the readings that it may need are kept.
     pub fn open(&self, start: Timestamp) -> Ticket {
         let mut state = self.shared.lock();
         let flight = Some(state.flights.begin(start));
-        state.admit(Open { start, flight })
+        state.admit(Claim { start, flight })
     }
 
-    /// Keeps the readings from `start` on, without any query in flight, until [`Session::release`]:
-    /// for [`Session::idle_over`].
+    /// Keeps the readings from `start` until [`Session::release`] without a query in flight, for
+    /// [`Session::idle_over`].
     pub fn watch(&self, start: Timestamp) -> Ticket {
         let flight = None;
-        self.shared.lock().admit(Open { start, flight })
+        self.shared.lock().admit(Claim { start, flight })
     }
 
-    /// What this ticket keeps may be forgotten.
+    /// Releases the readings that this ticket keeps.
     pub fn release(&self, ticket: Ticket) {
         let mut state = self.shared.lock();
         if let Some(open) = state.open.remove(&ticket) {
-            // Nobody says when it ended: as far as is known, now.
+            // The caller gives no end time, so the query counts as in flight until now.
             let window = Window::new(open.start, self.clock.now().max(open.start));
             if let (Some(flight), Some(window)) = (open.flight, window) {
                 state.flights.settle(flight, window);
@@ -259,8 +260,8 @@ impl Session {
         state.forget();
     }
 
-    /// The query is over; its readings are still needed. When exactly it was in flight is said by
-    /// [`Session::close`].
+    /// The query has ended; its readings are still needed. [`Session::close`] gives the exact
+    /// window.
     pub fn landed(&self, ticket: Ticket) {
         let now = self.clock.now();
         let mut state = self.shared.lock();
@@ -269,7 +270,7 @@ impl Session {
         }
     }
 
-    /// The query is over, and this was its time; its readings are still needed.
+    /// The query was in flight over `window`; its readings are still needed.
     pub fn landed_after(&self, ticket: Ticket, window: Window) {
         let mut state = self.shared.lock();
         if let Some(flight) = state.open.get(&ticket).and_then(|open| open.flight) {
@@ -277,14 +278,13 @@ impl Session {
         }
     }
 
-    /// The energy of a query, once readings later than its end are there, or after a while without
-    /// them: its share of what was used while it was in flight. Its readings may be forgotten
-    /// afterwards.
+    /// The energy of a query: its share of the energy used while it was in flight. Waits for
+    /// readings later than its end, up to a limit. Its readings may be dropped afterwards.
     pub fn close(&self, ticket: Ticket, window: Window) -> QueryEnergy {
         self.close_in_phases(ticket, window, None)
     }
 
-    /// The same, divided in two where `split` says.
+    /// As [`Session::close`], divided into two phases at `split`.
     pub fn close_in_phases(
         &self,
         ticket: Ticket,
@@ -309,7 +309,7 @@ impl Session {
         self.divided(&evidence, &flights, window, split)
     }
 
-    /// What all sources say of `window`, and what of it was before and after `split`.
+    /// The energy of `window`, and its parts before and after `split`.
     fn divided(
         &self,
         evidence: &Evidence,
@@ -326,7 +326,7 @@ impl Session {
         energy
     }
 
-    /// What was used before and after `split`.
+    /// The energy used before and after `split`.
     fn phases(
         &self,
         evidence: &Evidence,
@@ -342,7 +342,7 @@ impl Session {
         })
     }
 
-    /// The energy of any window whose readings are still in memory, as if nobody else had been in
+    /// The energy of any window whose readings are still in memory, as if nothing else had been in
     /// flight.
     pub fn window_energy(&self, window: Window) -> QueryEnergy {
         let mut state = self.shared.lock();
@@ -351,21 +351,21 @@ impl Session {
         self.energy(&evidence, &Flights::alone(window), window)
     }
 
-    /// What each source draws with nobody in flight, in their order: from now on queries are told
-    /// apart from it. `None` where that is not known.
+    /// Sets the idle power of each source, in the order of the sources; `None` where it is unknown.
+    /// Queries that close afterwards have it subtracted for their energy above idle.
     pub fn set_idle(&self, idle: Vec<Option<Idle>>) {
         let mut state = self.shared.lock();
         state.unsaved_idle = Some(idle.clone());
         state.idle = idle;
     }
 
-    /// What [`Session::set_idle`] was told since this was last asked.
+    /// The idle power from [`Session::set_idle`], if it was set since the last call.
     pub fn take_unsaved_idle(&self) -> Option<Vec<Option<Idle>>> {
         self.shared.lock().unsaved_idle.take()
     }
 
-    /// The mean power of each energy source over `window`, in the order of the sources, as far as
-    /// nobody was in flight and its readings are still in memory ([`Session::watch`]).
+    /// The mean power of each energy source over `window`, in the order of the sources. Only time
+    /// without a query in flight counts, and only readings still in memory ([`Session::watch`]).
     pub fn idle_over(&self, window: Window) -> Vec<Option<Idle>> {
         let state = self.shared.lock();
         let traces = state.traces(window);
@@ -378,8 +378,8 @@ impl Session {
         idle.collect()
     }
 
-    /// Where the joules of each source went so far, in their order; `None` for gauges. What is
-    /// still in flight counts with what it has got so far.
+    /// How the energy of each source was divided so far, in the order of the sources; `None` for
+    /// gauges. Queries in flight count with their energy up to now.
     pub fn balance(&self) -> Vec<Option<Balance>> {
         let state = self.shared.lock();
         let sources = state.series.iter().enumerate();
@@ -388,14 +388,14 @@ impl Session {
             .collect()
     }
 
-    /// What all sources say of `window`.
+    /// The energy and state of all sources over `window`.
     fn energy(&self, evidence: &Evidence, flights: &Flights, window: Window) -> QueryEnergy {
         let mut energy = self.shares(evidence, flights, window);
         self.gauge(evidence, window, &mut energy);
         energy.explained()
     }
 
-    /// What the energy sources say of `window`.
+    /// The shares of the energy sources over `window`.
     fn shares(&self, evidence: &Evidence, flights: &Flights, window: Window) -> QueryEnergy {
         let reason = match self.role() {
             Role::Client => Some(Reason::RemoteService),
@@ -439,7 +439,7 @@ impl Session {
         });
     }
 
-    /// Waits until `done`, at most `limit`.
+    /// Waits until `done` holds, at most `limit`.
     fn wait(&self, limit: Duration, done: impl Fn(&State) -> bool) {
         let started = self.clock.now();
         let mut state = self.shared.lock();
@@ -448,7 +448,7 @@ impl Session {
             if left.is_zero() {
                 return;
             }
-            // The sampler's tick is short; a lost wake-up costs one of these at the most.
+            // Bounds the cost of a lost wake-up.
             let nap = left.min(Duration::from_millis(100));
             let woken = self.shared.news.wait_timeout(state, nap);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
@@ -460,14 +460,14 @@ impl Session {
         std::mem::take(&mut self.shared.lock().unsaved)
     }
 
-    /// Everything that was taken with an instant up to `until` is on disk.
+    /// Declares that all readings up to `until` are on disk.
     pub fn saved(&self, until: Timestamp) {
         let mut state = self.shared.lock();
         state.saved = state.saved.max(until);
         state.forget();
     }
 
-    /// What each source has counted so far.
+    /// The totals of each source so far.
     pub fn accounts(&self) -> Vec<(Source, Account)> {
         let state = self.shared.lock();
         let accounts = state.series.iter().map(Series::account);
@@ -478,26 +478,26 @@ impl Session {
             .collect()
     }
 
-    /// What each source's behaviour so far shows, in their order.
+    /// The self-test of each source so far, in the order of the sources.
     pub fn self_tests(&self) -> Vec<SelfTest> {
         self_tests(&self.accounts())
     }
 
-    /// The choices of a basis that the service's sources fill.
+    /// The choices of a basis for which the service has sources.
     pub fn bases(&self) -> Vec<Choice> {
         let kept = self.kept.iter().filter(|kept| kept.role == Role::Service);
         let sources: Vec<&Source> = kept.map(|kept| &*kept.about).collect();
         Choice::offered(&sources, &uses(&sources, |_| false))
     }
 
-    /// Counts only these sources in the headline, from now on.
+    /// Restricts the basis of the headline figures to these sources from now on.
     pub fn count_only(&self, basis: Choice) {
         let mut state = self.shared.lock();
         let stuck = state.uses.stuck.clone();
         state.uses = Uses::of(&self.kept, stuck, basis);
     }
 
-    /// Sources of the headline that have fallen silent, by name.
+    /// The names of basis sources that have stopped yielding values.
     pub fn lost(&self) -> Vec<String> {
         let now = self.clock.now();
         let mut state = self.shared.lock();
@@ -512,54 +512,55 @@ impl Session {
             .collect()
     }
 
-    /// When each source was last read, in their order; `None` before the first time.
+    /// When each source last yielded a value, in the order of the sources; `None` before the first.
     pub fn polled(&self) -> Vec<Option<Timestamp>> {
         let state = self.shared.lock();
         state.series.iter().map(Series::polled).collect()
     }
 
-    /// How the clocks of the sources lie against ours, in their order; `None` for those read here.
+    /// The clock offset of each source against ours, in the order of the sources; `None` for local
+    /// sources.
     pub fn aligned(&self) -> Vec<Option<Aligned>> {
         self.shared.lock().aligned.clone()
     }
 
-    /// What [`Session::aligned`] says, if a bound has widened since this was last asked.
+    /// As [`Session::aligned`], if an error bound has widened since the last call.
     pub fn take_unsaved_alignment(&self) -> Option<Vec<Option<Aligned>>> {
         let mut state = self.shared.lock();
         let is_new = std::mem::take(&mut state.unsaved_alignment);
         is_new.then(|| state.aligned.clone())
     }
 
-    /// Stops looking until [`Session::resume`]; what is there stays.
+    /// Stops polling until [`Session::resume`]; readings stay.
     pub fn pause(&self) {
         for sampler in self.samplers().iter() {
             sampler.pause(true);
         }
     }
 
-    /// Looks again. Nothing connects what was read before with what comes but the counters.
+    /// Polls again. Only counters bridge the pause: power over it stays unknown.
     pub fn resume(&self) {
         for sampler in self.samplers().iter() {
             sampler.pause(false);
         }
     }
 
-    /// Readings that are held in memory.
+    /// Number of readings in memory.
     pub fn in_memory(&self) -> usize {
         self.shared.lock().series.iter().map(Series::len).sum()
     }
 
-    /// CPU time that the samplers have used.
+    /// CPU time used by the samplers.
     pub fn own_cpu_time(&self) -> Duration {
         self.samplers().iter().map(Sampler::cpu_time).sum()
     }
 
-    /// What went wrong with polls, once for each kind of fault.
+    /// Faults of polls, one text for each distinct fault.
     pub fn faults(&self) -> Vec<String> {
         self.shared.lock().faults.clone()
     }
 
-    /// Stops the samplers; what they found stays.
+    /// Stops the samplers; readings stay.
     pub fn stop(&self) {
         for sampler in self.samplers().iter_mut() {
             sampler.stop();
@@ -589,7 +590,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what one poll brought; `first` is the index of the collector's first source.
+    /// Adds the values of one poll. `first` is the index of the collector's first source.
     pub(crate) fn take(&self, first: usize, polled: &[(usize, Timestamp, f64)]) {
         let mut state = self.lock();
         let State {
@@ -602,20 +603,20 @@ impl Shared {
         self.news.notify_all();
     }
 
-    /// The machine slept: nothing connects the readings before with those after. `count` sources
-    /// from `first` on are concerned.
+    /// Separates the readings before a suspend from those after it, for `count` sources from
+    /// `first` on.
     pub(crate) fn interrupt(&self, first: usize, count: usize) {
         for series in self.lock().series.iter_mut().skip(first).take(count) {
             series.interrupt();
         }
     }
 
-    /// Takes note of how the clock of `count` sources from `first` on lies against ours.
+    /// Notes the clock offset of `count` sources from `first` on.
     pub(crate) fn align(&self, first: usize, count: usize, aligned: Aligned) {
         self.lock().align(first, count, aligned);
     }
 
-    /// Notes a fault, the first of its kind.
+    /// Remembers a fault, once for each distinct text.
     pub(crate) fn fault(&self, collector: &str, error: &PollError) {
         let text = format!("{collector}: {error}");
         let mut state = self.lock();
@@ -625,8 +626,8 @@ impl Shared {
     }
 }
 
-/// What the board of this source may draw, in watts, if it says so and the source tells of the board
-/// alone.
+/// The power limit of this source's board in watts, if known and if the source covers just the
+/// board.
 fn power_limit(about: &Source, devices: &[Device]) -> Option<f64> {
     let own = about.device.as_ref()?;
     let is_board = matches!(about.domain()?, Domain::Gpu | Domain::GpuMemory);
@@ -634,8 +635,8 @@ fn power_limit(about: &Source, devices: &[Device]) -> Option<f64> {
     device.power_limit_watts.filter(|_| is_board)
 }
 
-/// How long a row waits for a later reading of this source: two of its periods and what it lags, at
-/// most a second.
+/// How long a row waits for a later reading of this source: two periods plus its lag, at most one
+/// second.
 fn wait(about: &Source, interval: Duration, lag: Duration) -> Duration {
     let period = about.period.unwrap_or(interval).max(interval);
     (period * 2 + lag).clamp(Duration::from_millis(50), Duration::from_secs(1))

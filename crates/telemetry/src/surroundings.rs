@@ -1,5 +1,6 @@
-//! What else goes on at this machine while a run measures: CPU time of the service, of this process
-//! and of all, and other runs. Joules are the machine's: what others use is in them.
+//! What else runs on this machine during a run: CPU time of the service, of this process and of
+//! the whole machine, and other runs. Energy is measured for the whole machine, so load from
+//! other processes is part of it.
 
 mod beacon;
 mod sockets;
@@ -18,23 +19,23 @@ use ipw_core::time::{Clock, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
 use self::beacon::Beacon;
-pub use self::sockets::Listening;
+pub use self::sockets::ListenAddress;
 use self::table::Process;
 use self::times::Times;
 use crate::Options;
 use crate::collectors::host::files::Reader;
 use crate::collectors::host::stat::{CpuTimes, TICK};
 
-/// Between two looks at the processes that are known, and for other runs.
+/// Interval between two reads of the known processes and of other runs.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Looks between two searches for new processes, at the least.
+/// Minimum number of reads between two searches for new processes.
 const SEARCH: u32 = 4;
 
-/// A search takes at most this share of the time.
+/// A search may take at most one part in this many of the time.
 const SEARCH_SHARE: u32 = 200;
 
-/// Programs that listen and pass on what they get: the service is behind them.
+/// Programs that listen and forward requests: the service is behind them.
 const FORWARDERS: [&str; 16] = [
     "caddy",
     "conmon",
@@ -54,71 +55,71 @@ const FORWARDERS: [&str; 16] = [
     "traefik",
 ];
 
-/// How the processes of the service are found.
+/// How to find the processes of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Service {
-    /// It is this process.
+    /// The service runs in this process.
     Own,
-    /// This process started it.
+    /// This process started the service.
     Launched,
-    /// By their numbers.
+    /// The user named its process ids.
     Pids(Vec<u32>),
-    /// By where it is reached.
-    Listening(Listening),
-    /// They are not here, for this reason.
+    /// By the address that it listens on.
+    Listening(ListenAddress),
+    /// The processes are not on this machine or cannot be found, with the reason.
     Unknown(&'static str),
 }
 
-/// What was seen of the machine.
+/// What was observed of the machine during the run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
-    /// CPU time of the service, or why it is not known.
+pub struct Observation {
+    /// CPU time of the service, or why it is unknown.
     pub service: Result<Duration, String>,
-    /// How many processes the service had, one after the other; `None` where they were not found.
+    /// Number of processes that the service had over the run; `None` if they were not found.
     pub processes: Option<usize>,
     /// CPU time of this process.
     pub own: Duration,
-    /// CPU time of the whole machine.
+    /// CPU time of the whole machine; `None` if unknown.
     pub machine: Option<Duration>,
-    /// CPU time that the machine had to give.
+    /// CPU time that all CPUs together offered; `None` if unknown.
     pub capacity: Option<Duration>,
-    /// Other runs on this machine; `None` where they cannot be seen.
+    /// Other runs on this machine; `None` where they cannot be detected.
     pub runs: Option<Runs>,
 }
 
-/// Other runs that went on at the same time.
+/// Other runs of ipw that overlapped with this one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Runs {
-    /// The most at once.
+    /// The largest number at the same time.
     pub most: usize,
-    /// For how long there was at least one.
+    /// How long at least one of them was active.
     pub time: Duration,
 }
 
-/// A process that was named and is not there.
+/// The user named a process that is not running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("process {0} is not running, or cannot be seen from here")]
 pub struct NoProcess(pub u32);
 
-/// A thread that looks around, from its start until [`Surroundings::finish`].
+/// A thread that observes the machine from its start until [`Surroundings::finish`].
 #[derive(Debug)]
 pub struct Surroundings {
     state: Mutex<State>,
-    /// Other runs at the start.
+    /// Number of other runs at the start.
     at_start: Option<usize>,
 }
 
 #[derive(Debug)]
 enum State {
-    Looking(Sender<()>, JoinHandle<Seen>),
-    Over(Box<Seen>),
+    Looking(Sender<()>, JoinHandle<Observation>),
+    Over(Box<Observation>),
 }
 
 impl Surroundings {
-    /// Starts to look.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// If a process that was named is not there.
+    /// If a process that the user named is not running.
     pub fn start(
         options: &Options,
         service: Service,
@@ -145,7 +146,7 @@ impl Surroundings {
             look.again();
             look.seen()
         });
-        // Without a thread, nothing is known.
+        // If the thread cannot start, everything stays unknown.
         let state = started.map_or_else(
             |_| State::Over(Box::new(before)),
             |thread| State::Looking(stop, thread),
@@ -156,18 +157,18 @@ impl Surroundings {
         })
     }
 
-    /// How many other runs there were at the start.
+    /// Number of other runs at the start.
     pub fn runs_at_start(&self) -> usize {
         self.at_start.unwrap_or(0)
     }
 
-    /// Stops to look, the first time; what was seen.
-    pub fn finish(&self) -> Option<Seen> {
+    /// Stops the thread. Returns the observations the first time, `None` afterwards.
+    pub fn finish(&self) -> Option<Observation> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = match &*state {
             State::Over(seen) => return Some((**seen).clone()),
             State::Looking(..) => {
-                let nothing = State::Over(Box::new(Seen::nothing()));
+                let nothing = State::Over(Box::new(Observation::nothing()));
                 let State::Looking(stop, thread) = std::mem::replace(&mut *state, nothing) else {
                     return None;
                 };
@@ -180,10 +181,10 @@ impl Surroundings {
     }
 }
 
-impl Seen {
+impl Observation {
     fn nothing() -> Self {
         Self {
-            service: Err("the machine was not looked at".to_owned()),
+            service: Err("the machine was not observed".to_owned()),
             processes: None,
             own: Duration::ZERO,
             machine: None,
@@ -193,7 +194,7 @@ impl Seen {
     }
 }
 
-/// What is looked at, and what was seen so far.
+/// The state of the observing thread.
 struct Look {
     proc: PathBuf,
     own: u32,
@@ -202,14 +203,14 @@ struct Look {
     beacon: Option<Beacon>,
     reader: Reader,
     times: Times,
-    /// Why the service's processes are not known.
+    /// Why the service's processes are unknown.
     unknown: Option<String>,
     machine: Option<CpuTimes>,
     own_before: Duration,
     runs: Option<Runs>,
-    /// When it was last looked.
+    /// Time of the last read.
     last: Timestamp,
-    /// When new processes are searched for again.
+    /// When to search for new processes again.
     search_at: Timestamp,
 }
 
@@ -237,7 +238,7 @@ impl Look {
         }
     }
 
-    /// One more look.
+    /// Reads everything once.
     fn again(&mut self) {
         let now = self.clock.now();
         self.count_runs(now.since(self.last));
@@ -252,7 +253,7 @@ impl Look {
         }
     }
 
-    /// Finds the processes of the service as they are now.
+    /// Finds the current processes of the service.
     fn search(&mut self) {
         let begun = self.clock.now();
         match self.members() {
@@ -260,7 +261,7 @@ impl Look {
                 self.unknown = None;
                 self.times.take(&members);
             }
-            // What was found once is followed as long as it lives.
+            // A process that was found once is followed for as long as it lives.
             Err(_) if self.times.count() > 0 => self.times.take(&[]),
             Err(reason) => self.unknown = Some(reason),
         }
@@ -280,7 +281,7 @@ impl Look {
         let roots = match &self.service {
             Service::Pids(pids) => pids.iter().copied().collect(),
             Service::Launched => table::children(&all, self.own),
-            // A search through the files of all processes, once.
+            // Search the descriptors of all processes only once: it is expensive.
             _ if self.times.alive().next().is_some() => self.times.alive().collect(),
             Service::Listening(place) => listeners(&self.proc, place)?,
             Service::Own | Service::Unknown(_) => BTreeSet::new(),
@@ -301,7 +302,7 @@ impl Look {
         }
     }
 
-    fn seen(&mut self) -> Seen {
+    fn seen(&mut self) -> Observation {
         let own = own_cpu_time().saturating_sub(self.own_before);
         let stat = self.proc.join("stat");
         let between = self.machine.zip(CpuTimes::read(&mut self.reader, &stat));
@@ -317,7 +318,7 @@ impl Look {
             _ if is_found => duration(self.times.ticks()).ok_or_else(|| "too long".to_owned()),
             _ => Err("it has no process".to_owned()),
         };
-        Seen {
+        Observation {
             service,
             processes: is_found.then(|| self.times.count()),
             own,
@@ -328,8 +329,8 @@ impl Look {
     }
 }
 
-/// The processes that listen there, if they are the service.
-fn listeners(proc: &Path, place: &Listening) -> Result<BTreeSet<u32>, String> {
+/// The processes that listen at `place`, if they are the service itself.
+fn listeners(proc: &Path, place: &ListenAddress) -> Result<BTreeSet<u32>, String> {
     let pid = Setting::ServicePid;
     let sockets = sockets::inodes(proc, place);
     if sockets.is_empty() {
@@ -357,7 +358,7 @@ fn listeners(proc: &Path, place: &Listening) -> Result<BTreeSet<u32>, String> {
     }
 }
 
-/// Ticks since boot.
+/// Time since boot, in ticks.
 fn uptime(proc: &Path) -> u64 {
     let text = std::fs::read_to_string(proc.join("uptime")).unwrap_or_default();
     let (seconds, parts) = text
@@ -366,7 +367,7 @@ fn uptime(proc: &Path) -> u64 {
         .and_then(|seconds| seconds.split_once('.'))
         .unwrap_or_default();
     let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-    // Two digits behind the point: hundredths, which ticks are.
+    // Two decimals are hundredths of a second, which are ticks.
     number(seconds).saturating_mul(100) + number(parts)
 }
 

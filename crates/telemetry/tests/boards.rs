@@ -20,7 +20,7 @@ use ipw_core::hardware::Device;
 use ipw_core::reading::Window;
 use ipw_core::source::Domain;
 use ipw_core::time::{Clock, Timestamp};
-use ipw_telemetry::collectors::apple::chip::{Feed, Look, Sample};
+use ipw_telemetry::collectors::apple::chip::{Feed, Sample, Survey};
 use ipw_telemetry::collectors::{battery, intel_gpu, jetson};
 use ipw_telemetry::{Absent, Collector, Options, Poller, Role, Session, Setup};
 use ipw_testkit::ManualClock;
@@ -327,7 +327,7 @@ fn a_laptop_on_its_battery_has_the_joules_of_the_whole_machine() {
 #[test]
 fn the_means_of_a_chip_lie_where_they_were_drawn() {
     let trace = square();
-    let mut look = Look::new();
+    let mut look = Survey::new();
     let powers = |watts: f64, elapsed: f64| Sample {
         elapsed: Duration::from_secs_f64(elapsed),
         cpu: Some(watts),

@@ -31,7 +31,7 @@ impl Clock for Monotonic {
     }
 }
 
-/// What a collector was told and what it saw.
+/// The instructions to a collector, and what it observed.
 #[derive(Default)]
 struct Bench {
     delay_ms: AtomicU64,
@@ -52,7 +52,7 @@ impl Bench {
         self.delay_ms.store(millis, Ordering::SeqCst);
     }
 
-    /// Waits until it has been polled so many times more.
+    /// Waits until it has been polled this many times more.
     fn wait_for(&self, polls: u64) {
         let wanted = self.polls() + polls;
         until(|| self.polls() >= wanted);

@@ -348,8 +348,8 @@ fn a_file_that_vanishes_or_says_nonsense_is_a_gap_and_comes_back() {
 }
 
 /// The file is open already: taking its permission away costs nothing. Root may read everything,
-/// so the test's thread gives that right up; opening the file again would fail. (Where nobody may
-/// read it from the start, detection says so: the collector's own tests.)
+/// so the test's thread gives that right up; opening the file again would fail. (Files that are
+/// unreadable from the start are covered by the collector's own tests.)
 #[cfg(target_os = "linux")]
 #[test]
 fn a_permission_that_is_taken_away_mid_run_costs_nothing() {
@@ -503,17 +503,17 @@ fn a_coarse_counter_is_right_where_idle_is_known() {
         );
         assert!(inside >= 35, "{inside} of 39 within two sigma");
         let balance = bench.session.balance()[0].unwrap();
-        // The work of the first second was nobody's.
-        let nobody = balance.unassigned.unwrap().joules() - 80.0 * seconds;
+        // The work of the first second belongs to no query.
+        let unassigned = balance.unassigned.unwrap().joules() - 80.0 * seconds;
         assert!(
-            nobody.abs() < 0.005 * balance.measured.joules(),
+            unassigned.abs() < 0.005 * balance.measured.joules(),
             "{balance:?}"
         );
     }
 }
 
 #[test]
-fn somebody_in_flight_is_not_idle() {
+fn a_machine_with_a_query_in_flight_is_not_idle() {
     let mut bench = Bench::new(square(), Defects::default());
     let ticket = bench.session.open(at(0.5));
     bench.live_until(3.0);

@@ -1,45 +1,45 @@
-//! What counted, so that a number can be traced to it.
+//! Describes the tokenizer, so that a count can be traced to it.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// A tokenizer, for the record.
+/// A tokenizer, for the run's metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct About {
-    /// As it was named.
+    /// The reference as given.
     pub from: String,
-    /// What it was read from.
+    /// The kind of file.
     pub kind: Kind,
-    /// How many tokens it knows.
+    /// Number of tokens in the vocabulary.
     pub vocabulary: u64,
-    /// The file that the chat template stands in; `None`: there is none, and the input of a chat
+    /// The file that contains the chat template; `None` if there is none. Then the input of a chat
     /// is not counted.
     pub chat_template: Option<String>,
-    /// All that was read.
+    /// All files that were read.
     pub files: Vec<File>,
 }
 
-/// What a tokenizer was read from.
+/// The kind of file that a tokenizer was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Kind {
-    /// As Hugging Face's `tokenizers` write it.
+    /// `tokenizer.json`, the format of Hugging Face's `tokenizers`.
     #[serde(rename = "tokenizer.json")]
     Json,
-    /// A model file.
+    /// A GGUF model file.
     #[serde(rename = "gguf")]
     Gguf,
 }
 
-/// A file, or its beginning, that was read.
+/// A file that was read, or its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct File {
     /// Its name.
     pub name: String,
-    /// How many bytes from its start: all of it, of a GGUF file what comes before its tensors.
+    /// Bytes read from its start: the whole file, or for GGUF everything before the tensors.
     pub bytes: u64,
-    /// Their checksum.
+    /// SHA-256 of these bytes.
     pub sha256: String,
 }
 

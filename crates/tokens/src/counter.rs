@@ -1,4 +1,4 @@
-//! Counting what went out and what came back.
+//! Counts the tokens of queries and replies.
 
 use ipw_core::query::Query;
 use ipw_core::reply::{Reply, TokenCounts};
@@ -11,7 +11,7 @@ use crate::settle::settle;
 #[cfg(feature = "engine")]
 pub(crate) use crate::template::Template;
 
-/// Without the engine there is none.
+/// Without the engine there are no templates.
 #[cfg(not(feature = "engine"))]
 pub(crate) enum Template {}
 
@@ -22,8 +22,7 @@ impl Template {
     }
 }
 
-/// Parameters with which the model reads something else than we can write down: what goes in is not
-/// counted then.
+/// Parameters that change what the model reads in unknown ways: the input is then not counted.
 const CHANGE_THE_PROMPT: [&str; 12] = [
     "add_generation_prompt",
     "add_special_tokens",
@@ -39,20 +38,20 @@ const CHANGE_THE_PROMPT: [&str; 12] = [
     "tools",
 ];
 
-/// What went out.
+/// A query as it was sent.
 #[derive(Debug, Clone, Copy)]
 pub struct SentQuery<'a> {
     /// The query as it was sent.
     pub query: &'a Query,
-    /// Text for the system role.
+    /// Text of the system role.
     pub system: Option<&'a str>,
-    /// Generation parameters that went along.
+    /// Generation parameters of the request.
     pub parameters: &'a Map<String, Value>,
-    /// Whether the prompt went out as it is, and not as a chat.
+    /// Whether the prompt was sent as plain text, not as a chat.
     pub is_raw: bool,
 }
 
-/// Counts tokens by one tokenizer.
+/// Counts tokens with one tokenizer.
 pub struct TokenCounter {
     encoder: Box<dyn Encoder>,
     template: Option<Template>,
@@ -60,7 +59,7 @@ pub struct TokenCounter {
     note: Option<String>,
 }
 
-/// A call, as the row keeps it.
+/// A tool call, as the row stores it.
 #[derive(Deserialize)]
 struct Call {
     #[serde(default)]
@@ -84,22 +83,22 @@ impl TokenCounter {
         }
     }
 
-    /// What counts, for the record.
+    /// Describes the tokenizer.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// What the user should know of it: a chat template that is there and cannot be used.
+    /// A warning for the user if the chat template exists but cannot be used.
     pub fn note(&self) -> Option<String> {
         let why = self.note.as_ref()?;
         Some(format!(
-            "the chat template of the tokenizer `{}` cannot be used, so that input tokens are not \
-             counted: {why}",
+            "cannot use the chat template of the tokenizer `{}`, so input tokens are not counted: \
+             {why}",
             self.about.from
         ))
     }
 
-    /// Counts what came; `None` if nothing did. The input is among it where it can be told.
+    /// Counts a reply; `None` if it is empty. Includes the input where that is known.
     pub fn count(&self, asked: &SentQuery<'_>, reply: &Reply) -> Option<TokenCounts> {
         let answer = self.text(Some(&reply.answer))?;
         let reasoning = self.text(reply.reasoning.as_deref())?;
@@ -117,16 +116,16 @@ impl TokenCounter {
         })
     }
 
-    /// Counts what came, and puts it where nobody counted but by chunks; where the service itself
-    /// counted, the row notes how far the two are apart. What was counted comes back.
+    /// Counts a reply, and sets the counts where the only other source is the number of chunks.
+    /// Where the service counted, the row notes the difference. Returns the counts.
     pub fn settle(&self, asked: &SentQuery<'_>, reply: &mut Reply) -> Option<TokenCounts> {
         let counted = self.count(asked, reply)?;
         settle(reply, &counted);
         Some(counted)
     }
 
-    /// The tokens of a part of a reply: inside, `None` for a part that did not come; outside, if it
-    /// cannot be counted.
+    /// The tokens of a part of a reply. The inner `None`: the part is missing; the outer: it cannot
+    /// be counted.
     #[expect(clippy::option_option, reason = "absent is not unknown")]
     fn text(&self, text: Option<&str>) -> Option<Option<u64>> {
         match text.filter(|text| !text.is_empty()) {
@@ -135,7 +134,7 @@ impl TokenCounter {
         }
     }
 
-    /// The tokens of the calls: their names and their arguments, as the model wrote them.
+    /// The tokens of tool calls: their names and arguments, as the model wrote them.
     #[expect(clippy::option_option, reason = "absent is not unknown")]
     fn calls(&self, calls: Option<&str>) -> Option<Option<u64>> {
         let Some(calls) = calls else {
@@ -150,7 +149,7 @@ impl TokenCounter {
         Some(Some(sum))
     }
 
-    /// The tokens of the prompt, where it is known what the model read: never a guess.
+    /// The tokens of the prompt, only where the model's exact input is known: never a guess.
     fn input(&self, asked: &SentQuery<'_>) -> Option<u64> {
         let mut changes = CHANGE_THE_PROMPT.iter();
         if changes.any(|name| asked.parameters.contains_key(*name)) {

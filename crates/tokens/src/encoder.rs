@@ -1,20 +1,20 @@
-//! From a text to a number of tokens.
+//! Counts the tokens of a text.
 
 /// A tokenizer, as far as counting needs one.
 pub(crate) trait Encoder: Send + Sync {
-    /// How many tokens the text has; `None` if it cannot be told.
+    /// Number of tokens; `None` if it cannot be determined.
     ///
-    /// The text of a special token in it is that token, as the tokenizer's own makers have it.
+    /// The text of a special token counts as that token, as in the tokenizer's own library.
     fn count(&self, text: &str, role: Role) -> Option<u64>;
 }
 
-/// What a text is, and so which tokens belong to it that are not in it.
+/// The role of a text, which decides about additional tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A part of a reply: none.
+    /// A part of a reply: no additional tokens.
     Reply,
-    /// A prompt as it is sent: those that the tokenizer adds.
+    /// A plain prompt: the tokenizer adds its own.
     Prompt,
-    /// What a chat template wrote: the template has added them already.
+    /// The output of a chat template, which has already added them.
     Rendered,
 }

@@ -1,4 +1,4 @@
-//! Why there is no tokenizer.
+//! Why a tokenizer cannot be used.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use ipw_hub::CacheError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokensError {
-    /// `hf:` and something that names no repository.
+    /// A malformed `hf:` reference.
     #[error(
         "`{}` names no repository of the hub: {why}\nhelp: write `hf:owner/name` or \
          `hf:owner/name@revision`",
@@ -23,7 +23,7 @@ pub enum TokensError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// There is nothing there, or not what it should be.
+    /// The path does not exist or has no tokenizer.
     #[error(
         "there is no tokenizer at `{}`: {what}\nhelp: give a `tokenizer.json`, a directory that \
          holds one, a GGUF file, or `hf:owner/name`",
@@ -32,10 +32,10 @@ pub enum TokensError {
     NotThere {
         /// The path as given.
         path: PathBuf,
-        /// What is there instead.
+        /// What is wrong with it.
         what: String,
     },
-    /// A file is something else.
+    /// A file is not a tokenizer.
     #[error(
         "`{}` is not a tokenizer: {}\nhelp: give a `tokenizer.json` as Hugging Face's `tokenizers` \
          write it, or a GGUF file with its vocabulary",
@@ -58,7 +58,7 @@ pub enum TokensError {
         /// The path as given.
         path: PathBuf,
     },
-    /// The repository has other files only.
+    /// The repository has no tokenizer.
     #[error(
         "`{repository}` has no `tokenizer.json` at `{revision}`\nhelp: name the repository that its \
          model was made from, or give a GGUF file of the model"
@@ -69,33 +69,33 @@ pub enum TokensError {
         /// In which revision.
         revision: String,
     },
-    /// The hub does not let us have it.
-    #[error("cannot get the tokenizer of `{repository}`: the hub refuses ({status})\nhelp: {help}")]
+    /// The hub denies access.
+    #[error("cannot get the tokenizer of `{repository}`: access denied ({status})\nhelp: {help}")]
     Denied {
-        /// Which repository.
+        /// The repository.
         repository: String,
-        /// What it answers.
+        /// The HTTP status.
         status: u16,
-        /// Where to ask for access.
+        /// How to get access.
         help: String,
     },
-    /// It could not be fetched.
+    /// The download failed.
     #[error(
-        "cannot get the tokenizer of `{repository}` from {}: {}\nhelp: go online, look at the name, \
-         or give a file that you have: `{}`",
+        "cannot get the tokenizer of `{repository}` from {}: {}\nhelp: go online, check the name, \
+         or use a local file: `{}`",
         printable(host),
         printable(reason),
         Setting::Tokenizer.to("/path/to/tokenizer.json")
     )]
     Unfetched {
-        /// Which repository.
+        /// The repository.
         repository: String,
-        /// Who was asked.
+        /// The host.
         host: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// There is no place for a cache.
+    /// There is no directory for a cache.
     #[error(transparent)]
     NoCache(#[from] NoCache),
     /// The cache cannot be used.
@@ -104,7 +104,7 @@ pub enum TokensError {
 }
 
 impl TokensError {
-    /// Whether what was asked for cannot be, whatever the state of disk and network.
+    /// Whether the request itself is invalid, whatever the state of disk and network.
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,

@@ -1,35 +1,35 @@
-//! A tokenizer's files from the hub, in the cache.
+//! Fetches a tokenizer's files from the hub into the cache.
 //!
-//! Which of them there are is written down: a tokenizer that is here whole needs no question, and
-//! one that is here stays as it is, also when its branch has moved on.
+//! A list of the files is stored with them. A complete tokenizer needs no network, and it stays as
+//! it is, even when its branch has moved on.
 
 use std::path::PathBuf;
 
 use ipw_hub::{
-    Access, Denied, Entry, Failure, Kind, ListedFile, Report, Shelf, read_note, write_note,
+    Access, AccessDenied, Entry, Failure, Kind, ListedFile, Report, Shelf, read_note, write_note,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::error::TokensError;
 use crate::load::{CONFIG, JINJA, JSON};
 
-/// Where the list of what there is lies; no file of a tokenizer is called so.
+/// File name of the list; no tokenizer file has this name.
 const NOTE: &str = ".files.json";
 
-/// What a repository has of a tokenizer.
+/// The tokenizer files of a repository.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listing {
     files: Vec<ListedFile>,
 }
 
-/// One repository's part of the hub, and of the cache.
+/// The source and the cache of one repository.
 struct Tokenizer<'a> {
     shelf: Shelf<'a>,
     revision: &'a str,
 }
 
-/// The directory with the tokenizer, fetched first if it is not here.
+/// The directory of the tokenizer; fetches it first if missing.
 pub(crate) fn directory(
     repository: &str,
     revision: &str,
@@ -56,7 +56,7 @@ pub(crate) fn directory(
 }
 
 impl Tokenizer<'_> {
-    /// Whether all that the repository has is here.
+    /// Whether all files of the repository are in the cache.
     fn is_whole(&self, listing: Option<Listing>) -> bool {
         listing.is_some_and(|Listing { files }| {
             let is_here = |file: &ListedFile| {
@@ -66,7 +66,7 @@ impl Tokenizer<'_> {
         })
     }
 
-    /// What the hub says that there is.
+    /// Asks the hub for the list of files.
     fn list(&self, report: Report<'_>) -> Result<Listing, TokensError> {
         let remote = self.shelf.remote(self.revision, "");
         let entries = self.shelf.access.hub.tree(&remote, false, report);
@@ -95,17 +95,17 @@ impl Tokenizer<'_> {
         }
     }
 
-    fn denied(&self, denied: Denied) -> TokensError {
+    fn denied(&self, denied: AccessDenied) -> TokensError {
         let remote = self.shelf.remote(self.revision, "");
         let page = self.shelf.access.hub.page(&remote);
         let help = if denied.had_token {
             format!(
-                "look at the name, and ask for access at {page}; your `HF_TOKEN` is wrong or may \
-                 not read it yet"
+                "check the name, and request access at {page}; your `HF_TOKEN` is wrong or may not read \
+                 it yet"
             )
         } else {
             format!(
-                "look at the name; if it is gated or private, ask for access at {page}, then set \
+                "check the name; if it is gated or private, request access at {page}, then set \
                  `HF_TOKEN` to a token that may read it"
             )
         };

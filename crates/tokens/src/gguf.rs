@@ -1,4 +1,4 @@
-//! The tokenizer and the chat template inside a GGUF file, by the engine's own code.
+//! The tokenizer and the chat template inside a GGUF file, read by the engine's code.
 
 use std::fs::File;
 use std::io::{BufReader, Read as _};
@@ -13,26 +13,26 @@ use crate::about;
 use crate::encoder::{Encoder, Role};
 use crate::template::Template;
 
-/// What was found in a GGUF file.
-pub(crate) struct Found {
-    pub(crate) encoder: InModel,
+/// The contents of a GGUF file that matter here.
+pub(crate) struct GgufParts {
+    pub(crate) encoder: ModelTokenizer,
     pub(crate) template: Option<Template>,
-    /// Why a template that is there is not used.
+    /// Why an existing template is not used.
     pub(crate) note: Option<String>,
     pub(crate) file: about::File,
 }
 
 /// The tokenizer of a model file.
-pub(crate) struct InModel(Tokenizer);
+pub(crate) struct ModelTokenizer(Tokenizer);
 
-impl InModel {
-    /// How many tokens there are.
+impl ModelTokenizer {
+    /// Number of tokens.
     pub(crate) fn vocabulary(&self) -> u64 {
         self.0.len() as u64
     }
 }
 
-impl Encoder for InModel {
+impl Encoder for ModelTokenizer {
     fn count(&self, text: &str, role: Role) -> Option<u64> {
         let tokens = match role {
             Role::Reply => self.0.encode(text, false),
@@ -43,8 +43,8 @@ impl Encoder for InModel {
     }
 }
 
-/// Reads what stands before the tensors; an error says what is wrong with it.
-pub(crate) fn read(path: &Path, name: &str) -> Result<Found, String> {
+/// Reads everything before the tensors. The error says what is wrong with it.
+pub(crate) fn read(path: &Path, name: &str) -> Result<GgufParts, String> {
     let open = || File::open(path).map_err(|error| error.to_string());
     let source = BufReader::with_capacity(1 << 20, open()?);
     let (mut file, bytes) = Gguf::read_metadata(source).map_err(|error| with_causes(&error))?;
@@ -53,12 +53,12 @@ pub(crate) fn read(path: &Path, name: &str) -> Result<Found, String> {
         Ok(template) => (template, None),
         Err(error) => (None, Some(with_causes(&error))),
     };
-    // Not the weights: what counts is here, and the rest may be as large as the disk.
+    // Hash only this part, not the weights, which may be as large as the disk.
     let mut metadata = Vec::new();
     let beginning = open()?.take(bytes).read_to_end(&mut metadata);
     beginning.map_err(|error| error.to_string())?;
-    Ok(Found {
-        encoder: InModel(tokenizer),
+    Ok(GgufParts {
+        encoder: ModelTokenizer(tokenizer),
         template: template.map(Template::of_file),
         note,
         file: about::File::of(name, &metadata),

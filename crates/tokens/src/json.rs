@@ -1,4 +1,4 @@
-//! `tokenizer.json`, by Hugging Face's own crate.
+//! `tokenizer.json`, read by Hugging Face's own crate.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,29 +8,29 @@ use tokenizers::Tokenizer;
 
 use crate::encoder::{Encoder, Role};
 
-/// A tokenizer out of a `tokenizer.json`.
+/// A tokenizer from a `tokenizer.json`.
 pub(crate) struct Json(Tokenizer);
 
-/// What every such file has.
+/// What every such file contains.
 #[derive(Deserialize)]
 struct Shape {
     model: Option<IgnoredAny>,
 }
 
 impl Json {
-    /// Reads it; an error says why it is none.
+    /// Parses it. The error says why it is not a tokenizer.
     pub(crate) fn parse(content: &[u8]) -> Result<Self, String> {
-        // Of any other JSON the crate's own words say nothing that helps.
-        let shape: Shape = serde_json::from_slice(content)
-            .map_err(|error| format!("it cannot be read: {error}"))?;
+        // For other JSON files, the crate's own message does not help.
+        let shape: Shape =
+            serde_json::from_slice(content).map_err(|error| format!("cannot parse it: {error}"))?;
         if shape.model.is_none() {
             return Err("it has no `model`".to_owned());
         }
-        // It is made for files that its own makers wrote, and this one may come from anywhere.
+        // The crate trusts its files, and this one may come from anywhere.
         let parsed = catch_unwind(|| Tokenizer::from_bytes(content));
         let parsed = parsed.map_err(|_| "its `model` makes no sense".to_owned())?;
         let mut tokenizer = parsed.map_err(|error| error.to_string())?;
-        // What a model is fed may be cut and filled up; what is counted may not.
+        // Truncation and padding are for the model's input; counts need the full text.
         tokenizer.with_padding(None);
         tokenizer
             .with_truncation(None)
@@ -42,7 +42,7 @@ impl Json {
         Ok(read)
     }
 
-    /// How many tokens there are, with those that were added later.
+    /// Number of tokens, including added ones.
     pub(crate) fn vocabulary(&self) -> u64 {
         self.0.get_vocab_size(true) as u64
     }
@@ -50,9 +50,10 @@ impl Json {
 
 impl Encoder for Json {
     fn count(&self, text: &str, role: Role) -> Option<u64> {
-        // A template has written what belongs there, as `transformers` has it.
+        // A chat template has already added the special tokens, as in `transformers`.
         let adds_special = role == Role::Prompt;
-        // A text that breaks it costs this count and not the thread that stores the rows.
+        // If a text makes the crate panic, only this count is lost, not the thread that stores
+        // rows.
         let encoded = catch_unwind(AssertUnwindSafe(|| self.0.encode_fast(text, adds_special)));
         Some(encoded.ok()?.ok()?.len() as u64)
     }
@@ -95,7 +96,7 @@ mod tests {
         let empty = WORDS.replace(r#"{"?": 0, "a": 1, "b": 2}"#, "{}");
         for (content, says) in [
             ("", "EOF"),
-            ("[]", "it cannot be read: invalid length"),
+            ("[]", "cannot parse it: invalid length"),
             ("{\"model\": null}", "it has no `model`"),
             (r#"{"model": {"type": "Other"}}"#, "did not match"),
             (r#"{"config": 1}"#, "it has no `model`"),

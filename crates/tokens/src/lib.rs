@@ -1,11 +1,11 @@
-//! Tokens counted by a tokenizer, where the service does not say how many there were, and checked
-//! where it does.
+//! Counts tokens with a tokenizer where the service reports no count, and checks the count where it
+//! does.
 //!
-//! A [`TokenCounter`] is [`load`]ed from a `tokenizer.json` (a file, a directory, a repository of the
-//! hub) or from a GGUF file, and works on replies that are over: no query waits for it. What it
-//! counts is the text that came, and that is not always what the model generated: a model may split
-//! a text otherwise than its tokenizer does, and tokens that end or mark something leave no text.
-//! So whoever generated goes first ([`TokenCounter::settle`]).
+//! A [`TokenCounter`] is [`load`]ed from a `tokenizer.json` (a file, a directory, a repository of
+//! the hub) or from a GGUF file. It works on finished replies, so no query waits for it. It counts
+//! the received text, which may differ from what the model generated: a model may split a text
+//! unlike its tokenizer, and tokens that end or mark something have no text. So the service's own
+//! count takes precedence ([`TokenCounter::settle`]).
 
 mod about;
 mod counter;

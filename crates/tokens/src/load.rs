@@ -1,4 +1,4 @@
-//! From a name to a tokenizer that counts.
+//! Loads a tokenizer by reference.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,12 @@ pub(crate) const JSON: &str = "tokenizer.json";
 pub(crate) const CONFIG: &str = "tokenizer_config.json";
 pub(crate) const JINJA: &str = "chat_template.jinja";
 
-/// Many times the largest that there are.
+/// Maximum size of a file: many times the largest known.
 const LARGEST: u64 = 512 << 20;
 const GGUF_ENDING: &str = "gguf";
 
-/// The tokenizer of that name. `access` is for one of the hub, and `None` means what the environment
-/// says; `report` is told how the fetch goes on.
+/// Loads the tokenizer. `access` is used for the hub; `None` takes it from the environment.
+/// `report` receives the progress of a download.
 pub fn load(
     named: &str,
     access: Option<Access>,
@@ -47,7 +47,7 @@ fn at(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
         what: what.to_owned(),
     };
     let found = fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => not_there("nothing is there"),
+        std::io::ErrorKind::NotFound => not_there("it does not exist"),
         _ => not_there(&error.to_string()),
     })?;
     if found.is_dir() {
@@ -69,7 +69,7 @@ fn at(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     beside(named, path)
 }
 
-/// A `tokenizer.json` with what lies beside it; a file of another name stands for itself.
+/// A `tokenizer.json` with the files beside it; a file of another name is used alone.
 fn beside(named: &str, path: &Path) -> Result<TokenCounter, TokensError> {
     let content = read(path)?;
     let json = Json::parse(&content).map_err(|why| TokensError::NotATokenizer {
@@ -145,7 +145,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What lies beside `path` under this name, if it does.
+/// The file with this name beside `path`, if it exists.
 fn optional(path: &Path, name: &str) -> Result<Option<Vec<u8>>, TokensError> {
     let path = path.with_file_name(name);
     path.is_file().then(|| read(&path)).transpose()

@@ -1,4 +1,4 @@
-//! What a person may write for a tokenizer.
+//! References to tokenizers.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use ipw_hub::{PREFIX, ReferenceFault};
 use crate::error::TokensError;
 
 const REVISION: &str = "the revision is a branch, tag or commit without `/`";
-const REPOSITORY: &str = "a repository is named, and not a file in it";
+const REPOSITORY: &str = "name a repository, not a file in it";
 
-/// A tokenizer, as somebody named it.
+/// A tokenizer as the user refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// A file or a directory of the user's own. It need not exist yet.
+    /// A local file or directory. It need not exist yet.
     Path(PathBuf),
     /// A repository of the hub.
     Hub {
@@ -24,7 +24,7 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// Understands `hf:owner/name[@revision]`; anything else is a path.
+    /// Parses `hf:owner/name[@revision]`; anything else is a path.
     pub fn parse(text: &str) -> Result<Self, TokensError> {
         let Some(rest) = text.strip_prefix(PREFIX) else {
             return Ok(Self::Path(PathBuf::from(text)));
@@ -36,7 +36,7 @@ impl Reference {
         let found = ipw_hub::Reference::parse(rest).map_err(|fault| match fault {
             ReferenceFault::Missing => wrong("the owner or the name is missing"),
             ReferenceFault::Name => {
-                wrong("owner and name have letters, digits, `-`, `_` and `.` only")
+                wrong("owner and name may contain only letters, digits, `-`, `_` and `.`")
             }
             ReferenceFault::Revision => wrong(REVISION),
             ReferenceFault::Path => wrong(REPOSITORY),

@@ -1,15 +1,15 @@
-//! Whose count a row carries, and whether the others agree.
+//! Which count a row carries, and whether the counts agree.
 
 use ipw_core::reply::{Reply, TokenCounts, TokenSource, agree};
 
-/// The token that ends a reply or a turn: servers count it, and it leaves no text. A beginning that
-/// a server adds, or does not, is one, too.
+/// The token that ends a reply or a turn: servers count it, but it has no text. A start token that
+/// a server may add is one, too.
 const ENDS: u64 = 1;
-/// The two that begin and end a reasoning: where a server keeps it apart, they leave no text.
+/// The two tokens around reasoning: where a server separates it, they have no text.
 const MARKS: u64 = 2;
 
-/// Puts what a tokenizer counted where nobody counted but by chunks, and notes where it differs from
-/// what the service said.
+/// Sets the tokenizer's counts where the only other source is the number of chunks, and notes where
+/// they differ from the service's.
 pub(crate) fn settle(reply: &mut Reply, counted: &TokenCounts) {
     let who = match reply.token_source {
         Some(TokenSource::Usage) => "usage says",
@@ -26,7 +26,7 @@ pub(crate) fn settle(reply: &mut Reply, counted: &TokenCounts) {
             return;
         }
     };
-    // Of a reply that broke off nobody knows what the last report had seen.
+    // For an interrupted reply, the service's last report may not cover all of it.
     if !reply.outcome.is_answered() {
         return;
     }
@@ -48,13 +48,13 @@ fn input(reply: &Reply, counted: &TokenCounts) -> Option<Difference> {
 
 fn output(reply: &Reply, counted: &TokenCounts) -> Option<Difference> {
     let (said, counts) = (reply.tokens.output?, counted.output?);
-    // Reasoning that was not shown cannot be counted.
+    // Reasoning that was not sent cannot be counted.
     let (hidden, marks) = match reply.reasoning {
         None => (reply.tokens.reasoning.unwrap_or(0), 0),
         Some(_) => (0, MARKS),
     };
     let shown = said.saturating_sub(hidden);
-    // What stands around calls leaves no text, and how much that is differs from model to model.
+    // The syntax around calls has no text, and its length differs between models.
     let is_more = reply.tool_calls.is_some() && shown >= counts;
     let agrees = is_more || agree(shown, counts) || shown.abs_diff(counts) <= ENDS + marks;
     (!agrees).then_some((

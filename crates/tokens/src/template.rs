@@ -1,4 +1,4 @@
-//! Chat templates: how the messages of a chat become the text that the model reads.
+//! Chat templates: how the messages of a chat become the model's input.
 
 use ipw_core::query::Query;
 use ipw_core::text::with_causes;
@@ -9,13 +9,13 @@ use serde_json::Value;
 pub(crate) struct Template(ChatTemplate);
 
 impl Template {
-    /// That of a model file.
+    /// The template of a model file.
     pub(crate) fn of_file(template: ChatTemplate) -> Self {
         Self(template)
     }
 
-    /// That of `tokenizer_config.json` and, before it, `chat_template.jinja`; `None` if neither has
-    /// one. An error says why it cannot be used.
+    /// The template in `chat_template.jinja`, else in `tokenizer_config.json`; `None` if neither
+    /// has one. The error says why it cannot be used.
     pub(crate) fn beside(
         config: Option<&[u8]>,
         jinja: Option<&[u8]>,
@@ -41,13 +41,13 @@ impl Template {
             .map_err(|error| with_causes(&error))
     }
 
-    /// What the model reads of this query; `None` if the template has no place for it.
+    /// The model's input for this query; `None` if the template does not support it.
     pub(crate) fn render(&self, system: Option<&str>, query: &Query) -> Option<String> {
         self.0.render(&conversation(system, query).ok()?, true).ok()
     }
 }
 
-/// A text, or a list of named ones: the plain one is called `default`.
+/// A text, or a list of named ones, of which the plain one is `default`.
 fn of_config(value: &Value) -> Option<&str> {
     let named = || {
         let list = value.as_array()?.iter();
@@ -57,7 +57,7 @@ fn of_config(value: &Value) -> Option<&str> {
     value.as_str().or_else(named)
 }
 
-/// A token's text: written plainly, or with what else is known of it.
+/// The text of a token: a plain text, or an object with it.
 fn token(value: &Value) -> &str {
     let text = value.as_str().or_else(|| value["content"].as_str());
     text.unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ipw_core::text::{excerpt, printable};
-use ipw_hub::models::{Cache, Listed, ModelError, ModelRef, State, list, path, remove};
+use ipw_hub::models::{Cache, ModelError, ModelListing, ModelRef, State, list, path, remove};
 use ipw_hub::{Check, bytes_in_words};
 
 use crate::args::ModelsCommand;
@@ -79,7 +79,7 @@ fn failed(error: ModelError) -> CliError {
 }
 
 /// A line per model.
-fn table(listed: &[Listed]) -> String {
+fn table(listed: &[ModelListing]) -> String {
     let mut rows = vec![["NAME", "SIZE", "STATE", "LICENCE", "WHAT"].map(str::to_owned)];
     rows.extend(listed.iter().map(row));
     let widths: [usize; 5] = std::array::from_fn(|column| {
@@ -98,7 +98,7 @@ fn table(listed: &[Listed]) -> String {
     text
 }
 
-fn row(listed: &Listed) -> [String; 5] {
+fn row(listed: &ModelListing) -> [String; 5] {
     let entry = listed.entry();
     let (size, state) = match listed.state {
         State::Cached { bytes, check } => (Some(bytes), cached(check).to_owned()),

@@ -13,7 +13,7 @@ use ipw_monitor::Token;
 use ipw_monitor::server::{ListenError, Listener, Machine, Monitor};
 use ipw_runner::SystemClock;
 use ipw_telemetry::collectors::host::system_info;
-use ipw_telemetry::{Detected, Role, Session, Setup, detect};
+use ipw_telemetry::{Detection, Role, Session, Setup, detect};
 
 use crate::args::{MonitorArgs, Span};
 use crate::error::{CliError, Exit};
@@ -103,7 +103,7 @@ fn look(
     clock: &Arc<dyn Clock>,
 ) -> Result<(Arc<Session>, Machine), CliError> {
     let options = args.hardware.options(!args.no_estimate);
-    let Detected {
+    let Detection {
         collectors,
         absent,
         estimate,

@@ -312,7 +312,7 @@ fn a_monitor_that_is_killed_leaves_a_gap_and_nothing_else() {
         "{summary:#}"
     );
     let faults = summary["telemetry"]["faults"].to_string();
-    assert!(faults.contains("the line was cut"), "{faults}");
+    assert!(faults.contains("the connection was lost"), "{faults}");
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn a_disk_that_is_too_small_is_refused_before_the_first_byte() {
     };
     assert_eq!(said.code, Some(1));
     assert!(
-        said.err.contains("not enough room in `") && said.err.contains("3.0 MB needed, 262.1 kB"),
+        said.err.contains("not enough space in `") && said.err.contains("3.0 MB needed, 262.1 kB"),
         "{}",
         said.err
     );
@@ -255,7 +255,8 @@ fn a_disk_that_fills_up_keeps_what_arrived() {
     };
     assert_eq!(said.code, Some(1));
     assert!(
-        said.err.contains("not enough room in `") && said.err.contains("that arrived are kept"),
+        said.err.contains("not enough space in `")
+            && said.err.contains("downloaded so far are kept"),
         "{}",
         said.err
     );

@@ -360,7 +360,7 @@ fn a_unix_socket_is_for_its_owner_and_goes_with_the_monitor() {
     let second = said(self::command(&place, &["--unix"]).arg(&path));
     assert_eq!((second.code, &*second.out), (Some(1), ""), "{}", second.err);
     assert!(
-        second.err.contains("another process listens at `") && second.err.contains("monitor.sock"),
+        second.err.contains("another process listens on `") && second.err.contains("monitor.sock"),
         "{}",
         second.err
     );
@@ -377,7 +377,7 @@ fn a_unix_socket_is_for_its_owner_and_goes_with_the_monitor() {
     std::fs::write(&path, "precious").unwrap();
     let file = said(self::command(&place, &["--unix"]).arg(&path));
     assert_eq!((file.code, &*file.out), (Some(2), ""), "{}", file.err);
-    assert!(file.err.contains("is no socket"), "{}", file.err);
+    assert!(file.err.contains("is not a socket"), "{}", file.err);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
 

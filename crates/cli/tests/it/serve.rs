@@ -292,8 +292,8 @@ fn a_host_that_is_not_here_is_a_usage_error() {
             "no-such-host.invalid",
             "cannot resolve the host `no-such-host.invalid`",
         ),
-        ("http://localhost", "neither a host's name nor its address"),
-        ("localhost:80", "neither a host's name nor its address"),
+        ("http://localhost", "is not a host name or address"),
+        ("localhost:80", "is not a host name or address"),
     ] {
         let said = said(&mut place.command(&["--port", "0", "--host", host]));
         assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);

@@ -236,9 +236,7 @@ fn a_tokenizer_of_the_hub_is_fetched_and_a_gated_one_is_told() {
     let denied = profile(&gated, "one");
     assert_eq!(denied.code, Some(1), "{}", denied.err);
     assert!(
-        denied
-            .err
-            .contains("the tokenizer of `o/n`: the hub refuses"),
+        denied.err.contains("the tokenizer of `o/n`: access denied"),
         "{}",
         denied.err
     );

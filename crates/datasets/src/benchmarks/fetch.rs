@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use ipw_core::nearest::nearest;
 use ipw_hub::{
-    Denied, Entry, Failure, Kind, ListedFile, MAIN, Magic, Missing, Refusal, Report, Shelf,
-    is_step, read_note, write_note,
+    AccessDenied, Entry, Failure, Kind, ListedFile, MAIN, Magic, MissingPart, Refusal, Report,
+    Shelf, is_step, read_note, write_note,
 };
 use serde::{Deserialize, Serialize};
 
@@ -144,7 +144,7 @@ impl Stock<'_> {
     fn list(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
         if self.wanted.revision() == MAIN {
             match self.converted(report) {
-                Err(Refusal::Missing(Missing::Revision)) => {}
+                Err(Refusal::Missing(MissingPart::Revision)) => {}
                 listed => return listed.map_err(|refusal| self.refused(refusal))?,
             }
         }
@@ -156,9 +156,9 @@ impl Stock<'_> {
         let (config, split) = (self.wanted.config(), self.wanted.split());
         let mut path = format!("{config}/{split}");
         let entries = match self.tree(&path, report) {
-            Err(Refusal::Missing(Missing::Path)) => {
+            Err(Refusal::Missing(MissingPart::Path)) => {
                 let splits = match self.tree(config, report) {
-                    Err(Refusal::Missing(Missing::Path)) => {
+                    Err(Refusal::Missing(MissingPart::Path)) => {
                         let configs = directories(&self.tree("", report)?);
                         return Ok(Err(self.no_part("config", config, configs)));
                     }
@@ -246,7 +246,7 @@ impl Stock<'_> {
         }
     }
 
-    fn denied(&self, denied: Denied) -> DatasetError {
+    fn denied(&self, denied: AccessDenied) -> DatasetError {
         let benchmark = self.wanted.benchmark;
         let page = self.shelf.access.hub.page(&self.shelf.remote(MAIN, ""));
         let help = match (benchmark.is_gated, denied.had_token) {

@@ -282,7 +282,7 @@ fn a_transfer_that_died_is_continued_by_the_next_process() {
     place.hub.patience.retries = 0;
     let message = place.message("arc", &[]);
     assert!(
-        message.contains(&format!("broke off after {} bytes", length / 2)),
+        message.contains(&format!("was cut off after {} bytes", length / 2)),
         "{message}"
     );
     assert!(place.open("arc", &[]).is_err());

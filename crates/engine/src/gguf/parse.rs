@@ -1,18 +1,18 @@
-//! The header, byte by byte.
+//! Parses the header.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
 use super::{GgufError, Kind, TensorInfo, Value};
 
-/// A text takes at least its length.
+/// Minimum size of a text: its length field.
 const TEXT_BYTES: u64 = 8;
-/// A tensor takes at least the length of its name, a count, a kind and an offset.
+/// Minimum size of a tensor's entry: the length of its name, a count, a type and an offset.
 const TENSOR_BYTES: u64 = 8 + 4 + 4 + 8;
-/// An entry takes at least the length of its key, a type and a byte.
+/// Minimum size of a metadata entry: the length of its key, a type and a byte.
 const ENTRY_BYTES: u64 = 8 + 4 + 1;
 const MOST_DIMENSIONS: u32 = 4;
-/// Lists in lists in lists: nobody needs more, and each level costs stack.
+/// Maximum nesting of lists: no file needs more, and each level costs stack.
 const MOST_NESTED: u32 = 4;
 const ALIGNMENT: u64 = 32;
 const LARGEST_ALIGNMENT: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const LARGEST_ALIGNMENT: u64 = 1 << 20;
 type Metadata = BTreeMap<String, Value>;
 type Header = (Metadata, BTreeMap<String, TensorInfo>);
 
-/// The metadata alone, and how many bytes of the file it takes up to its end.
+/// The metadata alone, and the offset of its end in the file.
 pub(super) fn metadata(source: &mut impl Read, length: u64) -> Result<(Metadata, u64), GgufError> {
     let mut input = Input {
         source,
@@ -31,7 +31,7 @@ pub(super) fn metadata(source: &mut impl Read, length: u64) -> Result<(Metadata,
     Ok((metadata, input.at))
 }
 
-/// The metadata, and how many tensors follow it.
+/// The metadata, and the number of tensors that follow.
 fn entries<R: Read>(input: &mut Input<'_, R>) -> Result<(Metadata, u64), GgufError> {
     if input.length == 0 {
         return Err(GgufError::Empty);
@@ -52,7 +52,7 @@ fn entries<R: Read>(input: &mut Input<'_, R>) -> Result<(Metadata, u64), GgufErr
         let kind = input.u32(&key)?;
         let value = input.value(kind, &key, 0)?;
         if metadata.insert(key.clone(), value).is_some() {
-            return Err(GgufError::Broken(format!("`{key}` is there twice")));
+            return Err(GgufError::Broken(format!("`{key}` occurs twice")));
         }
     }
     Ok((metadata, tensors))
@@ -89,7 +89,7 @@ pub(super) fn header(source: &mut impl Read, length: u64) -> Result<Header, Gguf
         }
         if let Some(double) = tensors.insert(tensor.name.clone(), tensor) {
             return Err(GgufError::Broken(format!(
-                "tensor `{}` is there twice",
+                "tensor `{}` occurs twice",
                 double.name
             )));
         }
@@ -119,7 +119,7 @@ impl<R: Read> Input<'_, R> {
         self.length.saturating_sub(self.at)
     }
 
-    /// Makes sure that `needed` bytes are there before anybody makes room for them.
+    /// Checks that `needed` bytes remain before memory is allocated for them.
     fn need(&self, needed: u64, what: &str) -> Result<(), GgufError> {
         if needed <= self.left() {
             return Ok(());
@@ -147,7 +147,7 @@ impl<R: Read> Input<'_, R> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// A count of things that take at least `each` bytes.
+    /// A count of items that take at least `each` bytes.
     fn count(&mut self, what: &str, each: u64) -> Result<u64, GgufError> {
         let count = self.u64(what)?;
         self.need(count.saturating_mul(each), what)?;
@@ -156,7 +156,7 @@ impl<R: Read> Input<'_, R> {
 
     fn text(&mut self, what: &str) -> Result<String, GgufError> {
         let length = self.count(what, 1)?;
-        // It fits the file, so it fits memory's address range.
+        // It fits the file, so it fits the address range.
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
         self.source.read_exact(&mut bytes)?;
         self.at += length;
@@ -170,7 +170,7 @@ impl<R: Read> Input<'_, R> {
                 0 => Value::Flag(false),
                 1 => Value::Flag(true),
                 other => {
-                    let text = format!("`{key}` is true or false and says {other}");
+                    let text = format!("`{key}` must be true or false, but is {other}");
                     return Err(GgufError::Broken(text));
                 }
             },
@@ -201,9 +201,7 @@ impl<R: Read> Input<'_, R> {
 
     fn list(&mut self, key: &str, depth: u32) -> Result<Value, GgufError> {
         if depth >= MOST_NESTED {
-            return Err(GgufError::Broken(format!(
-                "`{key}` has lists in lists in lists"
-            )));
+            return Err(GgufError::Broken(format!("`{key}` nests lists too deeply")));
         }
         let kind = self.u32(key)?;
         let each = match kind {
@@ -257,20 +255,20 @@ impl<R: Read> Input<'_, R> {
             kind,
             known: Kind::known(),
         })?;
-        let rows = rows.ok_or_else(|| broken("has absurdly many rows".to_owned()))?;
+        let rows = rows.ok_or_else(|| broken("has too many rows".to_owned()))?;
         if columns == 0 || rows == 0 {
             return Err(broken("has no numbers".to_owned()));
         }
         if columns % kind.block() != 0 {
             return Err(broken(format!(
-                "has rows of {columns} numbers, {kind} needs a multiple of {}",
+                "has rows of {columns} numbers, but {kind} needs a multiple of {}",
                 kind.block()
             )));
         }
         let bytes = (columns / kind.block())
             .checked_mul(kind.block_bytes())
             .and_then(|bytes| bytes.checked_mul(rows))
-            .ok_or_else(|| broken("is absurdly large".to_owned()))?;
+            .ok_or_else(|| broken("is too large".to_owned()))?;
         Ok(TensorInfo {
             name,
             kind,

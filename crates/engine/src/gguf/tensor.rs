@@ -1,39 +1,39 @@
-//! Tensors: kind, shape and place.
+//! Tensors: type, shape and location.
 
 use std::fmt;
 
-/// How a tensor's numbers are written down.
+/// The number format of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// 32-bit floats.
     F32,
     /// 16-bit floats.
     F16,
-    /// 16-bit floats with the exponent of 32-bit ones.
+    /// `bfloat16`.
     Bf16,
-    /// 4 bits, one scale for 32.
+    /// 4 bits, one scale per 32 numbers.
     Q4_0,
-    /// 4 bits, scale and offset for 32.
+    /// 4 bits, scale and offset per 32 numbers.
     Q4_1,
-    /// 5 bits, one scale for 32.
+    /// 5 bits, one scale per 32 numbers.
     Q5_0,
-    /// 5 bits, scale and offset for 32.
+    /// 5 bits, scale and offset per 32 numbers.
     Q5_1,
-    /// 8 bits, one scale for 32.
+    /// 8 bits, one scale per 32 numbers.
     Q8_0,
-    /// 2 bits, scales for 16 in blocks of 256.
+    /// 2 bits, one scale per 16 numbers, in blocks of 256.
     Q2K,
-    /// 3 bits, scales for 16 in blocks of 256.
+    /// 3 bits, one scale per 16 numbers, in blocks of 256.
     Q3K,
-    /// 4 bits, scales and offsets for 32 in blocks of 256.
+    /// 4 bits, scale and offset per 32 numbers, in blocks of 256.
     Q4K,
-    /// 5 bits, scales and offsets for 32 in blocks of 256.
+    /// 5 bits, scale and offset per 32 numbers, in blocks of 256.
     Q5K,
-    /// 6 bits, scales for 16 in blocks of 256.
+    /// 6 bits, one scale per 16 numbers, in blocks of 256.
     Q6K,
 }
 
-/// Number in the file, name, numbers per block, bytes per block.
+/// Type number in files, name, numbers per block, bytes per block.
 const KINDS: [(Kind, u32, &str, u64, u64); 13] = [
     (Kind::F32, 0, "F32", 1, 4),
     (Kind::F16, 1, "F16", 1, 2),
@@ -50,7 +50,7 @@ const KINDS: [(Kind, u32, &str, u64, u64); 13] = [
     (Kind::Bf16, 30, "BF16", 1, 2),
 ];
 
-/// Kinds that exist and that this engine does not read, so that the message can name them.
+/// Types that this engine does not support; known only so that errors can name them.
 const OTHERS: [(u32, &str); 14] = [
     (9, "Q8_1"),
     (15, "Q8_K"),
@@ -85,17 +85,17 @@ impl Kind {
         KINDS.iter().find(|row| row.0 == self).unwrap_or(&KINDS[0])
     }
 
-    /// Its number in files.
+    /// The type number in files.
     pub fn number(self) -> u32 {
         self.row().1
     }
 
-    /// How many numbers make a block.
+    /// Numbers per block.
     pub fn block(self) -> u64 {
         self.row().3
     }
 
-    /// How many bytes a block takes.
+    /// Bytes per block.
     pub fn block_bytes(self) -> u64 {
         self.row().4
     }
@@ -107,19 +107,19 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Where a tensor is and what it looks like.
+/// Location and shape of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
-    /// Its name.
+    /// The name in the file.
     pub name: String,
-    /// How its numbers are written down.
+    /// The number format.
     pub kind: Kind,
-    /// Length of a row.
+    /// Numbers per row.
     pub columns: u64,
-    /// How many rows, over all further dimensions.
+    /// Number of rows, over all further dimensions.
     pub rows: u64,
-    /// Where its bytes begin in the file.
+    /// Offset of the first byte in the file.
     pub start: u64,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
 }

@@ -1,24 +1,24 @@
-//! What metadata can say.
+//! Values of the metadata.
 
 use ipw_core::text::excerpt;
 
-/// A value of the header. Lists are kept by what they hold: a vocabulary as 49,152 enums would
-/// take several times its size.
+/// A value of the header. Lists are stored by element type: a vocabulary as 49,152 enums would take
+/// several times its size.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A whole number.
+    /// An integer.
     Whole(i128),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
-    /// A text.
+    /// A string.
     Text(String),
-    /// A list of texts.
+    /// A list of strings.
     Texts(Vec<String>),
-    /// A list of numbers or flags.
+    /// A list of numbers or booleans.
     Numbers(Vec<f64>),
-    /// A list of lists; nothing that this engine reads has one.
+    /// The length of a list of lists; no key that this engine uses has one.
     Nested(usize),
 }
 

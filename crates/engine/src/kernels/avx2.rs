@@ -29,7 +29,7 @@ use crate::quant::BLOCK;
 const REGISTER: usize = 32;
 const STEPS: usize = BLOCK / STEP;
 
-/// Proof that the processor has the instructions: only `detect` makes one.
+/// Proof that the processor has these instructions: only `detect` creates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Available(());
 
@@ -103,7 +103,7 @@ fn wide<const T: usize>(runs: &[[u8; WIDE]], tokens: &[Token<'_>; T]) -> [Sums; 
             let weights = load(bytes, SCALES + step * REGISTER);
             let unsigned = _mm256_abs_epi8(weights);
             for (dot, token) in dots.iter_mut().zip(tokens) {
-                // The sign goes over to the activation, so that one factor is unsigned.
+                // The sign moves to the activation, so that one factor is unsigned.
                 let signed = _mm256_sign_epi8(four(&token.codes[run], step), weights);
                 let pairs = _mm256_maddubs_epi16(unsigned, signed);
                 *dot = _mm256_add_epi32(*dot, _mm256_madd_epi16(pairs, ones));

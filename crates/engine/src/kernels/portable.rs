@@ -1,6 +1,6 @@
-//! Products in plain Rust: what runs where no better instructions are known, and what the others
-//! are tested against. Loops run over all lanes of a step at once, so that compilers find the
-//! vectors that every processor has.
+//! Products in plain Rust: the fallback for processors without better instructions, and the
+//! reference for tests. Loops run over all lanes of a step, so that compilers can use the vector
+//! instructions that every processor has.
 
 use half::f16;
 

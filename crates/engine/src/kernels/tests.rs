@@ -1,4 +1,4 @@
-//! The kernels against plain arithmetic.
+//! Compares the kernels with plain arithmetic.
 
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn f32s(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// What `product` should say, from the rows as they are held and the codes as they are.
+/// The expected result of `product`, from the stored rows and codes.
 fn plain(matrix: &Matrix, input: &Quantised) -> Vec<f64> {
     let mut row = vec![0.0; matrix.columns];
     let mut out = Vec::new();
@@ -86,7 +86,7 @@ fn check(kind: Kind, rows: usize, columns: usize, tokens: usize, seed: u64) {
     for kernels in [Kernels::Portable, Kernels::detect()] {
         let mut input = Quantised::default();
         input.fill(kernels, &numbers, tokens);
-        // Sums are rounded to 16 bits; here they are what the codes say.
+        // Sums are rounded to 16 bits; here they are exact.
         for ((sum, codes), scale) in input.sums.iter_mut().zip(&input.codes).zip(&input.scales) {
             let total: f32 = codes.iter().map(|code| f32::from(*code)).sum();
             assert!((*sum - scale * total).abs() <= total.abs() * scale / 500.0 + 1e-6);

@@ -1,5 +1,5 @@
-//! Small functions over vectors, written so that a compiler can use whatever vector instructions
-//! it is allowed to: fixed lanes, no branches, no order of additions that it would have to keep.
+//! Small functions over vectors, written for automatic vectorization: fixed lanes, no branches, no
+//! required order of additions.
 //!
 //! They are called through [`Kernels`](super::Kernels).
 
@@ -11,14 +11,14 @@ use crate::quant::BLOCK;
 /// Lanes of partial sums.
 const LANES: usize = 8;
 
-/// Where quantised activations go.
+/// Output buffers for quantised activations.
 pub(crate) struct QuantisedBlocks<'a> {
     pub(super) codes: &'a mut [[i8; BLOCK]],
     pub(super) scales: &'a mut [f32],
     pub(super) sums: &'a mut [f32],
 }
 
-/// Activations to 8 bits.
+/// Quantises activations to 8 bits.
 #[inline(always)]
 #[expect(
     clippy::inline_always,
@@ -42,8 +42,8 @@ pub(super) fn quantise(blocks: &[[f32; BLOCK]], out: QuantisedBlocks<'_>) {
             }
         }
         let largest = lanes.iter().fold(0.0_f32, |most, lane| most.max(*lane));
-        // Both factors are rounded to 16 bits because llama.cpp does: its replies are what ours
-        // are compared with, and this makes them agree more often.
+        // Both factors are rounded to 16 bits because llama.cpp does so: our replies are compared
+        // with its replies, and then agree more often.
         let exact = largest / 127.0;
         *scale = f16::from_f32(exact).to_f32();
         let per_unit = if largest > 0.0 { 127.0 / largest } else { 0.0 };
@@ -79,7 +79,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// Each token over its root mean square, times the weights.
+/// RMS norm: each token divided by its root mean square, times the weights.
 #[inline(always)]
 #[expect(
     clippy::inline_always,
@@ -134,7 +134,7 @@ pub(super) fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
     let n = (x * std::f32::consts::LOG2_E).round_ties_even();
     let r = x - n * LN2_HIGH - n * LN2_LOW;
-    // Taylor's series, good enough within ±ln 2 / 2.
+    // Taylor series, accurate enough within ±ln 2 / 2.
     let mut p = 1.0 / 5040.0;
     for c in [
         1.0 / 720.0,
@@ -151,16 +151,16 @@ pub(super) fn exp(x: f32) -> f32 {
     p * power
 }
 
-/// What one head has seen.
+/// Keys and values of one head.
 #[derive(Clone, Copy)]
 pub(crate) struct HeadCache<'a> {
-    /// Groups of eight positions, number by number, so that eight scores grow side by side.
+    /// In groups of eight positions, number by number, so that eight scores are computed together.
     pub(crate) keys: &'a [f32],
     /// Position by position.
     pub(crate) values: &'a [f32],
-    /// How many positions count.
+    /// Number of valid positions.
     pub(crate) count: usize,
-    /// What scores are multiplied with.
+    /// Factor of the scores.
     pub(crate) scale: f32,
 }
 

@@ -1,4 +1,4 @@
-//! Bodies of replies: whole, or as events while the engine makes them.
+//! Reply bodies: a whole JSON value, or events as the engine generates them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -16,11 +16,11 @@ use super::chat::Chunks;
 use crate::engine::Generation;
 use crate::generate::Part;
 
-/// What a reply carries.
+/// The body of a reply.
 pub(super) enum ReplyBody {
-    /// All at once.
+    /// One JSON value.
     Whole(Full<Bytes>),
-    /// Events.
+    /// Server-sent events.
     Events(Events),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn json(status: StatusCode, value: &Value) -> Response<ReplyBody> {
     response
 }
 
-/// A reply of server-sent events: what `first` and the rest of `generation` make of `chunks`.
+/// A reply of server-sent events: `chunks` formats `first` and the rest of `generation`.
 pub(super) fn events(generation: Generation, first: Part, chunks: Chunks) -> Response<ReplyBody> {
     let mut waiting = VecDeque::new();
     waiting.push_back(chunks.role());
@@ -57,8 +57,8 @@ pub(super) fn events(generation: Generation, first: Part, chunks: Chunks) -> Res
 
 type NextEvent = Pin<Box<dyn Future<Output = Option<(Bytes, Source)>> + Send>>;
 
-/// The next event on its way. It owns the generation, so that a body which hyper drops, because
-/// its client left, cancels it.
+/// The next event in progress. It owns the generation: when a client leaves, hyper drops the body,
+/// which cancels the generation.
 pub(super) struct Events {
     next: Option<NextEvent>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Events {
 struct Source {
     generation: Generation,
     chunks: Chunks,
-    /// Events that are made and not sent.
+    /// Events that are ready to send.
     waiting: VecDeque<Bytes>,
     is_over: bool,
 }

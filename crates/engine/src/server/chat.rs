@@ -1,4 +1,4 @@
-//! Replies as OpenAI's API shapes them.
+//! Replies in the format of OpenAI's API.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,11 @@ use ipw_core::reply::Failure;
 use serde_json::{Value, json};
 
 use super::problem::Problem;
-use crate::generate::{Ended, Finish, Part};
+use crate::generate::{Ending, Finish, Part};
 
 const BROKEN: &str = "the engine ended without a reply";
 
-/// What all parts of a reply say of it.
+/// The fields that all parts of a reply share.
 #[derive(Debug, Clone)]
 pub(super) struct Head {
     pub(super) id: String,
@@ -31,8 +31,8 @@ impl Head {
         })
     }
 
-    /// The whole reply in one object.
-    pub(super) fn completion(&self, text: &str, ended: &Ended) -> Result<Value, Problem> {
+    /// The whole reply as one object.
+    pub(super) fn completion(&self, text: &str, ended: &Ending) -> Result<Value, Problem> {
         let reason = finish_reason(&ended.finish)?;
         let choice = json!({
             "index": 0,
@@ -46,29 +46,29 @@ impl Head {
     }
 }
 
-/// What the engine said when it ended without saying anything.
+/// The problem when the engine ends without a result.
 pub(super) fn broken() -> Problem {
     Problem::engine(Failure::Engine, BROKEN)
 }
 
-/// Why a reply ended well, or the problem.
+/// The finish reason, or the problem.
 fn finish_reason(finish: &Finish) -> Result<&'static str, Problem> {
     match finish {
         Finish::Stop => Ok("stop"),
         Finish::Length => Ok("length"),
-        // Only we cancel, and then nobody listens.
+        // Only this server cancels, and only after the client has left.
         Finish::Cancelled => Err(Problem::engine(Failure::Engine, "the reply was cancelled")),
         Finish::Failed(failure, text) => Err(Problem::engine(*failure, text)),
     }
 }
 
-fn usage(ended: &Ended) -> Value {
+fn usage(ended: &Ending) -> Value {
     let prompt = ended.prompt_tokens.unwrap_or(0);
     json!({
         "prompt_tokens": prompt,
         "completion_tokens": ended.reply_tokens,
         "total_tokens": prompt + ended.reply_tokens,
-        // Nothing is kept from one reply to the next.
+        // There is no prompt cache.
         "prompt_tokens_details": { "cached_tokens": 0 },
     })
 }
@@ -81,12 +81,12 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Who speaks.
+    /// The first event, which carries the role.
     pub(super) fn role(&self) -> Bytes {
         self.chunk(&json!({ "role": "assistant", "content": "" }), None)
     }
 
-    /// The events of one part of the reply; true after the last.
+    /// Appends the events of one part of the reply. Returns true after the last one.
     pub(super) fn part(&self, part: Part, out: &mut VecDeque<Bytes>) -> bool {
         match part {
             Part::Text(text, _) => {
@@ -100,18 +100,18 @@ impl Chunks {
         }
     }
 
-    /// The events of a reply whose end never comes.
+    /// The events for a reply that stops without an end.
     #[expect(clippy::unused_self, reason = "beside `part`, and used like it")]
     pub(super) fn broken(&self, out: &mut VecDeque<Bytes>) -> bool {
         out.push_back(event(&broken().to_json()));
         true
     }
 
-    fn end(&self, ended: &Ended, out: &mut VecDeque<Bytes>) {
+    fn end(&self, ended: &Ending, out: &mut VecDeque<Bytes>) {
         let reason = match finish_reason(&ended.finish) {
             Ok(reason) => reason,
             Err(problem) => {
-                // Without `[DONE]`: nobody takes a broken reply for a whole one.
+                // No `[DONE]`: a client must not take a broken reply for a complete one.
                 out.push_back(event(&problem.to_json()));
                 return;
             }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn ended(finish: Finish) -> Part {
-        Part::Ended(Ended {
+        Part::Ended(Ending {
             finish,
             prompt_tokens: Some(3),
             reply_tokens: 2,

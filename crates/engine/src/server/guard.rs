@@ -1,8 +1,8 @@
-//! Who may ask.
+//! Which requests the server accepts.
 //!
-//! A page from anywhere can make its reader's browser send requests to loopback, and, by a name of
-//! its own that suddenly means 127.0.0.1, read the replies. Such a request carries that name as
-//! its `Host`, or the page's origin as its `Origin`: both are looked at before anything else.
+//! A web page from anywhere can make a browser send requests to loopback. With DNS rebinding, where
+//! the page's own name resolves to 127.0.0.1, it could read the replies too. Such a request carries
+//! that name as its `Host`, or the page's origin as its `Origin`: both are checked first.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -14,25 +14,25 @@ use ipw_core::text::{excerpt, printable};
 
 use super::problem::Problem;
 
-/// How much of a foreign name an error repeats.
+/// Maximum characters of a foreign name that an error repeats.
 const SHOWN: usize = 100;
 
-/// A host's name or address, without a port.
+/// A host name or address, without a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostName(String);
 
-/// Not the name or address of a host.
+/// The text is not a host name or address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is neither a host's name nor its address (a port or a URL does not belong here)")]
+#[error("`{0}` is not a host name or address (leave out the port and `http://`)")]
 pub struct BadHostName(String);
 
 impl HostName {
-    /// The name, in lower case, or the address.
+    /// The name in lower case, or the address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// From what stands in `Host`: a name or an address, and perhaps a port.
+    /// Parses the value of `Host`: a name or an address, optionally with a port.
     fn of_authority(authority: &str) -> Option<Self> {
         let (host, port) = if let Some(bracketed) = authority.strip_prefix('[') {
             let (address, rest) = bracketed.split_once(']')?;
@@ -44,7 +44,7 @@ impl HostName {
             )
         } else {
             match authority.split_once(':') {
-                // An address with colons stands in brackets here.
+                // An IPv6 address must be in brackets here.
                 Some((_, port)) if port.contains(':') => return None,
                 Some(split) => split,
                 None => (authority, ""),
@@ -88,7 +88,7 @@ impl FromStr for HostName {
     }
 }
 
-/// Which hosts requests may be for: loopback, the address at which they arrive, and these.
+/// The hosts that requests may name: loopback, the address at which they arrive, and `allowed`.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
     allowed: Vec<HostName>,
@@ -99,12 +99,12 @@ impl Guard {
         self.allowed.push(host);
     }
 
-    /// Lets a request pass that arrived at the address `at`.
+    /// Accepts or refuses a request that arrived at the address `at`.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap, at: IpAddr) -> Result<(), Problem> {
         let Some(host) = only(headers, &HOST)? else {
             return Err(Problem::bad("the header `Host` is missing"));
         };
-        // A whole URL in the request line counts as much as the header.
+        // An absolute URL in the request line counts as well as the header.
         let in_line = uri.authority().map(hyper::http::uri::Authority::as_str);
         for authority in [host].into_iter().chain(in_line) {
             if !HostName::of_authority(authority).is_some_and(|host| self.is_allowed(&host, at)) {
@@ -114,7 +114,7 @@ impl Guard {
         match only(headers, &ORIGIN)? {
             Some(origin) if !is_loopback_origin(origin) => {
                 let shown = excerpt(&printable(origin), SHOWN);
-                let message = format!("pages from `{shown}` may not ask this server");
+                let message = format!("requests from pages of `{shown}` are not allowed");
                 Err(Problem::new(StatusCode::FORBIDDEN, message).code("forbidden_origin"))
             }
             _ => Ok(()),
@@ -131,13 +131,14 @@ impl Guard {
 fn foreign(authority: &str) -> Problem {
     let shown = excerpt(&printable(authority), SHOWN);
     let message = format!(
-        "this server does not answer for the host `{shown}`; `ipw serve {}` lets it",
+        "this server does not accept the host `{shown}`; start it with `ipw serve {}` to allow it",
         Setting::AllowHost.to("NAME")
     );
     Problem::new(StatusCode::FORBIDDEN, message).code("forbidden_host")
 }
 
-/// The one value of a header; two are somebody's trick.
+/// The single value of a header. Two values are refused: they may be an attempt to bypass the
+/// check.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -145,7 +146,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     };
     match (value.to_str(), values.next()) {
         (Ok(text), None) => Ok(Some(text)),
-        _ => Err(Problem::bad(format!("the header `{name}` cannot be read"))),
+        _ => Err(Problem::bad(format!("cannot read the header `{name}`"))),
     }
 }
 

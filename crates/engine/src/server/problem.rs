@@ -1,4 +1,4 @@
-//! Errors as OpenAI's API words them.
+//! Errors in the format of OpenAI's API.
 
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::body::ReplyBody;
 
-/// Why a request is not answered.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,
@@ -28,18 +28,18 @@ impl Problem {
         }
     }
 
-    /// A request that cannot be understood or done.
+    /// A malformed or unsupported request.
     pub(super) fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// More connections than there may be.
+    /// The connection limit is reached.
     pub(super) fn busy() -> Self {
         let message = "too many connections are open: try again later";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).code("too_many_connections")
     }
 
-    /// The path is right and the method is not.
+    /// The path exists, but not for this method.
     pub(super) fn method(allow: &'static str) -> Self {
         let message = format!("this path takes {allow} only");
         let mut problem = Self::new(StatusCode::METHOD_NOT_ALLOWED, message);
@@ -47,7 +47,7 @@ impl Problem {
         problem
     }
 
-    /// What the engine says.
+    /// A failure of the engine.
     pub(super) fn engine(failure: Failure, message: &str) -> Self {
         match failure {
             Failure::Context => Self::bad(message)
@@ -59,19 +59,19 @@ impl Problem {
         }
     }
 
-    /// Names the field that is at fault.
+    /// Names the invalid field.
     pub(super) fn param(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
         self
     }
 
-    /// A word that programs may look at.
+    /// Sets the machine-readable code.
     pub(super) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
         self
     }
 
-    /// The body, or the event in a stream.
+    /// The reply body, or the event in a stream.
     pub(super) fn to_json(&self) -> Value {
         let kind = if self.status.is_server_error() {
             "server_error"

@@ -1,4 +1,4 @@
-//! Requests for a reply: read within limits, and checked field by field.
+//! Chat requests: read within limits, and checked field by field.
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -13,7 +13,7 @@ use crate::generate::Prompt;
 use crate::settings::Settings;
 use crate::template::Message;
 
-/// Fields that say nothing about how a reply is generated.
+/// Accepted fields that do not affect generation.
 const IGNORED: &[&str] = &[
     "model",
     "messages",
@@ -29,31 +29,31 @@ const IGNORED: &[&str] = &[
     "parallel_tool_calls",
 ];
 
-/// How many times the limit of a body is still read, and thrown away, before the answer: a client
-/// in the middle of sending would otherwise see a broken connection instead of it.
+/// Factor of the body limit that is still read and discarded before the error: a client in the
+/// middle of sending would otherwise see a broken connection instead.
 const PATIENCE: usize = 4;
 
-/// What was asked.
+/// A validated request.
 #[derive(Debug)]
 pub(super) struct ChatRequest {
     pub(super) prompt: Prompt,
     pub(super) delivery: Delivery,
 }
 
-/// How the reply is to come.
+/// How to send the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
-    /// In one object.
+    /// As one object.
     Whole,
-    /// As events, with the usage at the end or without.
+    /// As events, with or without the usage at the end.
     Events { include_usage: bool },
 }
 
-/// A request's body.
+/// Reads the body of a request.
 pub(super) async fn read(body: Incoming, limits: &Limits) -> Result<Vec<u8>, Problem> {
     let all = tokio::time::timeout(limits.idle, collect(body, limits.body_bytes));
     all.await.unwrap_or_else(|_| {
-        let message = format!("the body was not here within {:?}", limits.idle);
+        let message = format!("the body did not arrive within {:?}", limits.idle);
         Err(Problem::new(StatusCode::REQUEST_TIMEOUT, message))
     })
 }
@@ -81,7 +81,7 @@ async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, Problem> {
 }
 
 impl ChatRequest {
-    /// Reads a request to the server of `model`.
+    /// Parses a request to the server of `model`.
     pub(super) fn parse(body: &[u8], model: &str) -> Result<Self, Problem> {
         let value: Value = serde_json::from_slice(body)
             .map_err(|error| Problem::bad(format!("the body is not JSON: {error}")))?;
@@ -103,7 +103,7 @@ impl ChatRequest {
     }
 }
 
-/// There is one model, so that naming it is not needed.
+/// Checks the model's name. It may be left out, because there is only one model.
 fn check_model(asked: Option<&Value>, model: &str) -> Result<(), Problem> {
     match asked {
         None | Some(Value::Null) => Ok(()),
@@ -113,7 +113,7 @@ fn check_model(asked: Option<&Value>, model: &str) -> Result<(), Problem> {
     }
 }
 
-/// Nobody of that name is here.
+/// The error for an unknown model.
 pub(super) fn no_model(asked: &str, model: &str) -> Problem {
     let shown = excerpt(asked, 100);
     let message = format!("the model `{shown}` does not exist; this server has `{model}`");
@@ -147,7 +147,7 @@ fn delivery(fields: &Map<String, Value>) -> Result<Delivery, Problem> {
 fn settings(fields: &Map<String, Value>) -> Result<Settings, Problem> {
     Settings::from_parameters(fields).map_err(|error| {
         let problem = Problem::bad(error.to_string());
-        // The error's words name the parameter; programs want it apart.
+        // The error text names the parameter; programs expect it as a separate field.
         let at_fault = fields.iter().find(|(name, value)| {
             let alone = Map::from_iter([((*name).clone(), (*value).clone())]);
             Settings::from_parameters(&alone).is_err()
@@ -168,7 +168,7 @@ fn messages(value: Option<&Value>) -> Result<Vec<Message>, Problem> {
         Some(other) => return Err(wrong("messages", other, "a list")),
     };
     if list.is_empty() {
-        let message = "`messages` is empty: there is nothing to reply to";
+        let message = "`messages` is empty: add at least one message";
         return Err(Problem::bad(message).param("messages"));
     }
     let numbered = list.iter().enumerate();
@@ -201,7 +201,7 @@ fn message(place: &str, value: &Value) -> Result<Message, Problem> {
     Ok(Message::new(role, content))
 }
 
-/// Parts, one to a line, as other servers for models of text join them.
+/// Joins text parts with line breaks, as other text-only servers do.
 fn joined(place: &str, parts: &[Value]) -> Result<String, Problem> {
     let texts = parts.iter().enumerate().map(|(index, part)| {
         let place = format!("{place}[{index}]");
@@ -219,8 +219,8 @@ fn joined(place: &str, parts: &[Value]) -> Result<String, Problem> {
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// A field that is not as it must be. Texts of prompts are not repeated: only kinds, and short
-/// names that stand where a known word should.
+/// The error for an invalid field. Prompt texts are not repeated, only types, and short names where
+/// a keyword is expected.
 fn wrong(place: &str, found: &Value, wanted: &str) -> Problem {
     let found = match found {
         Value::String(text) if place.ends_with("role") => format!("`{}`", excerpt(text, 60)),

@@ -1,4 +1,4 @@
-//! What is where.
+//! The routes of the server.
 
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -14,12 +14,12 @@ use super::problem::Problem;
 use super::request::{self, ChatRequest, Delivery};
 use super::{Server, unix_seconds};
 use crate::engine::Generation;
-use crate::generate::{Ended, Finish, Part};
+use crate::generate::{Ending, Finish, Part};
 
 const ENDPOINTS: &str = "`/v1/chat/completions`, `/v1/models` and `/health`";
 
 impl Server {
-    /// Answers one request that arrived at the address `at`, in every case.
+    /// Answers one request that arrived at the address `at`. Errors become replies too.
     pub(super) async fn answer(
         &self,
         request: Request<Incoming>,
@@ -61,7 +61,7 @@ impl Server {
         }
     }
 
-    /// The model, as a list of models has it.
+    /// The model's entry in the list of models.
     fn described(&self) -> Value {
         json!({
             "id": self.model,
@@ -92,9 +92,9 @@ impl Server {
                 Ok(body::json(StatusCode::OK, &completion))
             }
             Delivery::Events { include_usage } => {
-                // What fails before the first token still gets a status of its own.
+                // A failure before the first token still gets its own status code.
                 let first = generation.next().await.ok_or_else(chat::broken)?;
-                if let Part::Ended(Ended {
+                if let Part::Ended(Ending {
                     finish: Finish::Failed(failure, text),
                     ..
                 }) = &first
@@ -113,7 +113,7 @@ impl Server {
     fn head(&self) -> Head {
         let number = self.replies.fetch_add(1, Ordering::Relaxed);
         Head {
-            // Unlike those of another run of this server.
+            // Distinguishes ids from those of another run of this server.
             id: format!("chatcmpl-{:x}-{number}", self.clock.anchor().unix_nanos),
             created: unix_seconds(&*self.clock),
             model: self.model.clone(),
@@ -121,8 +121,8 @@ impl Server {
     }
 }
 
-/// All of a reply.
-async fn whole(mut generation: Generation) -> Result<(String, Ended), Problem> {
+/// Collects a whole reply.
+async fn whole(mut generation: Generation) -> Result<(String, Ending), Problem> {
     let mut text = String::new();
     loop {
         match generation.next().await.ok_or_else(chat::broken)? {
@@ -146,7 +146,7 @@ fn nowhere(path: &str) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, message)
 }
 
-/// A part of a path as it was before it went into a URL; what is not encoded stays.
+/// Decodes percent-encoding in a part of a path; anything malformed stays as it is.
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

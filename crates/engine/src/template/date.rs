@@ -26,11 +26,11 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The day in the manner of `strftime`; only days are known, no hours.
+/// Formats a date like `strftime`; only days are supported, no times.
 pub(super) fn format(format: &str, year: u16, month: u8, day: u8) -> Result<String, Error> {
     let wrong = |what: String| Error::new(ErrorKind::InvalidOperation, what);
     let Some(month_name) = MONTHS.get(usize::from(month).wrapping_sub(1)) else {
-        return Err(wrong(format!("there is no month {month}")));
+        return Err(wrong(format!("month {month} does not exist")));
     };
     let weekday = DAYS[weekday(year, month, day)];
     let mut parts = format.split('%');
@@ -53,7 +53,7 @@ pub(super) fn format(format: &str, year: u16, month: u8, day: u8) -> Result<Stri
                 Some(plain) => format!("%{plain}"),
                 None => return Err(wrong("a date ends in `%`".to_owned())),
             },
-            Some(other) => return Err(wrong(format!("`%{other}` is not known in a date"))),
+            Some(other) => return Err(wrong(format!("`%{other}` is not supported in a date"))),
         };
         text += &written;
         text += rest.as_str();

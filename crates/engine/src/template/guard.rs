@@ -1,7 +1,7 @@
-//! Operators, filters, tests and methods of templates, each with its bound.
+//! Operators, filters, tests and methods of templates, each with a limit.
 //!
-//! What a filter makes is charged when it is there. Where it can make much of little (`replace`,
-//! `join`, `indent`, …) the size is computed first, and nothing is made that does not fit.
+//! The result of a filter is charged once it exists. Filters that can make much of little
+//! (`replace`, `join`, `indent`, …) compute the size first, and refuse what does not fit.
 
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, context, filters, tests};
@@ -11,7 +11,7 @@ use super::rewrite::OURS;
 
 type Arguments = Rest<ValueOrKwargs>;
 
-/// Puts bounds on all that the environment has.
+/// Adds limits to everything in the environment.
 pub(super) fn install(environment: &mut Environment<'static>) {
     // It shows all variables at once.
     environment.remove_global("debug");
@@ -52,7 +52,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     });
 }
 
-/// Keeps minijinja's own under another name, and puts ours in front of it.
+/// Keeps minijinja's function under another name, and puts ours in front of it.
 macro_rules! guarded {
     ($environment:expr, $add:ident, $module:ident, $after:expr, $($name:literal => $function:ident),+ $(,)?) => {
         $(
@@ -99,8 +99,7 @@ fn install_tests(environment: &mut Environment<'static>) {
     );
 }
 
-/// Charges for a value that is new. What would be made item by item later is made now: chains of
-/// such values would nest.
+/// Charges for a new value. A lazy value is evaluated now: chains of lazy values would nest.
 fn made(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Iterable {
         if value.kind() == ValueKind::Map {
@@ -116,8 +115,8 @@ fn made(value: Value) -> Result<Value, Error> {
     Ok(Value::from(items))
 }
 
-/// A value that an attribute keeps: it holds nothing that can change, else a chain could grow from
-/// its end, which no look at its beginning bounds.
+/// A value that an attribute keeps. It must contain nothing mutable, else a chain could grow from
+/// its end, which no check at its start limits.
 fn kept(value: Value) -> Result<Value, Error> {
     size(&value)?;
     if holds_namespace(&value) {
@@ -150,7 +149,7 @@ fn folded(
     let (first, rest) = terms
         .split_first()
         .ok_or(minijinja::ErrorKind::MissingArgument)?;
-    // Texts in a row become one text at once.
+    // Neighbouring texts become one text at once.
     rest.iter()
         .try_fold(first.clone(), |left, right| join(&left, right))
 }
@@ -201,14 +200,14 @@ fn product(left: &Value, right: &Value) -> Result<Value, Error> {
     made(plain("a * b", left, right)?)
 }
 
-/// What minijinja makes of two values.
+/// The result of minijinja's own operator.
 fn plain(expression: &'static str, a: &Value, b: &Value) -> Result<Value, Error> {
     let environment = Environment::empty();
     let compiled = environment.compile_expression(expression)?;
     compiled.eval(context! { a, b })
 }
 
-/// Filters and methods that look at the items of their input, not into them.
+/// Filters and methods that read the items of their input, not their contents.
 const SHALLOW: &[&str] = &[
     "length",
     "count",
@@ -230,7 +229,7 @@ const SHALLOW: &[&str] = &[
     "keys",
     "values",
 ];
-/// Those that make a list of the characters of a text.
+/// Filters that make a list of a text's characters.
 const LISTING: &[&str] = &[
     "list",
     "map",
@@ -251,7 +250,7 @@ const LISTING: &[&str] = &[
     "last",
 ];
 
-/// Charges for a look at the arguments, and checks whether what will be made of them fits.
+/// Charges for reading the arguments, and checks whether the result will fit.
 fn before(name: &str, arguments: &[Value]) -> Result<(), Error> {
     let Some((input, rest)) = arguments.split_first() else {
         return Ok(());
@@ -324,7 +323,7 @@ fn replaced(input: &Value, rest: &[Value]) -> u64 {
     (text.len() as u64).saturating_add((matches as u64).saturating_mul(to.len() as u64))
 }
 
-/// The most bytes that a format writes: each place all arguments, each width as many spaces.
+/// Upper bound for the bytes of a format: all arguments at each place, and each width in spaces.
 fn formatted(format: &str, rest: &[Value], others: u64) -> u64 {
     let places = format.matches(['%', '{']).count() as u64;
     let widths = format
@@ -340,7 +339,7 @@ fn formatted(format: &str, rest: &[Value], others: u64) -> u64 {
         .saturating_add(places.saturating_mul(each))
 }
 
-/// All whole numbers among the arguments, also the named ones.
+/// All integers among the arguments, including the named ones.
 fn whole_numbers(arguments: &[Value]) -> u64 {
     let number = |value: &Value| value.as_usize().map_or(0, |number| number as u64);
     let mut sum: u64 = 0;

@@ -1,4 +1,4 @@
-//! JSON with the spaces that Python's `json.dumps` puts in, as `transformers` sets up `tojson`.
+//! JSON with the spacing of Python's `json.dumps`, as `transformers` configures `tojson`.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
@@ -7,7 +7,7 @@ use super::meter::fit;
 
 const DEEPEST: usize = 64;
 
-/// The value on one line, or on many with `indent` spaces for each level.
+/// The value on one line, or on several with `indent` spaces per level.
 pub(super) fn as_python_does(value: &Value, indent: Option<usize>) -> Result<String, Error> {
     let mut writer = Writer {
         text: String::new(),
@@ -24,7 +24,7 @@ struct Writer {
 
 impl Writer {
     fn value(&mut self, value: &Value, level: usize) -> Result<(), Error> {
-        // Also what only indents takes room.
+        // Indentation alone takes space too.
         fit(self.text.len() as u64)?;
         match value.kind() {
             ValueKind::None | ValueKind::Undefined => self.text += "null",

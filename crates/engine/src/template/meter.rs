@@ -1,26 +1,27 @@
-//! What a template may use up while it is rendered: bytes that it makes and bytes that it looks at.
+//! Limits what a template may use while it is rendered: bytes that it creates and bytes that it
+//! reads.
 //!
 //! minijinja counts instructions only, and one instruction can double a text. So each step that
-//! makes or reads a value is charged here with the size of that value, before the next step runs.
+//! creates or reads a value is charged with the size of that value, before the next step runs.
 
 use std::cell::RefCell;
 
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
-use crate::generate::Cancelled;
+use crate::generate::CancelFlag;
 
-/// Bytes that all values of one rendering may add up to, also those that were dropped again.
+/// Maximum bytes of all values of one rendering, including those already dropped.
 pub(super) const MADE: u64 = 256 << 20;
-/// Bytes that one rendering may look at: a bound on its time.
+/// Maximum bytes that one rendering may read: a bound on its time.
 const READ: u64 = 4 << 30;
 /// The largest single value.
 pub(super) const LARGEST: u64 = 16 << 20;
 /// Memory of one item of a list besides its own bytes.
 pub(super) const ITEM: u64 = 64;
-/// What a look at one item costs: more than a byte of a text.
+/// Cost of reading one item: more than a byte of a text.
 const LOOK: u64 = 256;
-/// Values that nest deeper would overflow the stack when they are dropped.
+/// Maximum nesting of values: deeper ones would overflow the stack when dropped.
 const DEEPEST: usize = 64;
 
 /// Why a rendering was stopped.
@@ -30,7 +31,7 @@ pub(super) enum Stop {
     Large,
     #[error("the values add up to more than {} MiB", MADE >> 20)]
     Made,
-    #[error("it looks at more than {} MiB", READ >> 20)]
+    #[error("it reads more than {} MiB", READ >> 20)]
     Read,
     #[error("a value is nested more than {DEEPEST} levels deep")]
     Deep,
@@ -41,8 +42,8 @@ pub(super) enum Stop {
 struct Meter {
     made: u64,
     read: u64,
-    cancelled: Cancelled,
-    /// Kept, so that no filter can swallow it.
+    cancelled: CancelFlag,
+    /// Kept, so that no filter can suppress it.
     stop: Option<Stop>,
 }
 
@@ -50,9 +51,9 @@ thread_local! {
     static METER: RefCell<Option<Meter>> = const { RefCell::new(None) };
 }
 
-/// Runs `render` with a fresh meter, and says what stopped it.
-pub(super) fn metered<T>(cancelled: &Cancelled, render: impl FnOnce() -> T) -> (T, Option<Stop>) {
-    /// Also a panic leaves no meter behind.
+/// Runs `render` with a fresh meter, and reports what stopped it.
+pub(super) fn metered<T>(cancelled: &CancelFlag, render: impl FnOnce() -> T) -> (T, Option<Stop>) {
+    /// Clears the meter, even after a panic.
     struct Reset;
     impl Drop for Reset {
         fn drop(&mut self) {
@@ -74,7 +75,7 @@ pub(super) fn metered<T>(cancelled: &Cancelled, render: impl FnOnce() -> T) -> (
     (rendered, stop)
 }
 
-/// Changes the meter; without one, nothing is being rendered and nothing is counted.
+/// Updates the meter; outside a rendering nothing is counted.
 fn charge(take: impl FnOnce(&mut Meter) -> Result<(), Stop>) -> Result<(), Error> {
     let stop = METER.with_borrow_mut(|meter| {
         let meter = meter.as_mut()?;
@@ -93,7 +94,7 @@ fn charge(take: impl FnOnce(&mut Meter) -> Result<(), Stop>) -> Result<(), Error
     }
 }
 
-/// Charges for a value of that many bytes.
+/// Charges for a new value of this many bytes.
 pub(super) fn make(bytes: u64) -> Result<(), Error> {
     charge(|meter| {
         if bytes > LARGEST {
@@ -104,7 +105,7 @@ pub(super) fn make(bytes: u64) -> Result<(), Error> {
     })
 }
 
-/// Whether a value of that many bytes may be made; it is charged when it is there.
+/// Whether a value of this many bytes may be created; it is charged once it exists.
 pub(super) fn fit(bytes: u64) -> Result<(), Error> {
     charge(|meter| match bytes {
         bytes if bytes > LARGEST => Err(Stop::Large),
@@ -113,7 +114,7 @@ pub(super) fn fit(bytes: u64) -> Result<(), Error> {
     })
 }
 
-/// Charges for a look at that many bytes.
+/// Charges for reading this many bytes.
 pub(super) fn read(bytes: u64) -> Result<(), Error> {
     charge(|meter| {
         meter.read = meter.read.checked_sub(bytes).ok_or(Stop::Read)?;
@@ -128,7 +129,7 @@ fn stopped(stop: Stop) -> Error {
     }
 }
 
-/// The bytes of a value with all that is in it. Looking is charged on the way: the same list can be
+/// The bytes of a value with everything in it. Reading is charged on the way: the same list can be
 /// in a value a billion times.
 pub(super) fn size(value: &Value) -> Result<u64, Error> {
     let mut total = 0;
@@ -163,14 +164,14 @@ fn add_size(value: &Value, depth: usize, total: &mut u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bytes of a text; 0 for everything else.
+/// The bytes of a text; 0 for other values.
 fn own_length(value: &Value) -> u64 {
     let length = value.as_str().map(str::len);
     let length = length.or_else(|| value.as_bytes().map(<[u8]>::len));
     length.unwrap_or(0) as u64
 }
 
-/// The bytes of a value without what is in its items.
+/// The bytes of a value without the contents of its items.
 pub(super) fn outer_size(value: &Value) -> u64 {
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {

@@ -1,7 +1,7 @@
-//! A template written anew with a call of the meter around every step that can grow.
+//! Rewrites a template so that the meter is called around every step that can grow.
 //!
-//! minijinja has no hook for its operators, so the parsed template is printed as source again:
-//! `a + b` becomes a call of our own function. What is printed means the same.
+//! minijinja has no hook for its operators, so the parsed template is printed as source again, in
+//! which `a + b` becomes a call of our own function. The meaning stays the same.
 
 mod expressions;
 
@@ -12,16 +12,16 @@ use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind};
 
-/// Names of ours; a template that has one is refused.
+/// Prefix of our own names; a template that uses it is refused.
 pub(super) const OURS: &str = "ipw__";
 
-/// Operators in one tag and branches in one template: chains of them nest in the parsed template,
-/// and each level takes stack.
+/// Maximum number of operators in one tag and branches in one template: chains of them nest in the
+/// parsed template, and each level takes stack.
 const MOST_CHAINED: usize = 400;
-/// Levels of the parsed template.
+/// Maximum depth of the parsed template.
 const DEEPEST: usize = 500;
 
-/// The source with a meter in it.
+/// The rewritten source.
 pub(super) fn metered(source: &str, name: &str, syntax: &SyntaxConfig) -> Result<String, Error> {
     if source.contains(OURS) {
         return Err(refused(&format!("names that begin with `{OURS}`")));
@@ -90,10 +90,10 @@ struct Printer {
     depth: usize,
 }
 
-type Printed = Result<(), Error>;
+type PrintResult = Result<(), Error>;
 
 impl Printer {
-    /// Opens a tag on the line on which the template has it, so that errors name that line.
+    /// Opens a tag on its original line, so that errors name that line.
     fn open(&mut self, tag: &str, span: Span) {
         self.text += tag;
         while self.line < span.start_line {
@@ -109,13 +109,13 @@ impl Printer {
         self.text += " %}";
     }
 
-    fn statements(&mut self, statements: &[Stmt<'_>]) -> Printed {
+    fn statements(&mut self, statements: &[Stmt<'_>]) -> PrintResult {
         statements
             .iter()
             .try_for_each(|statement| self.statement(statement))
     }
 
-    fn statement(&mut self, statement: &Stmt<'_>) -> Printed {
+    fn statement(&mut self, statement: &Stmt<'_>) -> PrintResult {
         self.descend()?;
         match statement {
             Stmt::Template(template) => self.statements(&template.children)?,
@@ -171,7 +171,7 @@ impl Printer {
         Ok(())
     }
 
-    fn with(&mut self, with: &ast::Spanned<ast::WithBlock<'_>>) -> Printed {
+    fn with(&mut self, with: &ast::Spanned<ast::WithBlock<'_>>) -> PrintResult {
         self.open("{%", with.span());
         self.text += "with ";
         for (number, (target, value)) in with.assignments.iter().enumerate() {
@@ -186,7 +186,7 @@ impl Printer {
         Ok(())
     }
 
-    fn set_block(&mut self, set: &ast::Spanned<ast::SetBlock<'_>>) -> Printed {
+    fn set_block(&mut self, set: &ast::Spanned<ast::SetBlock<'_>>) -> PrintResult {
         self.open("{%", set.span());
         self.text += "set ";
         self.target(&set.target, false)?;
@@ -200,7 +200,7 @@ impl Printer {
         Ok(())
     }
 
-    fn call_block(&mut self, block: &ast::Spanned<ast::CallBlock<'_>>) -> Printed {
+    fn call_block(&mut self, block: &ast::Spanned<ast::CallBlock<'_>>) -> PrintResult {
         self.open("{%", block.span());
         self.text += "call";
         self.parameters(&block.macro_decl)?;
@@ -212,7 +212,7 @@ impl Printer {
         Ok(())
     }
 
-    fn descend(&mut self) -> Printed {
+    fn descend(&mut self) -> PrintResult {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(refused("that many levels"));
@@ -220,10 +220,10 @@ impl Printer {
         Ok(())
     }
 
-    fn emit(&mut self, emit: &ast::Spanned<ast::EmitExpr<'_>>) -> Printed {
+    fn emit(&mut self, emit: &ast::Spanned<ast::EmitExpr<'_>>) -> PrintResult {
         self.open("{{", emit.span());
         match &emit.expr {
-            // A loop that calls itself writes where it is.
+            // A recursive loop call writes its output in place.
             Expr::Call(call) if matches!(&call.expr, Expr::Var(var) if var.id == "loop") => {
                 self.call(call)?;
             }
@@ -233,7 +233,7 @@ impl Printer {
         Ok(())
     }
 
-    fn each(&mut self, each: &ast::Spanned<ast::ForLoop<'_>>) -> Printed {
+    fn each(&mut self, each: &ast::Spanned<ast::ForLoop<'_>>) -> PrintResult {
         self.open("{%", each.span());
         self.text += "for ";
         self.target(&each.target, false)?;
@@ -254,7 +254,7 @@ impl Printer {
         Ok(())
     }
 
-    fn choice(&mut self, choice: &ast::Spanned<ast::IfCond<'_>>, word: &str) -> Printed {
+    fn choice(&mut self, choice: &ast::Spanned<ast::IfCond<'_>>, word: &str) -> PrintResult {
         self.open("{%", choice.span());
         self.text += word;
         self.text.push(' ');
@@ -271,7 +271,7 @@ impl Printer {
         }
     }
 
-    fn set(&mut self, set: &ast::Spanned<ast::Set<'_>>) -> Printed {
+    fn set(&mut self, set: &ast::Spanned<ast::Set<'_>>) -> PrintResult {
         self.open("{%", set.span());
         self.text += "set ";
         self.target(&set.target, false)?;
@@ -285,7 +285,7 @@ impl Printer {
         Ok(())
     }
 
-    fn parameters(&mut self, one: &ast::Macro<'_>) -> Printed {
+    fn parameters(&mut self, one: &ast::Macro<'_>) -> PrintResult {
         self.text.push('(');
         let without = one.args.len().saturating_sub(one.defaults.len());
         for (number, name) in one.args.iter().enumerate() {
@@ -303,7 +303,7 @@ impl Printer {
         Ok(())
     }
 
-    fn target(&mut self, target: &Expr<'_>, is_inner: bool) -> Printed {
+    fn target(&mut self, target: &Expr<'_>, is_inner: bool) -> PrintResult {
         match target {
             Expr::Var(var) => self.text += var.id,
             Expr::GetAttr(attribute) => {

@@ -4,7 +4,7 @@ use ipw_testkit::{LlamaServer, or_skip};
 use serde_json::{Value, json};
 
 use super::{CHATML, ChatTemplate, LONGEST_TEMPLATE, Message, TemplateError};
-use crate::generate::Cancelled;
+use crate::generate::CancelFlag;
 
 const SMOLLM2: &str = include_str!("../../tests/data/templates/smollm2.jinja");
 const MISTRAL: &str = include_str!("../../tests/data/templates/mistral.jinja");
@@ -201,7 +201,7 @@ fn what_templates_use_of_python_works() {
 #[test]
 fn a_template_ends_when_it_is_cancelled() {
     let source = "{% set s = 'x' * 9000000 %}{% for a in range(99999) %}{% if 'y' in s %}{% endif %}{% endfor %}";
-    let cancelled = Cancelled::default();
+    let cancelled = CancelFlag::default();
     let template = ours(source);
     std::thread::scope(|scope| {
         let rendered = scope.spawn(|| template.render_until(&hello(), true, &cancelled));

@@ -1,6 +1,6 @@
-//! Byte-level pair encoding: neighbours are merged, the best pair of the whole word first.
+//! Byte-pair encoding: merges neighbours, the best pair of the whole word first.
 //!
-//! A heap of candidates over a linked list: a long word costs n log n and not n².
+//! A heap of candidates over a linked list: a long word costs n log n, not n².
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,23 +8,23 @@ use std::collections::{BinaryHeap, HashMap};
 use super::TokenizerError;
 use super::alphabet::character;
 
-/// The merges of one vocabulary. A *piece* is a token, or a text that only merges know.
+/// The merges of one vocabulary. A *piece* is a token, or an intermediate text of merges.
 #[derive(Debug)]
 pub(super) struct Merges {
     /// The piece of each byte.
     bytes: Vec<u32>,
-    /// Rank of the merge and what it makes, by left and right piece.
+    /// Rank and result of a merge, by left and right piece.
     pairs: HashMap<(u32, u32), (u32, u32)>,
-    /// How many pieces are tokens; the others come after them.
+    /// Number of pieces that are tokens; the others follow them.
     tokens: u32,
-    /// What is written for the others: the tokens of their ASCII characters, as llama.cpp does.
+    /// The output for the other pieces: the tokens of their ASCII characters, as in llama.cpp.
     spelled: Vec<Vec<u32>>,
-    /// Texts that are taken whole, without merging, if a word is one; none for most vocabularies.
+    /// Words that become one token without merging; `None` for most vocabularies.
     whole: Option<HashMap<String, u32>>,
 }
 
 const NONE: usize = usize::MAX;
-/// Marks what has gone into its left neighbour.
+/// Marks a symbol that was merged into its left neighbour.
 const GONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ struct Symbol {
     after: usize,
 }
 
-/// Rank, position, and the two pieces that were there when it was noted.
+/// Rank, position, and the two pieces at the time it was added.
 type Candidate = Reverse<(u32, usize, u32, u32)>;
 
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl Merges {
         }
     }
 
-    /// Notes that `left` and what follows it can be merged, if they can.
+    /// Adds the merge of `left` with its right neighbour, if there is one.
     fn note(&self, left: usize, word: &mut Word) {
         let Symbol { piece, after, .. } = word.symbols[left];
         if after == NONE {
@@ -150,7 +150,7 @@ impl Merges {
     }
 }
 
-/// The two texts of a merge; a space at the very beginning belongs to the first.
+/// The two texts of a merge; a leading space belongs to the first.
 fn halves(merge: &str) -> Option<(&str, &str)> {
     let first = merge.chars().next()?.len_utf8();
     let space = first + merge[first..].find(' ')?;
@@ -158,7 +158,7 @@ fn halves(merge: &str) -> Option<(&str, &str)> {
     (!right.is_empty()).then_some((left, right))
 }
 
-/// Numbers for texts: the tokens', and new ones for texts that are no token.
+/// Assigns numbers to texts: those of tokens, and new ones for other texts.
 struct Numbering {
     numbers: HashMap<String, u32>,
     tokens: u32,

@@ -1,8 +1,8 @@
-//! Texts to tokens and back, exactly as llama.cpp does it for the same file.
+//! Converts texts to tokens and back, exactly as llama.cpp does for the same file.
 //!
-//! Two kinds of vocabulary are known: byte-level pair encoding (`gpt2`) and the
-//! merging by scores of `SentencePiece` (`llama`). What the file names and we do not know is an error: a wrong split of the text does
-//! not fail, it only makes the model quietly worse.
+//! Two kinds of vocabulary are supported: byte-pair encoding (`gpt2`) and merging by score as in
+//! `SentencePiece` (`llama`). Anything else is an error: a wrong split of the text does not fail,
+//! it makes replies silently worse.
 
 mod alphabet;
 mod bpe;
@@ -20,10 +20,10 @@ use bpe::Merges;
 use pieces::Pieces;
 use special::{Fragment, Special};
 use split::Splitter;
-use spm::Scored;
+use spm::ScoreMerges;
 use vocabulary::Kind;
 
-/// Turns texts into the tokens of one vocabulary, and tokens into what they print.
+/// Converts texts to the tokens of one vocabulary and back.
 #[derive(Debug)]
 pub struct Tokenizer {
     texts: Pieces,
@@ -33,22 +33,22 @@ pub struct Tokenizer {
     bos: Option<u32>,
     eos: Option<u32>,
     adds_bos: bool,
-    /// No token stands for more bytes of a text than this.
+    /// Upper bound for the bytes of a text that one token represents.
     longest: usize,
 }
 
-/// Without a byte fallback a character that the vocabulary lacks is one token.
+/// Without a byte fallback, a character missing from the vocabulary is one token.
 const LONGEST_CHARACTER: usize = 4;
 
 #[derive(Debug)]
 enum Method {
     /// Boxed, as is the other: they are a few hundred bytes of tables each.
     Bpe(Box<(Splitter, Merges)>),
-    Spm(Box<Scored>),
+    Spm(Box<ScoreMerges>),
 }
 
 impl Tokenizer {
-    /// Checks the vocabulary and prepares it.
+    /// Checks and prepares the vocabulary.
     pub fn new(mut vocabulary: Vocabulary) -> Result<Self, TokenizerError> {
         vocabulary.complete();
         vocabulary.check()?;
@@ -78,7 +78,7 @@ impl Tokenizer {
         } else {
             let (lookup, scores) = (vocabulary.lookup()?, std::mem::take(&mut vocabulary.scores));
             let prefix = vocabulary.add_space_prefix.unwrap_or(true);
-            let spm = Scored::new(lookup, scores, vocabulary.unknown, prefix);
+            let spm = ScoreMerges::new(lookup, scores, vocabulary.unknown, prefix);
             (Method::Spm(Box::new(spm)), true)
         };
         Ok(Self {
@@ -93,10 +93,10 @@ impl Tokenizer {
         })
     }
 
-    /// The tokens of `text`; the texts of control and user-defined tokens in it become those tokens.
+    /// The tokens of `text`. Texts of control and user-defined tokens become those tokens.
     ///
-    /// With `add_bos` the token that begins a text comes first, unless the file says that its model
-    /// wants none ([`adds_bos`](Self::adds_bos)).
+    /// With `add_bos`, the BOS token comes first, unless the file states that the model uses none
+    /// ([`adds_bos`](Self::adds_bos)).
     pub fn encode(&self, text: &str, add_bos: bool) -> Vec<u32> {
         let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
         if add_bos && self.adds_bos {
@@ -116,55 +116,55 @@ impl Tokenizer {
         tokens
     }
 
-    /// The tokens of what a chat template wrote: one that begins the text itself needs no second
-    /// beginning.
+    /// The tokens of a chat template's output. If it already starts with BOS, no second one is
+    /// added.
     pub fn encode_rendered(&self, text: &str) -> Vec<u32> {
         let bos = self.bos.and_then(|bos| self.piece(bos));
         let begun = bos.is_some_and(|bos| text.starts_with(bos));
         self.encode(text, !begun)
     }
 
-    /// How many tokens `text` has at least; known at once, whatever its length.
+    /// A lower bound for the number of tokens of `text`, in constant time.
     pub fn at_least(&self, text: &str) -> usize {
         text.len().div_ceil(self.longest)
     }
 
-    /// What the token prints: nothing for control tokens, and for tokens that do not exist.
+    /// The bytes of a token; empty for control tokens and unknown ids.
     pub fn bytes(&self, token: u32) -> &[u8] {
         self.printed.get(token).unwrap_or_default()
     }
 
-    /// The token's own text in the vocabulary, as chat templates name it.
+    /// The text of the token in the vocabulary, for chat templates.
     pub fn piece(&self, token: u32) -> Option<&str> {
         std::str::from_utf8(self.texts.get(token)?).ok()
     }
 
-    /// Whether the model says with it that it is done.
+    /// Whether this token ends generation.
     pub fn is_end(&self, token: u32) -> bool {
         self.special.is_end(token)
     }
 
-    /// The token that begins a text.
+    /// The token that starts a text (BOS).
     pub fn bos(&self) -> Option<u32> {
         self.bos
     }
 
-    /// The token that ends a text.
+    /// The token that ends a text (EOS).
     pub fn eos(&self) -> Option<u32> {
         self.eos
     }
 
-    /// Whether the model wants [`bos`](Self::bos) before a text that has none of its own.
+    /// Whether the model expects [`bos`](Self::bos) before a text that does not contain it.
     pub fn adds_bos(&self) -> bool {
         self.adds_bos && self.bos.is_some()
     }
 
-    /// How many tokens there are.
+    /// Number of tokens.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether there are none, which [`new`](Self::new) refuses.
+    /// Always false: [`new`](Self::new) refuses an empty vocabulary.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

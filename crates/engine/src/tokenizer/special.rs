@@ -1,9 +1,9 @@
-//! Tokens that are not made of text: where their texts stand in a prompt, and which end a reply.
+//! Special tokens: finding them in a prompt, and which of them end a reply.
 
 use super::Vocabulary;
 use super::vocabulary::Kind;
 
-/// The texts of tokens that end generation in any vocabulary that has them: llama.cpp's list.
+/// Texts of tokens that end generation in any vocabulary: llama.cpp's list.
 const ENDS: [&str; 20] = [
     "<|eot_id|>",
     "<|im_end|>",
@@ -18,7 +18,7 @@ const ENDS: [&str; 20] = [
     "<|end_of_text|>",
     "<end_of_utterance>",
     "<｜end▁of▁sentence｜>",
-    // A code model that fills a gap has left it when it writes one of these.
+    // A fill-in-the-middle model is done when it writes one of these.
     "<|fim_pad|>",
     "<fim-pad>",
     "<fim_pad>",
@@ -28,7 +28,7 @@ const ENDS: [&str; 20] = [
     "<|file_sep|>",
 ];
 
-/// Whether a token of this text ends generation, whatever else the file says of it.
+/// Whether a token with this text ends generation, independently of the file.
 pub(super) fn ends_generation(text: &str) -> bool {
     text.starts_with(['<', '_']) && ENDS.contains(&text)
 }
@@ -36,7 +36,7 @@ pub(super) fn ends_generation(text: &str) -> bool {
 /// The special tokens of one vocabulary.
 #[derive(Debug)]
 pub(super) struct Special {
-    /// The longest first: llama.cpp looks for them in this order.
+    /// Longest first: llama.cpp searches in this order.
     tokens: Vec<(String, u32)>,
     ends: Vec<u32>,
 }
@@ -70,7 +70,7 @@ impl Special {
         self.ends.binary_search(&token).is_ok()
     }
 
-    /// The text, cut where texts of special tokens stand; none of the texts between is empty.
+    /// Splits the text at special tokens; no text in between is empty.
     pub(super) fn partition<'t>(&self, text: &'t str) -> Vec<Fragment<'t>> {
         let mut fragments = Vec::new();
         if !text.is_empty() {

@@ -1,18 +1,18 @@
-//! How a text is split into words before merging: the expressions that llama.cpp uses, by name.
+//! Splits a text into words before merging, with the expressions of llama.cpp, by name.
 
 use fancy_regex::{Regex, RegexBuilder};
 
 use super::TokenizerError;
 
-/// What a name in `tokenizer.ggml.pre` stands for.
+/// The rules of a name in `tokenizer.ggml.pre`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     names: &'static [&'static str],
-    /// Each splits what the one before has left; what lies between matches is a word too.
+    /// Each splits what the previous one left; text between matches is a word too.
     patterns: &'static [&'static str],
-    /// A word that is a token is taken as it is, without merging.
+    /// Whether a word that is a token is taken without merging.
     pub(super) whole_words: bool,
-    /// The model wants its first token before every text, unless the file says otherwise.
+    /// Whether BOS precedes every text, unless the file states otherwise.
     pub(super) adds_bos: bool,
 }
 
@@ -100,7 +100,7 @@ const RULES: [Rules; 9] = [
     ),
 ];
 
-/// The rules of that name; a file that names none means the default, as for llama.cpp.
+/// The rules of this name; a file without a name uses the default, as in llama.cpp.
 pub(super) fn rules(name: Option<&str>) -> Result<Rules, TokenizerError> {
     let name = name.unwrap_or("default");
     let found = RULES.iter().find(|rules| rules.names.contains(&name));
@@ -114,7 +114,7 @@ pub(super) fn rules(name: Option<&str>) -> Result<Rules, TokenizerError> {
     })
 }
 
-/// Backtracking per word; only a run of white space longer than this comes near it.
+/// Backtracking limit per word; only very long runs of white space come near it.
 const PATIENCE: usize = 1 << 20;
 
 /// Splits texts into words.
@@ -136,7 +136,7 @@ impl Splitter {
         }
     }
 
-    /// The words of `text`, none of them empty, all of the text.
+    /// The words of `text`: none is empty, and together they are the whole text.
     pub(super) fn split<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let mut words = vec![text];
         for pattern in &self.patterns {
@@ -153,7 +153,8 @@ impl Splitter {
 fn cut<'t>(pattern: &Regex, text: &'t str, words: &mut Vec<&'t str>) {
     let mut done = 0;
     for found in pattern.find_iter(text) {
-        // Out of patience: the rest is one word, which is slower to merge and still a text.
+        // Backtracking limit reached: the rest becomes one word, which is slower to merge but
+        // valid.
         let Ok(found) = found else { break };
         let (start, end) = (found.start(), found.end());
         words.extend(

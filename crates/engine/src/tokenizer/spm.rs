@@ -1,4 +1,4 @@
-//! Neighbours whose joined text is a token are merged, the best score first: `SentencePiece`.
+//! `SentencePiece`: merges neighbours whose joined text is a token, the best score first.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,17 +8,17 @@ pub(super) const SPACE: &str = "\u{2581}";
 
 /// The tokens and scores of one vocabulary.
 #[derive(Debug)]
-pub(super) struct Scored {
+pub(super) struct ScoreMerges {
     lookup: HashMap<String, u32>,
     scores: Vec<f32>,
-    /// What stands for each byte of a character that is no token.
+    /// Fallback token of each byte, for characters that are not tokens.
     bytes: Vec<Option<u32>>,
     space_prefix: bool,
 }
 
 const NONE: usize = usize::MAX;
 
-/// A stretch of the text; an empty one has gone into its left neighbour.
+/// A span of the text; an empty one was merged into its left neighbour.
 #[derive(Clone, Copy)]
 struct Symbol {
     start: usize,
@@ -27,7 +27,7 @@ struct Symbol {
     after: usize,
 }
 
-/// Two neighbours and how long they were together.
+/// Two neighbours and their joint length when added.
 struct Candidate {
     score: f32,
     left: usize,
@@ -56,14 +56,14 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-impl Scored {
+impl ScoreMerges {
     pub(super) fn new(
         lookup: HashMap<String, u32>,
         mut scores: Vec<f32>,
         unknown: Option<u32>,
         space_prefix: bool,
     ) -> Self {
-        // Negative zero would otherwise come before zero.
+        // Negative zero would otherwise sort before zero.
         for score in &mut scores {
             *score += 0.0;
         }
@@ -81,7 +81,8 @@ impl Scored {
         }
     }
 
-    /// Adds the tokens of `text`, which begins a text or follows a special token, or does not.
+    /// Adds the tokens of `text`. `begins`: the text starts here or follows a special token, so it may get
+    /// a leading space.
     pub(super) fn encode(&self, text: &str, begins: bool, tokens: &mut Vec<u32>) {
         let prefix = if self.space_prefix && begins {
             SPACE
@@ -124,7 +125,7 @@ impl Scored {
         }
     }
 
-    /// `left` and what follows it, if together they are a token.
+    /// The merge of `left` and its right neighbour, if their text is a token.
     fn candidate(&self, text: &str, symbols: &[Symbol], left: usize) -> Option<Candidate> {
         let first = symbols[left];
         let second = symbols.get(first.after)?;

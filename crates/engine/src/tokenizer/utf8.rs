@@ -1,21 +1,21 @@
-//! Bytes of tokens to text: a character may be spread over several tokens.
+//! Joins the bytes of tokens to text: a character may span several tokens.
 
-/// Joins bytes of tokens to text: what comes out is always whole characters.
+/// Joins the bytes of tokens to text in whole characters.
 ///
-/// Bytes that can never become a character are U+FFFD, as in [`String::from_utf8_lossy`].
+/// Invalid bytes become U+FFFD, as in [`String::from_utf8_lossy`].
 #[derive(Debug, Clone, Default)]
 pub struct Utf8Joiner {
-    /// The beginning of a character, at most three bytes.
+    /// The start of an incomplete character, at most three bytes.
     begun: Vec<u8>,
 }
 
 impl Utf8Joiner {
-    /// A joiner that has seen nothing.
+    /// An empty joiner.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes bytes, and gives the characters that are complete with them.
+    /// Adds bytes and returns the characters completed by them.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.begun.extend(bytes);
         let incomplete = incomplete(&self.begun);
@@ -25,13 +25,13 @@ impl Utf8Joiner {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// What is left when no more bytes come: nothing, or U+FFFD for a character that was begun.
+    /// The rest at the end of the input: empty, or U+FFFD for an incomplete character.
     pub fn finish(self) -> String {
         String::from_utf8_lossy(&self.begun).into_owned()
     }
 }
 
-/// How many bytes at the end begin a character that more bytes could complete.
+/// Number of bytes at the end that start a character which more bytes could complete.
 fn incomplete(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(3);
     let starts = tail..bytes.len();

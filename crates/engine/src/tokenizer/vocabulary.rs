@@ -1,13 +1,13 @@
-//! What a file says about its vocabulary, and whether that can be right.
+//! The vocabulary of a file, and its validation.
 
 use std::collections::HashMap;
 
-/// What the file says about its vocabulary, key by key of `tokenizer.ggml`.
+/// The vocabulary of a file, by the keys of `tokenizer.ggml`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vocabulary {
     /// `model`: `gpt2` or `llama`.
     pub model: String,
-    /// `pre`: how `gpt2` splits a text before it merges; `None` is llama.cpp's `default`.
+    /// `pre`: how `gpt2` splits a text before merging; `None` means llama.cpp's `default`.
     pub pre: Option<String>,
     /// `tokens`.
     pub tokens: Vec<String>,
@@ -15,7 +15,7 @@ pub struct Vocabulary {
     pub scores: Vec<f32>,
     /// `token_type`: one per token, or none if all are normal.
     pub kinds: Vec<i32>,
-    /// `merges` of `gpt2`: two tokens with a space between, the most frequent first.
+    /// `merges` of `gpt2`: two tokens separated by a space, the most frequent first.
     pub merges: Vec<String>,
     /// `bos_token_id`: begins a text.
     pub bos: Option<u32>,
@@ -23,36 +23,36 @@ pub struct Vocabulary {
     pub eos: Option<u32>,
     /// `eot_token_id`: ends a turn.
     pub eot: Option<u32>,
-    /// `unknown_token_id`: stands for what `llama` has neither token nor byte for.
+    /// `unknown_token_id`: used where `llama` has neither a token nor a byte.
     pub unknown: Option<u32>,
-    /// `add_bos_token`; `None` is what the kind of vocabulary usually does.
+    /// `add_bos_token`; `None` means the default of this kind of vocabulary.
     pub add_bos: Option<bool>,
-    /// `add_space_prefix` of `llama`; `None` is yes.
+    /// `add_space_prefix` of `llama`; `None` means true.
     pub add_space_prefix: Option<bool>,
 }
 
 /// Why a vocabulary cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenizerError {
-    /// There are no tokens.
+    /// The list of tokens is empty.
     #[error(
-        "the vocabulary is empty\nhelp: the file was converted without its tokenizer; take another"
+        "the vocabulary is empty\nhelp: the file was converted without its tokenizer; use another"
     )]
     Empty,
-    /// A kind of vocabulary that is not known.
-    #[error("the tokenizer model `{found}` is not known\nhelp: known are {known}")]
+    /// The kind of vocabulary is not supported.
+    #[error("unknown tokenizer model `{found}`\nhelp: supported are {known}")]
     Model {
-        /// What the file says.
+        /// The value in the file.
         found: String,
-        /// What is known.
+        /// The supported values.
         known: String,
     },
-    /// A way to split texts that is not known.
-    #[error("the pre-tokenizer `{found}` is not known\nhelp: known are {known}")]
+    /// The pre-tokenizer is not supported.
+    #[error("unknown pre-tokenizer `{found}`\nhelp: supported are {known}")]
     Pre {
-        /// What the file says.
+        /// The value in the file.
         found: String,
-        /// What is known.
+        /// The supported values.
         known: String,
     },
     /// A list is not as long as the list of tokens.
@@ -62,41 +62,41 @@ pub enum TokenizerError {
         list: &'static str,
         /// Its length.
         found: usize,
-        /// How many tokens there are.
+        /// Number of tokens.
         tokens: usize,
     },
-    /// A token is there twice.
-    #[error("the token `{text}` is there twice")]
+    /// Two tokens have the same text.
+    #[error("the token `{text}` occurs twice")]
     Duplicate {
         /// Its text.
         text: String,
     },
-    /// A token that does not exist is named.
-    #[error("`{key}` is {token}, and there are {tokens} tokens")]
+    /// A key names a token that does not exist.
+    #[error("`{key}` is {token}, but there are only {tokens} tokens")]
     OutOfRange {
         /// The key.
         key: &'static str,
         /// The token.
         token: u32,
-        /// How many tokens there are.
+        /// Number of tokens.
         tokens: usize,
     },
-    /// A merge is not two texts with a space between.
-    #[error("the merge `{0}` is not two texts with a space between")]
+    /// A merge is not two texts separated by a space.
+    #[error("the merge `{0}` is not two texts separated by a space")]
     Merge(String),
     /// A score is not a number.
     #[error("the score of token {0} is not a number")]
     Score(usize),
 }
 
-/// What a token is for, as far as it matters here.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Normal,
     Unknown,
     Control,
     UserDefined,
-    /// Also what llama.cpp calls undefined: it prints neither.
+    /// Also llama.cpp's "undefined": neither is printed.
     Unused,
     Byte,
 }
@@ -104,7 +104,7 @@ pub(super) enum Kind {
 const MODELS: [&str; 2] = ["gpt2", "llama"];
 
 impl Vocabulary {
-    /// Fills in what files leave out because llama.cpp knows it.
+    /// Adds the values that files leave out because llama.cpp has defaults for them.
     pub(super) fn complete(&mut self) {
         for (number, text) in self.tokens.iter_mut().enumerate() {
             if text.is_empty() {
@@ -131,7 +131,7 @@ impl Vocabulary {
                 known: MODELS.map(|model| format!("`{model}`")).join(", "),
             });
         }
-        // Scores decide everything for `llama`, and nothing for `gpt2`.
+        // `llama` depends on scores; `gpt2` ignores them.
         let unscored = self.scores.is_empty() && self.model != "llama";
         for (list, found, absent) in [
             ("scores", self.scores.len(), unscored),
@@ -164,7 +164,7 @@ impl Vocabulary {
     pub(super) fn token_kinds(&self) -> Vec<Kind> {
         let kind = |(number, text): (usize, &String)| {
             if super::special::ends_generation(text) {
-                // As llama.cpp does: some files forget to say so.
+                // As in llama.cpp: some files forget to mark these.
                 return Kind::Control;
             }
             match self.kinds.get(number) {
@@ -179,7 +179,7 @@ impl Vocabulary {
         self.tokens.iter().enumerate().map(kind).collect()
     }
 
-    /// The token of each text; takes the texts.
+    /// Maps each text to its token; consumes the texts.
     pub(super) fn lookup(&mut self) -> Result<HashMap<String, u32>, TokenizerError> {
         let tokens = std::mem::take(&mut self.tokens);
         let mut lookup = HashMap::with_capacity(tokens.len());
@@ -215,11 +215,11 @@ mod tests {
             (|v| v.tokens.clear(), "the vocabulary is empty"),
             (
                 |v| v.model = "bert".into(),
-                "`bert` is not known\nhelp: known are `gpt2`, `llama`",
+                "unknown tokenizer model `bert`\nhelp: supported are `gpt2`, `llama`",
             ),
             (
                 |v| v.pre = Some("new".into()),
-                "pre-tokenizer `new` is not known\nhelp: known are `default`",
+                "unknown pre-tokenizer `new`\nhelp: supported are `default`",
             ),
             (
                 |v| v.kinds = vec![1],
@@ -237,14 +237,14 @@ mod tests {
                 |v| v.scores = vec![0.0, f32::NAN, 1.0],
                 "the score of token 1 is not a number",
             ),
-            (|v| v.tokens[1] = "a".into(), "the token `a` is there twice"),
+            (|v| v.tokens[1] = "a".into(), "the token `a` occurs twice"),
             (
                 |v| v.eos = Some(3),
-                "`eos_token_id` is 3, and there are 3 tokens",
+                "`eos_token_id` is 3, but there are only 3 tokens",
             ),
             (
                 |v| v.merges[0] = "ab".into(),
-                "the merge `ab` is not two texts with a space between",
+                "the merge `ab` is not two texts separated by a space",
             ),
         ];
         assert_eq!(

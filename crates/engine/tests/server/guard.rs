@@ -142,9 +142,7 @@ fn the_name_of_a_host_has_no_port_and_no_path() {
     ] {
         let error = wrong.parse::<HostName>().unwrap_err();
         assert!(
-            error
-                .to_string()
-                .contains("neither a host's name nor its address"),
+            error.to_string().contains("is not a host name or address"),
             "{wrong}"
         );
     }

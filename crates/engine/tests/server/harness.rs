@@ -176,7 +176,7 @@ impl Connection {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
 
-    /// The same to somebody who may have hung up.
+    /// The same for a client that may have disconnected.
     pub(crate) fn try_write(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }

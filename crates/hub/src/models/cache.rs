@@ -1,4 +1,4 @@
-//! Where models lie on this machine.
+//! The model cache on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +6,22 @@ use ipw_core::cache::NoCache;
 
 use super::error::ModelError;
 use super::reference::ModelRef;
-use crate::{Expected, Magic, Place};
+use crate::{Expectation, Magic, Place};
 
-/// What every model file starts with.
+/// The first bytes of every model file.
 const MAGIC: Magic = Magic {
     bytes: b"GGUF",
     name: "a GGUF file",
 };
 
-/// The directory that keeps what was fetched. It is made when something is written to it.
+/// The directory for fetched files. It is created on the first write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cache {
     directory: PathBuf,
 }
 
 impl Cache {
-    /// The user's cache: `IPW_CACHE`, else the system's place for caches.
+    /// The user's cache: `IPW_CACHE`, else the system's cache directory.
     pub fn locate() -> Result<Self, ModelError> {
         let located = ipw_core::cache::directory(|name| std::env::var_os(name));
         located.map(Self::at).map_err(|error| match error {
@@ -30,7 +30,7 @@ impl Cache {
         })
     }
 
-    /// A cache in that directory.
+    /// A cache in this directory.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -42,24 +42,24 @@ impl Cache {
         &self.directory
     }
 
-    /// Where the files are.
+    /// The directory of catalogue models.
     pub(crate) fn models(&self) -> PathBuf {
         self.directory.join("models")
     }
 
-    /// Where files of the hub are.
+    /// The directory of hub files.
     pub(crate) fn hub(&self) -> PathBuf {
         self.models().join("hf")
     }
 
-    /// Where a model's file and what goes with it are; else the path of a file of the user's own.
+    /// The location of a model's file; for a local file, its path.
     pub(crate) fn place<'a>(&self, model: &'a ModelRef) -> Result<Place, &'a Path> {
         let file = match model {
             ModelRef::Named(entry) => self.models().join(entry.file),
             ModelRef::Hub(file) => self.hub().join(file.relative_path()),
             ModelRef::File(path) => return Err(path),
         };
-        // Locks live apart: a lock's file cannot be removed safely, a model's directory can.
+        // Locks are kept apart: a lock file cannot be removed safely, a model's directory can.
         let name = file.strip_prefix(self.models()).unwrap_or(&file);
         let steps: Vec<_> = name.iter().map(|step| step.to_string_lossy()).collect();
         let lock = self.directory.join("locks").join(steps.join("--"));
@@ -71,12 +71,12 @@ impl Cache {
     }
 }
 
-fn expected(model: &ModelRef) -> Expected {
+fn expected(model: &ModelRef) -> Expectation {
     let (bytes, sha256) = match model {
         ModelRef::Named(entry) => (Some(entry.bytes), Some(entry.sha256.to_owned())),
         _ => (None, None),
     };
-    Expected {
+    Expectation {
         bytes,
         sha256,
         magic: Some(MAGIC),

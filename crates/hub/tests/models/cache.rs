@@ -79,7 +79,7 @@ fn a_file_that_changed_is_fetched_again() {
 
 #[test]
 fn a_cache_that_cannot_be_written_to_says_so_and_what_to_set() {
-    // Below a regular file nobody can write, not even root.
+    // Below a regular file no user can write, not even root.
     let place = Place::new();
     fs::write(place.path("file"), "").unwrap();
     let cache = Cache::at(place.path("file/cache"));

@@ -146,8 +146,8 @@ fn a_silent_server_is_left() {
 #[test]
 fn an_address_that_is_none_is_a_source_that_failed() {
     for (endpoint, expected) in [
-        ("hub", "`HF_ENDPOINT` is not an address"),
-        ("ftp://hub.example", "not an http or https address"),
+        ("hub", "`HF_ENDPOINT` is not a URL"),
+        ("ftp://hub.example", "not an http or https URL"),
         ("https://me:secret@hub.example", "use `HF_TOKEN`"),
     ] {
         let (fetched, _) = Place::new().fetch(&sources(endpoint), &hub_file());

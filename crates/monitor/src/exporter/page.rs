@@ -1,6 +1,6 @@
 //! The page itself, as `OpenMetrics` 1.0 or in the older text format.
 //!
-//! What is not known is not on it: a source that has fallen silent has no power, no temperature.
+//! Unknown values are left out: a source that has stopped has no power and no temperature.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -11,14 +11,14 @@ use ipw_core::source::{Gauge, Quantity, Source};
 use ipw_core::time::Timestamp;
 use ipw_telemetry::Session;
 
-/// Power is a mean over no less than this.
+/// Shortest interval of the mean power.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Pages that are remembered for the next one.
+/// Number of earlier pages to remember.
 const REMEMBERED: usize = 64;
 
 type Accounts = Vec<(Source, Account)>;
 
-/// How a page is written.
+/// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     OpenMetrics,
@@ -34,10 +34,10 @@ impl Format {
     }
 }
 
-/// Joules and the time that they cover, as earlier pages had them.
+/// Joules and their covered time on earlier pages.
 ///
-/// Power is the mean since the last page that is at least a second old, or since the start: as often
-/// as one asks, and for several who ask at different times, too.
+/// Power is the mean since the last page that is at least a second old, or since the start. This
+/// works at any scrape interval, and for several scrapers with different ones.
 pub(super) struct History(VecDeque<(Timestamp, Vec<EnergySample>)>);
 
 #[derive(Clone, Copy)]
@@ -51,10 +51,10 @@ impl History {
         Self(VecDeque::from([(now, seen(accounts))]))
     }
 
-    /// The mean power of each source up to `now`; `None` for gauges and for what was not seen.
+    /// The mean power of each source up to `now`; `None` for gauges and unknown values.
     pub(super) fn watts(&mut self, now: Timestamp, accounts: &Accounts) -> Vec<Option<f64>> {
         let is_old = |at: Timestamp| now.since(at) >= SHORTEST;
-        // Of those that are old enough, the latest is the only one that is ever needed again.
+        // Of the pages that are old enough, only the latest is ever needed again.
         while self.0.get(1).is_some_and(|(at, _)| is_old(*at)) {
             self.0.pop_front();
         }
@@ -94,7 +94,7 @@ fn seen(accounts: &Accounts) -> Vec<EnergySample> {
     seen.collect()
 }
 
-/// What a family of samples is.
+/// The type of a family of samples.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Counter,
@@ -104,10 +104,10 @@ enum Kind {
 
 /// One family of samples.
 struct Family {
-    /// Its name without the ending that its kind has.
+    /// The name without the suffix of its type.
     name: &'static str,
     kind: Kind,
-    /// Its unit, with which the name ends; empty for a count.
+    /// The unit, which is the end of the name; empty for a count.
     unit: &'static str,
     help: &'static str,
 }
@@ -121,12 +121,12 @@ const fn family(name: &'static str, kind: Kind, unit: &'static str, help: &'stat
     }
 }
 
-/// A source, what it has said, and its power.
+/// A source with its totals and its power.
 struct SourceRow<'a> {
     source: &'a Source,
     account: &'a Account,
     watts: Option<f64>,
-    /// Whether it has spoken lately.
+    /// Whether it had a value recently.
     is_alive: bool,
 }
 
@@ -148,7 +148,7 @@ impl SourceRow<'_> {
 
 type Show = fn(&SourceRow<'_>) -> Option<f64>;
 
-/// All families of samples, each with one sample for every source that has something to say.
+/// All families; each has one sample for every source with a value.
 const FAMILIES: [(Family, Show); 13] = [
     (
         family(
@@ -280,7 +280,7 @@ const FAMILIES: [(Family, Show); 13] = [
     ),
 ];
 
-/// The page of what `accounts` and `watts` say.
+/// Renders the page.
 pub(super) fn page(
     session: &Session,
     now: Timestamp,
@@ -391,7 +391,7 @@ impl Family {
     }
 }
 
-/// What tells the samples of one family apart, and an estimate from a measurement.
+/// The labels that identify a sample, and tell an estimate from a measurement.
 fn labels(source: &Source) -> Vec<(&'static str, String)> {
     let mut labels = vec![("source", source.name.clone())];
     labels.extend(source.host.clone().map(|host| ("host", host)));
@@ -401,7 +401,7 @@ fn labels(source: &Source) -> Vec<(&'static str, String)> {
     labels
 }
 
-/// All that is known of a source from the start.
+/// The static labels of a source.
 fn described(source: &Source) -> Vec<(&'static str, String)> {
     let mut labels = labels(source);
     labels.push(("collector", source.collector.to_string()));
@@ -417,7 +417,7 @@ fn described(source: &Source) -> Vec<(&'static str, String)> {
     labels
 }
 
-/// A word as files spell it.
+/// The serialized name of a value.
 fn spelled(word: &impl serde::Serialize) -> String {
     let word = serde_json::to_value(word).ok();
     let word = word.as_ref().and_then(serde_json::Value::as_str);
@@ -432,7 +432,7 @@ fn escaped(text: &str) -> String {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "2^53 readings take longer than anybody watches"
+    reason = "2^53 readings take longer than any session lasts"
 )]
 fn count(number: u64) -> f64 {
     number as f64

@@ -1,4 +1,4 @@
-//! The head of a request, as far as it matters.
+//! Parses the head of a request.
 
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, TcpStream};
@@ -6,55 +6,55 @@ use std::time::Duration;
 
 use ipw_core::time::Clock;
 
-/// A longer head is no scrape.
+/// Maximum size of a head.
 const LONGEST_HEAD: usize = 8 * 1024;
-/// How long the rest of a request is listened to.
+/// How long the rest of a request is read and discarded.
 const DRAINING: Duration = Duration::from_millis(500);
 
 /// A request.
 pub(super) struct Request {
     pub(super) method: String,
-    /// What is asked for, without its query.
+    /// The path without its query.
     pub(super) path: String,
     pub(super) authorization: Option<String>,
     accept: String,
     host: String,
 }
 
-/// What cannot be answered with a page.
-pub(super) enum Refused {
-    /// Nothing came, or not in time.
+/// Why a request gets no page.
+pub(super) enum RequestError {
+    /// Nothing arrived in time.
     Silent,
-    /// This status says what is wrong.
+    /// The status to reply with.
     Wrong(&'static str),
 }
 
 impl Request {
-    /// Reads the head, with so much patience for all of it.
+    /// Reads the head within this time.
     pub(super) fn read(
         stream: &mut TcpStream,
         clock: &dyn Clock,
         patience: Duration,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, RequestError> {
         let began = clock.now();
         let mut head = Vec::new();
         let mut buffer = [0; 2048];
         while end(&head).is_none() {
             if head.len() > LONGEST_HEAD {
-                return Err(Refused::Wrong("431 Request Header Fields Too Large"));
+                return Err(RequestError::Wrong("431 Request Header Fields Too Large"));
             }
             let left = patience.saturating_sub(clock.now().since(began));
             if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
-                return Err(Refused::Silent);
+                return Err(RequestError::Silent);
             }
             match stream.read(&mut buffer) {
-                Ok(0) => return Err(Refused::Silent),
+                Ok(0) => return Err(RequestError::Silent),
                 Ok(count) => head.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Refused::Silent),
+                Err(_) => return Err(RequestError::Silent),
             }
         }
-        Self::parse(&String::from_utf8_lossy(&head)).ok_or(Refused::Wrong("400 Bad Request"))
+        Self::parse(&String::from_utf8_lossy(&head)).ok_or(RequestError::Wrong("400 Bad Request"))
     }
 
     fn parse(head: &str) -> Option<Self> {
@@ -84,12 +84,12 @@ impl Request {
         Some(request)
     }
 
-    /// Whether the newer format is wanted.
+    /// Whether the client accepts the newer format.
     pub(super) fn accepts_openmetrics(&self) -> bool {
         self.accept.contains("application/openmetrics-text")
     }
 
-    /// Whether who asks knows this machine by a name that only this machine has.
+    /// Whether the client addresses this machine by a loopback name.
     pub(super) fn is_for_loopback(&self) -> bool {
         let host = match self.host.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
@@ -103,13 +103,13 @@ impl Request {
     }
 }
 
-/// Where a head ends.
+/// The end of a head.
 fn end(head: &[u8]) -> Option<usize> {
     let ends = |mark: &[u8]| head.windows(mark.len()).position(|window| window == mark);
     ends(b"\r\n\r\n").or_else(|| ends(b"\n\n"))
 }
 
-/// Listens to the rest of what somebody says, for a moment.
+/// Reads and discards the rest of a request for a moment.
 pub(super) fn drain(stream: &mut TcpStream, clock: &dyn Clock) {
     let began = clock.now();
     let mut buffer = [0; 2048];

@@ -7,17 +7,17 @@ pub struct HealthResponse {
     pub healthy: bool,
     #[prost(string, tag = "2")]
     pub platform: ::prost::alloc::string::String,
-    /// What the monitor is and what it reads. ipw only.
+    /// Description of the monitor and its sources. ipw only.
     #[prost(message, optional, tag = "100")]
     pub monitor: ::core::option::Option<MonitorInfo>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StreamRequest {
-    /// Send every reading of every source, beside what the original's fields say.
+    /// Send every reading of every source, in addition to the original's fields.
     #[prost(bool, tag = "100")]
     pub with_readings: bool,
 }
-/// Fields 1 to 17: -1 is "not available".
+/// Fields 1 to 17: -1 means "not available".
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TelemetryReading {
     #[prost(double, tag = "1")]
@@ -55,8 +55,8 @@ pub struct TelemetryReading {
     pub gpu_tensor_core_utilization_pct: f64,
     #[prost(double, tag = "17")]
     pub gpu_memory_total_mb: f64,
-    /// What was read since the message before, in the order of its instants; in the first message the
-    /// last reading of every source that speaks. Only for who asked.
+    /// Readings since the previous message, in the order of their instants; in the first message the
+    /// last reading of every active source. Only with `with_readings`.
     #[prost(message, optional, tag = "100")]
     pub batch: ::core::option::Option<Batch>,
 }
@@ -93,28 +93,28 @@ pub struct Batch {
     #[prost(message, repeated, tag = "1")]
     pub readings: ::prost::alloc::vec::Vec<Reading>,
     /// When each source was last read, in the order of the descriptions, whether its value had changed
-    /// or not; 0 for one that never was.
+    /// or not; 0 if it never was.
     #[prost(int64, repeated, tag = "2")]
     pub polled_nanos: ::prost::alloc::vec::Vec<i64>,
-    /// So many messages were not sent before this one, because the caller was too slow.
+    /// Number of messages skipped before this one, because the caller was too slow.
     #[prost(uint64, tag = "3")]
     pub skipped: u64,
-    /// What went wrong on the monitor's side since the message before.
+    /// Faults on the monitor's side since the previous message.
     #[prost(string, repeated, tag = "4")]
     pub faults: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Which process sends this: another number is another process, whose estimates count anew.
+    /// Id of the sending process. After a change, estimates start again from zero.
     #[prost(fixed64, tag = "5")]
     pub instance: u64,
 }
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct Reading {
-    /// Place of the source in the descriptions.
+    /// Index of the source in the descriptions.
     #[prost(uint32, tag = "1")]
     pub source: u32,
     /// When the value was taken.
     #[prost(int64, tag = "2")]
     pub nanos: i64,
-    /// When the source was last read before; a counter that changed did so after that.
+    /// When the source was last read before; a changed counter changed after that.
     #[prost(int64, optional, tag = "3")]
     pub previous_nanos: ::core::option::Option<i64>,
     #[prost(double, tag = "4")]
@@ -124,13 +124,13 @@ pub struct Reading {
 pub struct MonitorInfo {
     #[prost(string, tag = "1")]
     pub version: ::prost::alloc::string::String,
-    /// Which process this is.
+    /// Id of this process.
     #[prost(fixed64, tag = "2")]
     pub instance: u64,
-    /// Which machine, for as long as it runs: the kernel's boot id.
+    /// The kernel's boot id: identifies the machine until it restarts.
     #[prost(string, tag = "3")]
     pub boot_id: ::prost::alloc::string::String,
-    /// Time between two readings of a source that can be read so often.
+    /// Poll interval; a source that needs a longer one is polled less often.
     #[prost(int64, tag = "4")]
     pub interval_nanos: i64,
     #[prost(message, optional, tag = "5")]
@@ -139,20 +139,20 @@ pub struct MonitorInfo {
     pub sources: ::prost::alloc::vec::Vec<Source>,
     #[prost(message, repeated, tag = "7")]
     pub devices: ::prost::alloc::vec::Vec<Device>,
-    /// Collectors that are not there, and why.
+    /// Collectors that cannot be used, with the reason.
     #[prost(message, repeated, tag = "8")]
     pub absent: ::prost::alloc::vec::Vec<Absent>,
-    /// What an estimate is based on, where there is one.
+    /// What an estimate is based on; empty without one.
     #[prost(string, optional, tag = "9")]
     pub estimate: ::core::option::Option<::prost::alloc::string::String>,
 }
-/// A source, described in the words of the run directory's `sources.json` (docs/format.md).
+/// A source, in the format of the run directory's `sources.json` (docs/format.md).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Source {
     #[prost(string, tag = "1")]
     pub about_json: ::prost::alloc::string::String,
 }
-/// A device, described in the words of `summary.json`.
+/// A device, in the format of `summary.json`.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Device {
     #[prost(string, tag = "1")]
@@ -171,12 +171,12 @@ pub struct Absent {
 pub struct TimeRequest {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TimeResponse {
-    /// When the question arrived and when this answer left, on the monitor's monotonic clock.
+    /// When the request arrived and when this response left, on the monitor's monotonic clock.
     #[prost(int64, tag = "1")]
     pub received_nanos: i64,
     #[prost(int64, tag = "2")]
     pub replied_nanos: i64,
-    /// The same moment on its wall clock: to be shown, not to be reckoned with.
+    /// The same instant on its wall clock: for display, not for computation.
     #[prost(int64, tag = "3")]
     pub unix_nanos: i64,
     #[prost(fixed64, tag = "4")]
@@ -273,7 +273,7 @@ pub mod energy_monitor_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Whether anything here measures energy, and on which platform.
+        /// Whether this machine measures energy, and its platform.
         pub async fn health(
             &mut self,
             request: impl tonic::IntoRequest<super::HealthRequest>,
@@ -295,7 +295,7 @@ pub mod energy_monitor_client {
                 .insert(GrpcMethod::new("energy.EnergyMonitor", "Health"));
             self.inner.unary(req, path, codec).await
         }
-        /// Readings for as long as the caller listens.
+        /// Streams readings until the caller cancels.
         pub async fn stream_telemetry(
             &mut self,
             request: impl tonic::IntoRequest<super::StreamRequest>,
@@ -320,7 +320,7 @@ pub mod energy_monitor_client {
                 .insert(GrpcMethod::new("energy.EnergyMonitor", "StreamTelemetry"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// The monitor's clock, for whoever brings its instants to another. ipw only.
+        /// The monitor's clock, for converting its instants to another clock. ipw only.
         pub async fn time(
             &mut self,
             request: impl tonic::IntoRequest<super::TimeRequest>,
@@ -356,7 +356,7 @@ pub mod energy_monitor_server {
     /// Generated trait containing gRPC methods that should be implemented for use with EnergyMonitorServer.
     #[async_trait]
     pub trait EnergyMonitor: std::marker::Send + std::marker::Sync + 'static {
-        /// Whether anything here measures energy, and on which platform.
+        /// Whether this machine measures energy, and its platform.
         async fn health(
             &self,
             request: tonic::Request<super::HealthRequest>,
@@ -367,7 +367,7 @@ pub mod energy_monitor_server {
             >
             + std::marker::Send
             + 'static;
-        /// Readings for as long as the caller listens.
+        /// Streams readings until the caller cancels.
         async fn stream_telemetry(
             &self,
             request: tonic::Request<super::StreamRequest>,
@@ -375,7 +375,7 @@ pub mod energy_monitor_server {
             tonic::Response<Self::StreamTelemetryStream>,
             tonic::Status,
         >;
-        /// The monitor's clock, for whoever brings its instants to another. ipw only.
+        /// The monitor's clock, for converting its instants to another clock. ipw only.
         async fn time(
             &self,
             request: tonic::Request<super::TimeRequest>,

@@ -1,30 +1,30 @@
-//! Where a monitor is.
+//! Addresses of monitors.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::RemoteError;
 
-/// The original's port.
+/// The original's default port.
 pub const DEFAULT_PORT: u16 = 50053;
 
-/// Where a monitor is.
+/// The address of a monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A port of a machine.
+    /// A TCP port.
     Tcp {
-        /// The machine: a name or an address, IPv6 without brackets.
+        /// Host name or address; IPv6 without brackets.
         host: String,
         /// The port.
         port: u16,
     },
-    /// A socket on this machine.
+    /// A Unix socket on this machine.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// Reads `grpc://host[:port]`, `host:port`, `unix:path`. As the original does, `http://` and a
-    /// path behind the port are let go.
+    /// Parses `grpc://host[:port]`, `host:port` or `unix:path`. As in the original, `http://` and a
+    /// path after the port are ignored.
     pub fn parse(text: &str) -> Result<Self, RemoteError> {
         let wrong = |reason| RemoteError::Address {
             text: text.to_owned(),
@@ -43,14 +43,16 @@ impl Address {
             .unwrap_or(text);
         let rest = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if rest.contains('@') {
-            return Err(wrong("it has credentials, which a command line shows"));
+            return Err(wrong(
+                "it contains credentials, which the process list would show",
+            ));
         }
         let (host, port) = split(rest).ok_or_else(|| wrong("expected HOST:PORT"))?;
         let port = match port {
             None => DEFAULT_PORT,
             Some(port) => match port.parse() {
                 Ok(port) if port > 0 => port,
-                _ => return Err(wrong("the port is none")),
+                _ => return Err(wrong("the port is not a number from 1 to 65535")),
             },
         };
         if host.is_empty() || host.chars().any(|c| c.is_whitespace() || c.is_control()) {
@@ -62,7 +64,7 @@ impl Address {
         })
     }
 
-    /// What tonic calls it.
+    /// The address in tonic's form.
     pub(super) fn uri(&self) -> String {
         match self {
             Self::Tcp { host, port } if host.contains(':') => format!("http://[{host}]:{port}"),
@@ -71,7 +73,7 @@ impl Address {
         }
     }
 
-    /// The machine as it was typed, if that says which one it is: a tunnel's end does not.
+    /// The host as typed, if it identifies the machine: the end of a tunnel does not.
     pub(super) fn host(&self) -> Option<&str> {
         match self {
             Self::Unix(_) => None,
@@ -83,7 +85,7 @@ impl Address {
     }
 }
 
-/// Host and port, with brackets round IPv6.
+/// Splits host and port, with brackets around IPv6.
 fn split(text: &str) -> Option<(&str, Option<&str>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (host, behind) = rest.split_once(']')?;

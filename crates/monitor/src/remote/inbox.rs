@@ -1,14 +1,14 @@
-//! What has arrived and was not polled yet.
+//! Readings that have arrived and were not polled yet.
 
 use std::collections::VecDeque;
 
 use ipw_core::alignment::Aligned;
 use ipw_core::time::Timestamp;
 
-/// More than this waits for nobody: some minutes of readings.
+/// Maximum number of waiting readings: some minutes. Older ones are dropped.
 const MOST: usize = 200_000;
 
-/// What has arrived and was not polled yet.
+/// Readings that have arrived and were not polled yet.
 #[derive(Default)]
 pub(super) struct Inbox {
     readings: VecDeque<(usize, Timestamp, f64)>,
@@ -20,12 +20,14 @@ impl Inbox {
     fn put(&mut self, place: usize, at: Timestamp, value: f64) {
         if self.readings.len() == MOST {
             self.readings.pop_front();
-            self.fault("more arrived than could be taken: the oldest was let go".to_owned());
+            self.fault(
+                "readings arrived faster than they were polled: dropped the oldest".to_owned(),
+            );
         }
         self.readings.push_back((place, at, value));
     }
 
-    /// Something went wrong; the first of several between two polls is told.
+    /// Notes a fault; only the first between two polls is reported.
     pub(super) fn fault(&mut self, words: String) {
         self.fault.get_or_insert(words);
     }
@@ -38,7 +40,7 @@ impl Inbox {
         self.aligned
     }
 
-    /// Moves everything to `taken`; what comes back went wrong.
+    /// Moves everything to `taken`. Returns the fault, if there was one.
     pub(super) fn empty_into(
         &mut self,
         taken: &mut Vec<(usize, Timestamp, f64)>,
@@ -49,7 +51,7 @@ impl Inbox {
     }
 }
 
-/// The latest of each source: what arrives goes on from there, and never back.
+/// The latest instant of each source: readings never go back in time.
 pub(super) struct Trail {
     latest: Vec<Option<(Timestamp, f64)>>,
 }
@@ -61,8 +63,8 @@ impl Trail {
         }
     }
 
-    /// A value that was taken at `at`. `previous` is when the source was last read before, which
-    /// is told first: a change came after that.
+    /// Adds a value taken at `at`. `previous` is the last read before that; it is added first,
+    /// because the change came after it.
     pub(super) fn takes(
         &mut self,
         inbox: &mut Inbox,
@@ -77,7 +79,7 @@ impl Trail {
         let Some(latest) = self.latest.get_mut(place) else {
             return;
         };
-        // The shift between two clocks wobbles by less than its bound.
+        // The offset between two clocks varies by less than its bound.
         let at = latest.map_or(at, |(before, _)| {
             at.max(Timestamp::from_nanos(before.nanos() + 1))
         });
@@ -85,7 +87,7 @@ impl Trail {
         inbox.put(place, at, value);
     }
 
-    /// At `at` the source still said what it had said.
+    /// Notes that the value was still the same at `at`.
     pub(super) fn still(&mut self, inbox: &mut Inbox, place: usize, at: Timestamp) {
         if let Some(Some((before, value))) = self.latest.get_mut(place)
             && at > *before
@@ -119,13 +121,18 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_bounded_and_told() {
+    fn readings_that_are_not_polled_are_bounded_and_reported() {
         let mut inbox = Inbox::default();
         for index in 0..=MOST as u64 {
             inbox.put(0, Timestamp::from_nanos(index), 0.0);
         }
         let mut taken = Vec::new();
-        assert!(inbox.empty_into(&mut taken).unwrap().contains("let go"));
+        assert!(
+            inbox
+                .empty_into(&mut taken)
+                .unwrap()
+                .contains("dropped the oldest")
+        );
         assert_eq!((taken.len(), taken[0].1.nanos()), (MOST, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! The line to a monitor: opened, listened to, and opened again when it breaks.
+//! The connection to a monitor: opened, read, and opened again when it breaks.
 
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,22 +21,22 @@ use super::{Address, RemoteError, lock, original, ours};
 use crate::pb::energy_monitor_client::EnergyMonitorClient;
 use crate::{Token, pb};
 
-/// How long a connection or a single question may take.
+/// Time limit for a connection or a single query.
 const ANSWER: Duration = Duration::from_secs(4);
-/// Questions for the health: the quickest says how long the way is.
+/// Number of health queries; the fastest gives the round trip.
 const HEALTHS: usize = 5;
-/// Pauses before the line is opened again.
+/// Shortest pause before a reconnection.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// A larger message is no reading.
+/// Maximum size of a message.
 const LARGEST_MESSAGE: usize = 4 << 20;
-/// The longest text of a monitor that is shown.
+/// Maximum length of a monitor's text that is shown.
 const LONGEST_TEXT: usize = 200;
 
 pub(super) type Client = EnergyMonitorClient<InterceptedService<Channel, Bearer>>;
 
-/// What is known of a monitor when the first readings come.
-pub(super) struct Found {
+/// What is known of a monitor when the first readings arrive.
+pub(super) struct RemoteInfo {
     pub(super) host: String,
     pub(super) sources: Vec<Source>,
     pub(super) devices: Vec<Device>,
@@ -47,7 +47,7 @@ pub(super) struct Found {
     pub(super) notes: Vec<String>,
 }
 
-/// How a monitor is reached, and where its readings go.
+/// How to reach a monitor, and where its readings go.
 pub(super) struct Link {
     pub(super) address: Address,
     pub(super) name: Option<String>,
@@ -56,14 +56,14 @@ pub(super) struct Link {
     pub(super) inbox: Arc<Mutex<Inbox>>,
 }
 
-/// An open line whose monitor has said who it is.
-pub(super) struct Open {
+/// An open connection whose monitor has identified itself.
+pub(super) struct OpenLine {
     pub(super) client: Client,
     pub(super) health: pb::HealthResponse,
     pub(super) round_trip: Duration,
 }
 
-/// Adds the token to every question.
+/// Adds the token to every request.
 #[derive(Clone)]
 pub(super) struct Bearer(Option<MetadataValue<Ascii>>);
 
@@ -78,17 +78,17 @@ impl Interceptor for Bearer {
     }
 }
 
-/// Which of the two speaks.
+/// The reader for the kind of monitor.
 enum Reader {
     Ours(ours::Reader),
     Original(original::Reader),
 }
 
 impl Link {
-    /// Says what was found, then listens until told to stop.
+    /// Reports what was found, then receives until stopped.
     pub(super) fn run(
         self,
-        told: &SyncSender<Result<Found, RemoteError>>,
+        told: &SyncSender<Result<RemoteInfo, RemoteError>>,
         mut stop: watch::Receiver<bool>,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -105,13 +105,13 @@ impl Link {
         runtime.block_on(async {
             tokio::select! {
                 () = self.listen(told) => {}
-                // Whoever wants us to stop drops the other end.
+                // The collector stops this thread by dropping its end.
                 _ = stop.changed() => {}
             }
         });
     }
 
-    async fn listen(&self, told: &SyncSender<Result<Found, RemoteError>>) {
+    async fn listen(&self, told: &SyncSender<Result<RemoteInfo, RemoteError>>) {
         let mut reader = match self.first().await {
             Ok((reader, found)) => {
                 if told.send(Ok(found)).is_err() {
@@ -129,12 +129,12 @@ impl Link {
                 Reader::Ours(reader) => reader.listen(self).await,
                 Reader::Original(reader) => reader.listen(self).await,
             };
-            self.fault(&format!("the line was cut: {why}"));
+            self.fault(&format!("the connection was lost: {why}"));
             self.reopen(&mut reader).await;
         }
     }
 
-    async fn first(&self) -> Result<(Reader, Found), RemoteError> {
+    async fn first(&self) -> Result<(Reader, RemoteInfo), RemoteError> {
         let mut open = self.open().await?;
         if let Some(about) = open.health.monitor.take() {
             let (reader, found) = ours::Reader::start(self, open, about).await?;
@@ -144,7 +144,7 @@ impl Link {
         Ok((Reader::Original(reader), found))
     }
 
-    /// Opens the line again, with growing pauses, until that succeeds.
+    /// Reconnects with growing pauses until that succeeds.
     async fn reopen(&self, reader: &mut Reader) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -166,14 +166,14 @@ impl Link {
         }
     }
 
-    /// Connects, and asks who is there.
-    async fn open(&self) -> Result<Open, RemoteError> {
+    /// Connects, and asks the monitor to identify itself.
+    async fn open(&self) -> Result<OpenLine, RemoteError> {
         let endpoint = Endpoint::from_shared(self.address.uri())
             .map_err(|error| self.unreachable(&words(&error)))?
             .connect_timeout(ANSWER)
             .http2_keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(ANSWER)
-            // What lies on the way is old when it comes: no more of it than a link needs.
+            // Data buffered on the network is stale when it arrives: allow no more than needed.
             .initial_stream_window_size(16 << 10)
             .http2_max_header_list_size(16 << 10);
         let channel = timeout(ANSWER, endpoint.connect())
@@ -192,7 +192,7 @@ impl Link {
             round_trip = round_trip.min(self.clock.now().since(asked));
             health = Some(answer.map_err(|status| self.refused(&status))?.into_inner());
         }
-        Ok(Open {
+        Ok(OpenLine {
             client,
             health: health.unwrap_or_default(),
             round_trip,
@@ -209,7 +209,7 @@ impl Link {
         Ok(Some(value))
     }
 
-    /// What its machine is called: as the user says, as it was typed, or as it calls itself.
+    /// The name of its machine: the user's, else the host as typed, else the monitor's own.
     pub(super) fn host(&self, reported: &str) -> String {
         let named = self.name.as_deref().or_else(|| self.address.host());
         let host = named.unwrap_or(reported).trim();
@@ -230,7 +230,7 @@ impl Link {
         let said = said(status);
         match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => self.denied(&said),
-            Code::Unimplemented => self.nonsense(&format!("it is no energy monitor ({said})")),
+            Code::Unimplemented => self.nonsense(&format!("it is not an energy monitor ({said})")),
             _ => self.unreachable(&said),
         }
     }
@@ -257,12 +257,12 @@ impl Link {
     }
 }
 
-/// A text from outside, fit to be shown.
+/// Makes a foreign text safe to show.
 pub(super) fn shown(text: &str) -> String {
     excerpt(&printable(text), LONGEST_TEXT)
 }
 
-/// What a status says.
+/// The text of a status.
 pub(super) fn said(status: &Status) -> String {
     match status.message() {
         "" => status.code().to_string(),
@@ -275,7 +275,7 @@ fn words(error: &dyn std::error::Error) -> String {
     shown(&ipw_core::text::with_causes(error))
 }
 
-/// A text, if there is any.
+/// A text; `None` if empty.
 pub(super) fn known(text: &str) -> Option<String> {
     let text = shown(text.trim());
     (!text.is_empty()).then_some(text)
@@ -291,7 +291,7 @@ pub(super) fn system(info: Option<&pb::SystemInfo>) -> SystemInfo {
         kernel_version: known(&info.kernel_version),
         host_name: known(&info.host_name),
         cpu_count: (info.cpu_count > 0).then_some(info.cpu_count),
-        // The original says this where it does not know.
+        // The original's text for an unknown CPU.
         cpu_brand: known(&info.cpu_brand).filter(|brand| brand != "Unknown CPU"),
     }
 }

@@ -1,9 +1,9 @@
-//! Reads the original's monitor: one message with everything at a time, its stamps by a wall clock
-//! that nobody can ask.
+//! Reads the original's monitor: one message with all values at a time, stamped by a wall clock
+//! that cannot be queried.
 //!
-//! What is below zero is not available. A field that an old monitor does not know arrives as 0.0, so
-//! one that is 0.0 for ever is absent: energy and power by what the first second shows, state by
-//! whether it ever was anything else.
+//! Values below zero are not available. A field that an old monitor does not know arrives as 0.0,
+//! so a field that stays 0.0 is absent: energy and power are judged by the first second, state by
+//! whether it ever differs.
 
 use std::time::Duration;
 
@@ -17,23 +17,23 @@ use tonic::Streaming;
 
 use super::RemoteError;
 use super::inbox::{Inbox, Trail};
-use super::line::{Client, Found, Link, Open, known, said, system};
+use super::line::{Client, Link, OpenLine, RemoteInfo, known, said, system};
 use crate::pb;
 use crate::pb::TelemetryReading as Message;
 
-/// What is looked at before the sources are known.
+/// Length of the observation before the sources are known.
 const PROBE: Duration = Duration::from_secs(1);
 const LEAST_PROBE: usize = 5;
-/// How long the first messages may take.
+/// Time limit for the first messages.
 const FIRST_MESSAGES: Duration = Duration::from_secs(4);
-/// A monitor that says nothing for longer is gone.
+/// A monitor that is silent for longer is gone.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3);
-/// Messages that are closer together are let go: nothing changes so fast, and who floods us waits.
+/// Messages closer together than this, in nanoseconds, are dropped: no value changes this fast.
 const CLOSEST: i64 = 1_000_000;
-/// How often the way is measured again.
+/// Number of messages between two measurements of the round trip.
 const HEALTH_EVERY: u32 = 100;
 
-/// A field of the message, and the source that it is.
+/// A field of the message, and its source.
 struct Field {
     name: &'static str,
     get: fn(&Message) -> f64,
@@ -42,7 +42,7 @@ struct Field {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Joules and watts of what the original calls the GPU, which depends on the platform.
+    /// Joules and watts of the original's "GPU", whose meaning depends on the platform.
     Main,
     MainPower,
     Energy(Domain),
@@ -113,20 +113,20 @@ const FIELDS: [Field; 12] = [
     },
 ];
 
-/// Listens to a monitor of the original.
+/// Receives from a monitor of the original.
 pub(super) struct Reader {
     client: Client,
     stream: Streaming<Message>,
     arrivals: Arrivals,
-    /// What each of our sources is.
-    fields: Vec<Taking>,
+    /// The field of each of our sources.
+    fields: Vec<TrackedField>,
     trail: Trail,
     last_stamp: Option<i64>,
     until_health: u32,
     flood: Flood,
 }
 
-/// Messages that were let go. Whoever sends so many is held back by what is not read.
+/// Number of dropped messages. Not reading applies back-pressure to a monitor that sends too many.
 #[derive(Default)]
 struct Flood(u32);
 
@@ -139,14 +139,17 @@ impl Flood {
     }
 }
 
-/// A field that is taken, and whether it ever was anything but 0.
-struct Taking {
+/// A field in use, and whether it ever differed from 0.
+struct TrackedField {
     field: &'static Field,
     speaks: bool,
 }
 
 impl Reader {
-    pub(super) async fn start(line: &Link, open: Open) -> Result<(Self, Found), RemoteError> {
+    pub(super) async fn start(
+        line: &Link,
+        open: OpenLine,
+    ) -> Result<(Self, RemoteInfo), RemoteError> {
         let mut client = open.client;
         let mut stream = listen(line, &mut client).await?;
         let mut arrivals = Arrivals::default();
@@ -155,7 +158,7 @@ impl Reader {
         let seen = match seen {
             Ok(Ok(seen)) => seen,
             Ok(Err(why)) => return Err(line.nonsense(&why)),
-            Err(_) => return Err(line.nonsense("its stream says too little to go by")),
+            Err(_) => return Err(line.nonsense("its stream has too few messages")),
         };
         let last = seen
             .last()
@@ -171,7 +174,7 @@ impl Reader {
             .iter()
             .filter_map(|field| field.source(&platform, &host))
             .collect();
-        let found = Found {
+        let found = RemoteInfo {
             devices: device(last, &host, &platform).into_iter().collect(),
             system: system(reported),
             boot_id: None,
@@ -189,7 +192,7 @@ impl Reader {
             trail: Trail::of(fields.len()),
             fields: fields
                 .into_iter()
-                .map(|field| Taking {
+                .map(|field| TrackedField {
                     field,
                     speaks: seen.iter().any(|message| (field.get)(message) > 0.0),
                 })
@@ -201,7 +204,7 @@ impl Reader {
         Ok((reader, found))
     }
 
-    pub(super) async fn resume(&mut self, line: &Link, open: Open) -> Result<(), RemoteError> {
+    pub(super) async fn resume(&mut self, line: &Link, open: OpenLine) -> Result<(), RemoteError> {
         self.client = open.client;
         self.arrivals.round_trip(open.round_trip);
         self.last_stamp = None;
@@ -209,13 +212,13 @@ impl Reader {
         Ok(())
     }
 
-    /// Listens until the line is cut; what comes back is why.
+    /// Receives until the connection is lost. Returns the reason.
     pub(super) async fn listen(&mut self, line: &Link) -> String {
         loop {
             let message = timeout(LONGEST_SILENCE, self.stream.message()).await;
             let now = line.clock.now();
             match message {
-                Err(_) => return "it fell silent".to_owned(),
+                Err(_) => return "it stopped sending".to_owned(),
                 Ok(Err(status)) => return said(&status),
                 Ok(Ok(None)) => return "it ended the stream".to_owned(),
                 Ok(Ok(Some(message))) => {
@@ -240,7 +243,7 @@ impl Reader {
         }
     }
 
-    /// Takes a message that arrived at `now`; whether it was worth it.
+    /// Processes a message that arrived at `now`. Returns whether it was used.
     fn take(&mut self, line: &Link, message: &Message, now: Timestamp) -> bool {
         let stamp = message.timestamp_nanos;
         let is_new = self
@@ -248,7 +251,9 @@ impl Reader {
             .is_none_or(|last| stamp.saturating_sub(last) >= CLOSEST);
         let went_back = self.last_stamp.is_some_and(|last| stamp < last);
         if !is_new && !went_back {
-            line.fault("its stamps stand still, or it floods us: such messages say nothing");
+            line.fault(
+                "its timestamps stand still, or it sends too fast: such messages are dropped",
+            );
             return false;
         }
         self.last_stamp = Some(stamp);
@@ -256,7 +261,7 @@ impl Reader {
             LookOutcome::Kept => {}
             LookOutcome::Stepped => line.fault("its clock was set"),
             LookOutcome::Nonsense => {
-                line.fault("its clock makes no sense");
+                line.fault("its clock is inconsistent");
                 return false;
             }
         }
@@ -276,12 +281,12 @@ impl Reader {
     }
 }
 
-impl Taking {
+impl TrackedField {
     fn value(&mut self, message: &Message, inbox: &mut Inbox, line: &Link) -> Option<f64> {
         let value = (self.field.get)(message);
         if !value.is_finite() {
             inbox.fault(format!(
-                "{}: `{}` is no number",
+                "{}: `{}` is not a number",
                 line.address, self.field.name
             ));
             return None;
@@ -292,7 +297,7 @@ impl Taking {
 }
 
 impl Field {
-    /// Whether a platform has it, as far as its first messages show.
+    /// Whether a platform has this field, judged by its first messages.
     fn is_there(&self, platform: &str, seen: &[Message]) -> bool {
         let values = || seen.iter().map(|message| (self.get)(message));
         match self.kind {
@@ -321,7 +326,8 @@ impl Field {
 
     fn source(&self, platform: &str, host: &str) -> Option<Source> {
         let quantity = self.quantity(platform)?;
-        // The CPU's joules are RAPL's but on Apple's chips; of the boards only NVIDIA's count.
+        // The CPU's joules come from RAPL, except on Apple silicon; of the boards only NVIDIA's
+        // count.
         let counts = match self.kind {
             Kind::Main => platform == "nvidia",
             Kind::Energy(Domain::CpuPackage) => platform != "macos",
@@ -348,7 +354,7 @@ impl Field {
     }
 }
 
-/// Whose joules the original's first fields are.
+/// The domain of the original's first fields.
 fn main(platform: &str) -> Option<Domain> {
     match platform {
         "null" => None,
@@ -392,7 +398,7 @@ async fn probe(
     }
 }
 
-/// The usual time between two messages.
+/// The median time between two messages.
 fn interval(seen: &[Message]) -> Duration {
     let stamps = seen.iter().map(|message| message.timestamp_nanos);
     let mut apart: Vec<u64> = stamps
@@ -422,11 +428,11 @@ fn device(message: &Message, host: &str, platform: &str) -> Option<Device> {
 
 fn notes(host: &str, is_healthy: bool, sources: &[Source]) -> Vec<String> {
     let mut notes = vec![format!(
-        "`{host}` runs the original's monitor: its clock cannot be asked, so its instants are dated by the quickest message"
+        "`{host}` runs the original's monitor: its clock cannot be queried, so timestamps are aligned by the fastest message"
     )];
     if !is_healthy {
         notes.push(format!(
-            "the monitor of `{host}` says that it is not healthy"
+            "the monitor of `{host}` reports that it is not healthy"
         ));
     }
     if !sources.iter().any(|source| source.domain().is_some()) {

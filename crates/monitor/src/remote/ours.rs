@@ -1,4 +1,4 @@
-//! Reads a monitor of ours: every reading of every source, on a clock that can be asked.
+//! Reads a monitor of ours: all readings of all sources, with a clock that can be queried.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,33 +11,33 @@ use tonic::Streaming;
 
 use super::RemoteError;
 use super::inbox::Trail;
-use super::line::{Client, Found, Link, Open, known, said, shown, system};
+use super::line::{Client, Link, OpenLine, RemoteInfo, known, said, shown, system};
 use crate::pb;
 
-/// Questions for the time before the first reading, and at each look later.
+/// Number of clock queries before the first reading, and at each later check.
 const FIRST_LOOK: usize = 16;
 const LOOK: usize = 3;
-/// Time between two looks.
+/// Time between two checks of the clock.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long an answer may take.
+/// Time limit for an answer.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Between two questions, so that they do not wait for each other on the way.
+/// Pause between two queries, so that they do not queue behind each other on the network.
 const BREATH: Duration = Duration::from_millis(2);
-/// More sources than this are not believed.
+/// Maximum number of sources that is accepted.
 const MOST_SOURCES: usize = 4096;
-/// A monitor that says nothing for longer is gone: it speaks at every tick.
+/// A monitor that is silent for longer is gone: it sends at every tick.
 const LEAST_SILENCE: Duration = Duration::from_secs(3);
 
-/// Listens to a monitor of ours.
+/// Receives from a monitor of ours.
 pub(super) struct Reader {
     client: Client,
     stream: Streaming<pb::TelemetryReading>,
     alignment: Alignment,
     boot_id: String,
-    /// What our sources are called there.
+    /// The monitor's names of our sources.
     names: Vec<String>,
     is_counter: Vec<bool>,
-    /// Our place of each of its sources.
+    /// Our index of each of its sources.
     places: Vec<Option<usize>>,
     trail: Trail,
     longest_silence: Duration,
@@ -46,9 +46,9 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) async fn start(
         line: &Link,
-        open: Open,
+        open: OpenLine,
         about: pb::MonitorInfo,
-    ) -> Result<(Self, Found), RemoteError> {
+    ) -> Result<(Self, RemoteInfo), RemoteError> {
         let reported = about.system_info.as_ref();
         let host = line.host(reported.map_or("", |info| &*info.host_name));
         let described = described(line, &about)?;
@@ -60,7 +60,7 @@ impl Reader {
         let interval = u64::try_from(about.interval_nanos).unwrap_or(0);
         let interval =
             Duration::from_nanos(interval).clamp(Duration::from_millis(10), Duration::from_mins(1));
-        let found = Found {
+        let found = RemoteInfo {
             devices: devices(&host, &about),
             system: system(reported),
             boot_id: known(&about.boot_id),
@@ -91,12 +91,12 @@ impl Reader {
         Ok((reader, found))
     }
 
-    /// Goes on with a line that was opened again: the sources that are still there, on a clock that
-    /// is looked at anew.
+    /// Continues after a reconnection with the sources that still exist; the clock is aligned
+    /// again.
     pub(super) async fn resume(
         &mut self,
         line: &Link,
-        open: Open,
+        open: OpenLine,
         about: &pb::MonitorInfo,
     ) -> Result<(), RemoteError> {
         let there = described(line, about)?;
@@ -106,7 +106,7 @@ impl Reader {
         if about.boot_id != self.boot_id {
             self.boot_id.clone_from(&about.boot_id);
             self.alignment.forget();
-            line.fault("its machine was started anew");
+            line.fault("its machine was restarted");
         }
         ask(line, &mut self.client, &mut self.alignment, FIRST_LOOK).await?;
         self.alignment.settle(line.clock.now(), PAUSE);
@@ -114,7 +114,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Listens until the line is cut; what comes back is why.
+    /// Receives until the connection is lost. Returns the reason.
     pub(super) async fn listen(&mut self, line: &Link) -> String {
         let mut looks = interval(PAUSE);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -122,7 +122,7 @@ impl Reader {
         loop {
             tokio::select! {
                 message = timeout(self.longest_silence, self.stream.message()) => match message {
-                    Err(_) => return "it fell silent".to_owned(),
+                                        Err(_) => return "it stopped sending".to_owned(),
                     Ok(Err(status)) => return said(&status),
                     Ok(Ok(None)) => return "it ended the stream".to_owned(),
                     Ok(Ok(Some(message))) => self.take(line, &message),
@@ -179,7 +179,7 @@ impl Reader {
     }
 }
 
-/// Asks for the time, so often.
+/// Queries the clock this many times.
 async fn ask(
     line: &Link,
     client: &mut Client,
@@ -193,7 +193,7 @@ async fn ask(
         let answer = match answer {
             Ok(Ok(answer)) => answer.into_inner(),
             Ok(Err(status)) => return Err(line.refused(&status)),
-            Err(_) => return Err(line.nonsense("it does not say what time it is")),
+            Err(_) => return Err(line.nonsense("it does not answer queries for its clock")),
         };
         let taken = alignment.take(&Exchange {
             asked,
@@ -204,7 +204,7 @@ async fn ask(
         match taken {
             LookOutcome::Kept => {}
             LookOutcome::Stepped => line.fault("its clock was set"),
-            LookOutcome::Nonsense => line.fault("its clock makes no sense"),
+            LookOutcome::Nonsense => line.fault("its clock is inconsistent"),
         }
         sleep(BREATH).await;
     }
@@ -224,7 +224,7 @@ async fn listen(
     Ok(stream.into_inner())
 }
 
-/// The sources as the monitor describes them.
+/// Converts the sources that the monitor describes.
 fn described(line: &Link, about: &pb::MonitorInfo) -> Result<Vec<Source>, RemoteError> {
     if about.sources.len() > MOST_SOURCES {
         return Err(line.nonsense("it has too many sources"));
@@ -234,21 +234,21 @@ fn described(line: &Link, about: &pb::MonitorInfo) -> Result<Vec<Source>, Remote
     for source in &about.sources {
         let source: Source = serde_json::from_str(&source.about_json).map_err(|error| {
             line.nonsense(&format!(
-                "a source cannot be read ({}); is it of another version?",
+                "cannot parse a source ({}); is the monitor of another version?",
                 shown(&error.to_string())
             ))
         })?;
         let is_fit = !source.name.is_empty() && shown(&source.name) == source.name;
         if !is_fit || !names.insert(source.name.clone()) {
             let name = shown(&source.name);
-            return Err(line.nonsense(&format!("a source is called `{name}`, or two of them")));
+            return Err(line.nonsense(&format!("the source name `{name}` is invalid or duplicate")));
         }
         sources.push(source);
     }
     Ok(sources)
 }
 
-/// A source there, as it is called here.
+/// Renames a source for this run.
 fn on(host: &str, source: Source) -> Source {
     Source {
         name: format!("{host}/{}", source.name),

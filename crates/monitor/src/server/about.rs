@@ -1,4 +1,4 @@
-//! What the monitor says of itself and its machine, once and for all.
+//! The static description of the monitor and its machine.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::Machine;
 use crate::pb;
 
-/// Collectors and what their platform is called; the first that measures gives the name. The
-/// original knows the names down to Apple's.
+/// Collectors and their platform names; the first one that measures decides. The original knows the
+/// names down to Apple's.
 const PLATFORMS: [(&str, &str); 5] = [
     ("jetson", "jetson"),
     ("nvml", "nvidia"),
@@ -22,15 +22,15 @@ const PLATFORMS: [(&str, &str); 5] = [
     ("apple", "macos"),
     ("intel_gpu", "intel"),
 ];
-/// The original's name for a machine that measures nothing.
+/// The original's name for a machine without measurement.
 const NOTHING: &str = "null";
 
 /// What does not change while the monitor runs.
 pub(super) struct Portrait {
-    /// Which process this is.
+    /// A random id of this process.
     pub(super) instance: u64,
     pub(super) health: pb::HealthResponse,
-    /// What every message begins with, encoded: platform, machine, GPU.
+    /// The encoded start of every message: platform, machine, GPU.
     pub(super) head: Vec<u8>,
 }
 
@@ -85,12 +85,12 @@ fn described(source: &Source) -> pb::Source {
     }
 }
 
-/// Plain structures of texts and numbers always have a JSON.
+/// Serialises to JSON. Plain structures of texts and numbers cannot fail.
 fn json(about: &impl Serialize) -> String {
     serde_json::to_string(about).unwrap_or_default()
 }
 
-/// A platform that has no name of its own is called by its collector.
+/// A platform without a name of its own is named after its collector.
 fn platform<'a>(sources: impl Iterator<Item = &'a Source>) -> String {
     let measured: Vec<&str> = sources
         .filter(|source| source.is_measured_energy())
@@ -102,7 +102,7 @@ fn platform<'a>(sources: impl Iterator<Item = &'a Source>) -> String {
     name.unwrap_or(NOTHING).to_owned()
 }
 
-/// What is not known is empty: this protocol has no other word for it.
+/// Unknown values are empty texts: this protocol has no other representation.
 fn system_info(system: &SystemInfo) -> pb::SystemInfo {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     pb::SystemInfo {
@@ -115,7 +115,7 @@ fn system_info(system: &SystemInfo) -> pb::SystemInfo {
     }
 }
 
-/// All boards as one, in the original's words; `None` without any.
+/// All boards as one, in the original's format; `None` without boards.
 fn gpu_info(devices: &[Device]) -> Option<pb::GpuInfo> {
     let first = devices.first()?;
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -138,7 +138,7 @@ fn gpu_info(devices: &[Device]) -> Option<pb::GpuInfo> {
     })
 }
 
-/// Which boot of which machine this is; empty where the kernel does not say.
+/// The kernel's boot id, which identifies machine and boot; empty if unavailable.
 fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.unwrap_or_default().trim().to_owned()

@@ -1,8 +1,8 @@
-//! The original's fields 1 to 17: what the sources said last, added up as the original does.
+//! The original's fields 1 to 17: the latest values of the sources, summed as the original does.
 //!
-//! Its readers cannot tell an estimate from a measurement, so that an estimate is "not available"
-//! to them; so are a sum that lacks a part, and a source that has fallen silent. What contains
-//! another is never added to it ([`ipw_core::rollup`]).
+//! The original's clients cannot tell an estimate from a measurement, so an estimate is "not
+//! available" to them. The same holds for an incomplete sum and for a source that has stopped. A
+//! source is never added to another one that contains it ([`ipw_core::rollup`]).
 
 use std::time::Duration;
 
@@ -16,35 +16,35 @@ use ipw_telemetry::Session;
 
 use crate::pb;
 
-/// The original's word for what is not known.
+/// The original's value for "not available".
 const ABSENT: f64 = -1.0;
 
-/// What the fields are made from.
+/// The sources that the fields are computed from.
 pub(super) struct Fields {
-    followed: Vec<Followed>,
+    followed: Vec<LatestValues>,
     parts: Parts,
-    /// All memory of all boards, in MiB.
+    /// Total memory of all boards, in MiB.
     memory_total: Option<f64>,
 }
 
-/// One source, and what it said last.
-struct Followed {
+/// One source with its latest values.
+struct LatestValues {
     longest_silence: Duration,
-    /// The first poll that was heard of, and the last.
+    /// The first poll with a value, and the last.
     began: Option<Timestamp>,
     polled: Option<Timestamp>,
-    /// What it had counted when its mean power was last worked out.
+    /// Its totals when its mean power was last computed.
     counted: (Joules, Duration),
-    /// Mean power between its last two changes.
+    /// Mean power between its last two changes, in watts.
     watts: Option<f64>,
     is_stuck: bool,
-    /// What it shows, where that is recent.
+    /// The latest value, if recent.
     value: Option<f64>,
-    /// Joules since the monitor's first reading, where it still speaks.
+    /// Joules since the monitor's first reading, while the source is active.
     energy: Option<f64>,
 }
 
-/// Places of the sources that make up each sum.
+/// Indices of the sources in each sum.
 #[derive(Default)]
 struct Parts {
     gpu: Vec<Part>,
@@ -54,13 +54,13 @@ struct Parts {
 
 struct Part {
     energy: usize,
-    /// Who tells the power at an instant; without one it is worked out from the energy.
+    /// Source of the present power; without one it is derived from the energy.
     power: Option<usize>,
 }
 
 impl Fields {
     pub(super) fn new(session: &Session) -> Self {
-        let followed = session.meters().map(|metered| Followed {
+        let followed = session.meters().map(|metered| LatestValues {
             longest_silence: metered.meter.longest_silence,
             began: None,
             polled: None,
@@ -70,7 +70,7 @@ impl Fields {
             value: None,
             energy: None,
         });
-        let followed: Vec<Followed> = followed.collect();
+        let followed: Vec<LatestValues> = followed.collect();
         let sources: Vec<&Source> = session.sources().collect();
         let memories = session
             .devices()
@@ -83,7 +83,7 @@ impl Fields {
         }
     }
 
-    /// The fields as of now.
+    /// Computes the current fields.
     pub(super) fn message(
         &mut self,
         accounts: &[(Source, Account)],
@@ -118,7 +118,7 @@ impl Fields {
         }
     }
 
-    /// What all gauges of a kind show; `None` for one that has fallen silent.
+    /// The values of all gauges of a kind; `None` for one that has stopped.
     fn gauges(&self, sources: &[&Source], gauge: Gauge) -> impl Iterator<Item = Option<f64>> {
         let wanted = Quantity::Gauge { gauge };
         let each = sources.iter().zip(&self.followed);
@@ -138,9 +138,8 @@ impl Fields {
     }
 }
 
-impl Followed {
-    /// Takes what the source said; what comes back is whether it turned out to stand still, or to
-    /// move after all.
+impl LatestValues {
+    /// Updates the source. Returns whether it turned out to stand still, or started to move.
     fn take(&mut self, account: &Account, polled: Option<Timestamp>, now: Timestamp) -> bool {
         self.began = self.began.or(polled);
         let before = std::mem::replace(&mut self.polled, polled);
@@ -165,7 +164,7 @@ impl Followed {
 }
 
 impl Parts {
-    fn of(sources: &[&Source], followed: &[Followed]) -> Self {
+    fn of(sources: &[&Source], followed: &[LatestValues]) -> Self {
         let is_counter = |place: usize| matches!(sources[place].quantity, Quantity::Energy { .. });
         let is_stuck = |place: usize| is_counter(place) && followed[place].is_stuck;
         let uses = uses(sources, is_stuck);
@@ -183,7 +182,7 @@ impl Parts {
             };
             places.map(part).collect()
         };
-        // The original's fields of a board that is one chip are its input: everything on it.
+        // For a single-chip board, the original reports its input: everything on it.
         let whole = of(Domain::Soc);
         if !whole.is_empty() {
             return Self {
@@ -199,8 +198,7 @@ impl Parts {
     }
 }
 
-/// The source that tells the power of what the one at `place` tells the energy of: itself, or
-/// another of the same board.
+/// The source of power for the energy source at `place`: itself, or another of the same board.
 fn power_beside(sources: &[&Source], place: usize) -> Option<usize> {
     let own = sources[place];
     let is_power = |place: &usize| matches!(sources[*place].quantity, Quantity::Power { .. });
@@ -215,7 +213,7 @@ fn power_beside(sources: &[&Source], place: usize) -> Option<usize> {
     std::iter::once(place).chain(others).find(is_power)
 }
 
-/// A sum is known if it has parts and all of them are.
+/// A sum is known if it has parts and all of them are known.
 fn sum(parts: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let parts = parts.collect::<Option<Vec<f64>>>()?;
     (!parts.is_empty()).then(|| parts.iter().sum())
@@ -227,7 +225,7 @@ fn mean(parts: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     Some(parts.iter().sum::<f64>() / f64::from(count))
 }
 
-/// The original's readers take any number below zero for "not available".
+/// The original's clients read any number below zero as "not available".
 fn known(value: Option<f64>) -> f64 {
     let usable = value.filter(|value| value.is_finite() && *value >= 0.0);
     usable.unwrap_or(ABSENT)

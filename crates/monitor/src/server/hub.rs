@@ -1,4 +1,4 @@
-//! One who asks the session, many who listen.
+//! Polls the session once for all subscribers.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,60 +23,60 @@ use super::about::Portrait;
 use super::fields::Fields;
 use crate::pb;
 
-/// Messages that a slow subscriber may be behind: some 13 s at 50 ms.
+/// Maximum number of messages that a slow subscriber may lag behind: some 13 s at 50 ms.
 const RING: usize = 256;
-/// The same of messages with all readings: some 6 s.
+/// The same for messages with all readings: some 6 s.
 const WHOLE_RING: usize = 64;
-/// Subscribers, over all connections.
+/// Maximum number of subscribers over all connections.
 const MOST_SUBSCRIBERS: usize = 256;
-/// Readings in a message; more are several messages.
+/// Maximum number of readings in a message; more are split.
 const MOST_READINGS: usize = 4096;
-/// Whoever wants every reading gets those of so long in one message: half as many messages at the
-/// usual interval, and each costs a system call for each listener.
+/// Subscribers to all readings get them in batches of this length. That halves the number of
+/// messages at the usual interval, and each message costs a system call per subscriber.
 const TOGETHER: Duration = Duration::from_millis(100);
 
-/// A message for everybody, encoded once.
+/// Sends a message, encoded once, to all subscribers.
 type Broadcast = broadcast::Sender<Bytes>;
 
-/// The session and its listeners.
+/// The session and its subscribers.
 pub(super) struct Hub {
     session: Arc<Session>,
     clock: Arc<dyn Clock>,
     interval: Duration,
     instance: u64,
-    /// What every message begins with.
+    /// The encoded start of every message.
     head: Bytes,
     state: Mutex<State>,
-    /// Rings when somebody wants to be told.
+    /// Signals a new subscriber.
     bell: Notify,
 }
 
 struct State {
-    /// `None` once the monitor ends.
+    /// `None` once the monitor stops.
     rings: Option<Rings>,
     listeners: usize,
     is_kept_awake: bool,
     fields: Fields,
     /// The last reading of each source.
     latest: Vec<Option<Reading>>,
-    /// Faults that were told.
+    /// Number of faults already sent.
     faults: usize,
-    /// What was read since the last message that holds readings.
+    /// Readings since the last message with readings.
     fresh: Vec<Reading>,
-    /// Intervals until the next one.
+    /// Intervals until the next such message.
     left: u32,
 }
 
-/// Where messages go.
+/// The channels of the two kinds of message.
 struct Rings {
-    /// What the original's readers get, every interval.
+    /// Messages for the original's clients, every interval.
     plain: Broadcast,
     /// The same with all readings, less often.
     whole: Broadcast,
 }
 
 impl Hub {
-    /// The session rests until somebody listens.
+    /// A paused session, until the first subscriber.
     pub(super) fn new(
         session: Arc<Session>,
         clock: Arc<dyn Clock>,
@@ -117,25 +117,25 @@ impl Hub {
         self.instance
     }
 
-    /// Polls whether somebody listens or not.
+    /// Polls even without subscribers.
     pub(super) fn keep_awake(&self) {
         self.lock().is_kept_awake = true;
         self.session.resume();
         self.bell.notify_one();
     }
 
-    /// Nobody is told anything any more.
+    /// Ends all subscriptions.
     pub(super) fn close(&self) {
         self.lock().rings = None;
     }
 
-    /// Asks the session every interval, for as long as anybody wants to know; never ends.
+    /// Reads the session every interval while there are subscribers; never returns.
     pub(super) async fn run(&self) {
         loop {
             self.bell.notified().await;
             let mut ticks = tokio::time::interval(self.interval);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            // The first is at once, before anything was polled.
+            // The first tick is immediate, before anything was polled.
             ticks.tick().await;
             while self.lock().is_wanted() {
                 ticks.tick().await;
@@ -144,7 +144,7 @@ impl Hub {
         }
     }
 
-    /// Tells everybody what is new.
+    /// Sends what is new to all subscribers.
     fn tick(&self) {
         let mut state = self.lock();
         let mut readings = self.session.take_unsaved();
@@ -164,18 +164,18 @@ impl Hub {
             self.tell_whole(&mut state, &head, &polled);
         }
         if let Some(rings) = &state.rings {
-            // Nobody there is no fault.
+            // An error only means that there is no subscriber.
             let _ = rings.plain.send(head.freeze());
         }
     }
 
-    /// How many intervals go into one message with all readings.
+    /// Number of intervals in one message with all readings.
     fn intervals_together(&self) -> u32 {
         let count = TOGETHER.as_nanos() / self.interval.as_nanos().max(1);
         u32::try_from(count).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Sends what was read since the last time to those who asked for it.
+    /// Sends the readings since the last time to the subscribers of readings.
     fn tell_whole(&self, state: &mut State, head: &BytesMut, polled: &[Option<Timestamp>]) {
         let faults = self.session.faults();
         let told = faults.get(state.faults..).unwrap_or_default();
@@ -195,7 +195,7 @@ impl Hub {
         }
     }
 
-    /// What the original's readers are told.
+    /// The message for the original's clients.
     fn fields(
         &self,
         fields: &mut Fields,
@@ -209,9 +209,8 @@ impl Hub {
         }
     }
 
-    /// What every message begins with, encoded once for all. Fields of a message may stand in any
-    /// order and in pieces, so what never changes, what the original has and what we add are put one
-    /// after the other.
+    /// The common part of messages, encoded once. Protobuf fields may be in any order and in
+    /// pieces, so the static part, the original's fields and our additions are concatenated.
     fn encode(&self, fields: &pb::TelemetryReading) -> BytesMut {
         let mut message = BytesMut::from(&self.head[..]);
         // Writing to memory does not fail.
@@ -249,19 +248,19 @@ impl Hub {
         }
     }
 
-    /// An instant on the machine's monotonic clock.
+    /// Converts an instant to the machine's monotonic clock.
     fn monotonic(&self, at: Timestamp) -> i64 {
         monotonic(&*self.clock, at)
     }
 
-    /// An instant on the wall clock, as that stands now.
+    /// Converts an instant to the wall clock as it is now.
     fn unix(&self, at: Timestamp, now: Timestamp) -> i64 {
         let ago = u64::try_from(now.since(at).as_nanos()).unwrap_or(u64::MAX);
         i64::try_from(self.clock.unix_nanos().saturating_sub(ago)).unwrap_or(i64::MAX)
     }
 
-    /// What a new listener is to know: the last reading of every source that still speaks, and
-    /// what went wrong so far.
+    /// The first message for a new subscriber: the last reading of every active source, and all
+    /// faults so far.
     fn greeting(&self, state: &mut State) -> Bytes {
         let polled = self.session.polled();
         let now = self.clock.now();
@@ -282,7 +281,7 @@ impl Hub {
         with(self.encode(&fields), batch)
     }
 
-    /// A new listener; the first wakes the session.
+    /// Adds a subscriber; the first one resumes the session.
     pub(super) fn subscribe(self: &Arc<Self>, with_readings: bool) -> Result<Subscription, Status> {
         let mut state = self.lock();
         if state.rings.is_none() {
@@ -293,7 +292,7 @@ impl Hub {
             return Err(Status::resource_exhausted(words));
         }
         let first = with_readings.then(|| {
-            // What is still to be told is in the greeting: the others get it now.
+            // Pending readings are part of the greeting, so send them to the other subscribers now.
             let polled = self.session.polled();
             let now = self.clock.now();
             let fields = self.fields(&mut state.fields, &polled, now);
@@ -325,7 +324,7 @@ impl Hub {
         })
     }
 
-    /// A listener has gone; the last lets the session rest.
+    /// Removes a subscriber; the last one pauses the session.
     fn leave(&self) {
         let mut state = self.lock();
         state.listeners = state.listeners.saturating_sub(1);
@@ -341,13 +340,13 @@ impl State {
     }
 }
 
-/// What one listener gets, encoded; it leaves when this is dropped.
+/// The encoded messages for one subscriber; dropping it unsubscribes.
 pub(super) struct Subscription {
     hub: Arc<Hub>,
     ticks: BroadcastStream<Bytes>,
     with_readings: bool,
     first: Option<Bytes>,
-    /// Messages that it was too slow for since the last one that it got.
+    /// Number of messages that it was too slow for since the last one it received.
     skipped: u64,
     is_over: bool,
 }
@@ -358,7 +357,7 @@ impl Subscription {
         if !self.with_readings || skipped == 0 {
             return told;
         }
-        // A message inside a message may come in pieces, too.
+        // A nested message may come in pieces, too.
         let more = pb::Batch {
             skipped,
             ..pb::Batch::default()
@@ -394,7 +393,7 @@ impl Drop for Subscription {
     }
 }
 
-/// The message with this behind it.
+/// Appends fields to a message.
 fn with(mut message: BytesMut, batch: pb::Batch) -> Bytes {
     let more = pb::TelemetryReading {
         batch: Some(batch),
@@ -405,7 +404,7 @@ fn with(mut message: BytesMut, batch: pb::Batch) -> Bytes {
     message.freeze()
 }
 
-/// When the newest of the energy values was taken; of the others, without any.
+/// When the newest energy value was taken, or the newest other value if there is no energy.
 fn taken(
     accounts: &[(Source, Account)],
     polled: &[Option<Timestamp>],

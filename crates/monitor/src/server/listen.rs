@@ -1,4 +1,4 @@
-//! Where the monitor listens, and how many may connect.
+//! The monitor's socket, and its limit of connections.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -20,19 +20,19 @@ use tokio::time::Sleep;
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
-/// Connections at a time; further ones are closed at once.
+/// Maximum number of concurrent connections; more are closed at once.
 const MOST_CONNECTIONS: usize = 128;
-/// How long a connection may take to say that it speaks HTTP/2.
+/// How long a connection may take to send the HTTP/2 preface.
 const PREFACE: Duration = Duration::from_secs(10);
-/// How long that is, in bytes.
+/// Length of the preface in bytes.
 const PREFACE_LENGTH: usize = 24;
-/// How long to wait when the system has no file descriptor left.
+/// Pause when the system has no file descriptor left.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A place to listen at.
+/// A listening socket.
 pub struct Listener {
     socket: Socket,
-    /// The socket's file, removed at the end.
+    /// The file of a Unix socket, removed at the end.
     _file: Option<SocketFile>,
 }
 
@@ -41,27 +41,27 @@ enum Socket {
     Unix(UnixListener),
 }
 
-/// Why a unix socket cannot be listened at.
+/// Why a Unix socket cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody answers there.
-    #[error("another process listens at `{0}`")]
+    /// Another process listens there.
+    #[error("another process listens on `{0}`")]
     Taken(PathBuf),
-    /// Something else is there.
-    #[error("`{0}` is there and is no socket")]
+    /// The path exists and is not a socket.
+    #[error("`{0}` exists and is not a socket")]
     NoSocket(PathBuf),
     /// The system refuses.
-    #[error("cannot listen at `{path}`")]
+    #[error("cannot listen on `{path}`")]
     Refused {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Listener {
-    /// A TCP socket that listens already.
+    /// Wraps a TCP socket that is already listening.
     pub fn tcp(listener: TcpListener) -> Self {
         Self {
             socket: Socket::Tcp(listener),
@@ -69,9 +69,9 @@ impl Listener {
         }
     }
 
-    /// A new socket at `path`, for this user alone from its first moment on. One that nobody
-    /// listens at any more is replaced. For a moment all files that this process makes are
-    /// private. To be called inside a runtime.
+    /// Creates a socket at `path` that only this user can open, from the start. A stale socket
+    /// without a listener is replaced. For a moment all files that this process creates are
+    /// private, because the umask is per process. Must be called inside a runtime.
     pub fn unix(path: &Path) -> Result<Self, ListenError> {
         let refused = |source| ListenError::Refused {
             path: path.to_owned(),
@@ -91,7 +91,7 @@ impl Listener {
         })
     }
 
-    /// Where it listens, for TCP.
+    /// The address, for TCP.
     pub fn address(&self) -> Option<SocketAddr> {
         match &self.socket {
             Socket::Tcp(listener) => listener.local_addr().ok(),
@@ -103,7 +103,7 @@ impl Listener {
         match &self.socket {
             Socket::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // A peer that has gone again is found out soon enough.
+                // If the peer has already left, that is noticed later.
                 let _ = stream.set_nodelay(true);
                 Ok(Box::new(stream))
             }
@@ -111,8 +111,8 @@ impl Listener {
         }
     }
 
-    /// Those who connect and may stay.
-    pub(super) fn incoming(self) -> impl Stream<Item = io::Result<Admitted>> {
+    /// The accepted connections within the limit.
+    pub(super) fn incoming(self) -> impl Stream<Item = io::Result<Connection>> {
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         futures_util::stream::unfold((self, places), async |(listener, places)| {
             loop {
@@ -124,9 +124,9 @@ impl Listener {
                         continue;
                     }
                 };
-                // Without a place the connection is dropped, and so closed.
+                // Beyond the limit the connection is dropped, and so closed.
                 if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-                    let admitted = Admitted::new(stream, place);
+                    let admitted = Connection::new(stream, place);
                     return Some((Ok(admitted), (listener, places)));
                 }
             }
@@ -134,7 +134,7 @@ impl Listener {
     }
 }
 
-/// Removes a socket that nobody listens at.
+/// Removes a socket that no process listens on.
 fn make_way(path: &Path) -> Result<(), ListenError> {
     let refused = |source| ListenError::Refused {
         path: path.to_owned(),
@@ -157,7 +157,7 @@ fn make_way(path: &Path) -> Result<(), ListenError> {
     }
 }
 
-/// The file of a socket that is ours; removed when dropped, unless another has taken its place.
+/// The file of our socket; removed when dropped, unless another process has replaced it.
 struct SocketFile {
     path: PathBuf,
     inode: (u64, u64),
@@ -187,15 +187,15 @@ trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// A connection that holds one of the places, and has to say soon what it wants.
-pub(super) struct Admitted {
+/// An accepted connection, which counts against the limit and must send the preface in time.
+pub(super) struct Connection {
     stream: Box<dyn Io>,
-    /// Until when the preface has to be here, and how much of it is.
+    /// Deadline for the preface, and the number of bytes of it so far.
     waiting: Option<(Pin<Box<Sleep>>, usize)>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Admitted {
+impl Connection {
     fn new(stream: Box<dyn Io>, place: OwnedSemaphorePermit) -> Self {
         Self {
             stream,
@@ -205,13 +205,13 @@ impl Admitted {
     }
 }
 
-impl Connected for Admitted {
+impl Connected for Connection {
     type ConnectInfo = ();
 
     fn connect_info(&self) {}
 }
 
-impl AsyncRead for Admitted {
+impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -232,7 +232,7 @@ impl AsyncRead for Admitted {
     }
 }
 
-impl AsyncWrite for Admitted {
+impl AsyncWrite for Connection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

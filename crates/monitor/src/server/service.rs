@@ -1,7 +1,7 @@
-//! The three calls.
+//! The three gRPC calls.
 //!
-//! Written by hand beside the generated code, for two reasons: a message that goes to many is
-//! encoded once, and the clock is read as late as an answer can still hold it.
+//! Written by hand beside the generated code, for two reasons: a message for many subscribers is
+//! encoded once, and the clock is read as late as the encoding of an answer allows.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -23,12 +23,12 @@ use super::about::Portrait;
 use super::hub::{Hub, Subscription, monotonic};
 use crate::{Token, pb};
 
-/// The largest question: all of ours are empty or nearly so.
+/// Maximum size of a request: all of ours are nearly empty.
 const LARGEST_IN: usize = 64 * 1024;
-/// The largest answer: what readers of gRPC take where nobody told them otherwise.
+/// Maximum size of a response: the default limit of gRPC clients.
 const LARGEST_OUT: usize = 4 * 1024 * 1024;
 
-/// Answers calls; clones share everything.
+/// Handles calls; clones share everything.
 #[derive(Clone)]
 pub(super) struct Service(Arc<Shared>);
 
@@ -82,7 +82,7 @@ impl tonic::codegen::Service<http::Request<Body>> for Service {
 }
 
 impl Shared {
-    /// Whether the caller may ask.
+    /// Checks the caller's token.
     fn admit(&self, request: &http::Request<Body>) -> Result<(), Status> {
         let Some(token) = &self.token else {
             return Ok(());
@@ -90,11 +90,11 @@ impl Shared {
         match request.headers().get(http::header::AUTHORIZATION) {
             Some(shown) if token.allows(shown.as_bytes()) => Ok(()),
             Some(_) => Err(Status::unauthenticated(
-                "this is not the monitor's token: send the first line of its token file as \
-                 `authorization: Bearer TOKEN`",
+                "wrong token: send the first line of the monitor's token file as `authorization: Bearer \
+                 TOKEN`",
             )),
             None => Err(Status::unauthenticated(
-                "the monitor wants a token: send the first line of its token file as \
+                "the monitor requires a token: send the first line of its token file as \
                  `authorization: Bearer TOKEN`",
             )),
         }
@@ -103,13 +103,13 @@ impl Shared {
     async fn health(&self, request: http::Request<Body>) -> http::Response<Body> {
         let answer = |_: pb::HealthRequest| Ok(self.portrait.health.clone());
         let mut grpc = bounded(ProstCodec::default());
-        grpc.unary(Answering(answer), request).await
+        grpc.unary(UnaryCall(answer), request).await
     }
 
     async fn stream(&self, request: http::Request<Body>) -> http::Response<Body> {
         let answer = |asked: pb::StreamRequest| self.hub.subscribe(asked.with_readings);
-        let mut grpc = bounded(Written::by(Encoded));
-        grpc.server_streaming(Streaming(answer), request).await
+        let mut grpc = bounded(EncoderCodec::by(BytesEncoder));
+        grpc.server_streaming(StreamCall(answer), request).await
     }
 
     async fn time(&self, request: http::Request<Body>, received: i64) -> http::Response<Body> {
@@ -120,9 +120,9 @@ impl Shared {
                 ..pb::TimeResponse::default()
             })
         };
-        let stamp = Stamped(Arc::clone(&self.clock));
-        let mut grpc = bounded(Written::by(stamp));
-        grpc.unary(Answering(answer), request).await
+        let stamp = TimeEncoder(Arc::clone(&self.clock));
+        let mut grpc = bounded(EncoderCodec::by(stamp));
+        grpc.unary(UnaryCall(answer), request).await
     }
 }
 
@@ -132,10 +132,10 @@ fn bounded<T: Codec>(codec: T) -> Grpc<T> {
         .max_encoding_message_size(LARGEST_OUT)
 }
 
-/// A call with one answer.
-struct Answering<F>(F);
+/// A call with one response.
+struct UnaryCall<F>(F);
 
-impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for Answering<F> {
+impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for UnaryCall<F> {
     type Response = A;
     type Future = Ready<Result<Response<A>, Status>>;
 
@@ -144,10 +144,10 @@ impl<Q, A, F: FnMut(Q) -> Result<A, Status>> UnaryService<Q> for Answering<F> {
     }
 }
 
-/// A call with many.
-struct Streaming<F>(F);
+/// A call with a stream of responses.
+struct StreamCall<F>(F);
 
-impl<Q, F> ServerStreamingService<Q> for Streaming<F>
+impl<Q, F> ServerStreamingService<Q> for StreamCall<F>
 where
     F: FnMut(Q) -> Result<Subscription, Status>,
 {
@@ -160,13 +160,13 @@ where
     }
 }
 
-/// Questions `Q` as ever, answers by an encoder of ours.
-struct Written<E, Q> {
+/// A codec with prost's decoder for requests `Q` and our own encoder for responses.
+struct EncoderCodec<E, Q> {
     encoder: E,
     question: PhantomData<Q>,
 }
 
-impl<E, Q> Written<E, Q> {
+impl<E, Q> EncoderCodec<E, Q> {
     const fn by(encoder: E) -> Self {
         Self {
             encoder,
@@ -175,7 +175,7 @@ impl<E, Q> Written<E, Q> {
     }
 }
 
-impl<E, Q> Codec for Written<E, Q>
+impl<E, Q> Codec for EncoderCodec<E, Q>
 where
     E: Encoder<Error = Status> + Clone + Send + 'static,
     E::Item: Send + 'static,
@@ -195,11 +195,11 @@ where
     }
 }
 
-/// Messages that are encoded already.
+/// Encodes messages that are already bytes.
 #[derive(Clone, Copy)]
-struct Encoded;
+struct BytesEncoder;
 
-impl Encoder for Encoded {
+impl Encoder for BytesEncoder {
     type Item = Bytes;
     type Error = Status;
 
@@ -209,11 +209,11 @@ impl Encoder for Encoded {
     }
 }
 
-/// Answers to `Time`, whose last stamps are taken as they are written.
+/// Encodes responses to `Time`; their last timestamps are taken while writing.
 #[derive(Clone)]
-struct Stamped(Arc<dyn Clock>);
+struct TimeEncoder(Arc<dyn Clock>);
 
-impl Encoder for Stamped {
+impl Encoder for TimeEncoder {
     type Item = pb::TimeResponse;
     type Error = Status;
 

@@ -134,7 +134,7 @@ fn a_crowd_is_bounded_and_passes() {
         stream
             .set_read_timeout(Some(Duration::from_mins(1)))
             .unwrap();
-        // Whoever says nothing is turned away at once or given up later; nobody is kept.
+        // A silent client is refused at once or dropped later; none keeps its slot.
         let answer = read(&mut stream);
         assert!([0, 503].contains(&answer.status), "{answer:?}");
         turned_away += u32::from(answer.status == 503);

@@ -10,43 +10,43 @@ use ipw_core::text::printable;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_telemetry::{Collector, PollError};
 
-use super::place::{Found, Place, Reply, Which};
-use super::preset::{Board, Each};
+use super::place::{Place, PlacedValue, Reply, Selection};
+use super::preset::{Board, Grouping};
 use super::probe::{self, Changes};
-use super::spec::{HttpSpec, Several, Want};
+use super::spec::{HttpSpec, Multiplicity, WantedValue};
 use super::trips::Trips;
 use super::unit::Unit;
-use super::web::{Answer, Asker, Failed};
+use super::web::{Answer, Asker, RequestError};
 use super::{HttpError, ID, Timing};
 
-/// Nobody is asked more often unless the user says so.
+/// Default lower limit of the poll interval, which protects small devices.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
-/// A counter that moves so much more seldom than the power of its device tells queries apart worse.
+/// A counter whose period is longer than the power's by this factor resolves queries worse.
 const COARSER: u32 = 5;
 
-/// Sources behind one URL.
+/// The sources behind one URL.
 pub(super) struct Http {
     asker: Asker,
     sources: Vec<Source>,
-    watched: Vec<Watched>,
+    watched: Vec<TrackedValue>,
     devices: Vec<Device>,
     role: Option<Role>,
     timing: Timing,
     trips: Trips,
 }
 
-/// Where the value of one source stands.
+/// The place of one source's value.
 #[derive(Clone)]
-struct Watched {
+struct TrackedValue {
     place: Place,
-    which: Which,
+    which: Selection,
     unit: Unit,
 }
 
-/// A source as it is found, before anything is known of its period.
-struct Lead {
+/// A source before its period is known.
+struct Candidate {
     source: Source,
-    watched: Watched,
+    watched: TrackedValue,
     device: Option<Device>,
 }
 
@@ -57,7 +57,7 @@ impl Http {
             _ => "application/json, */*;q=0.1",
         };
         let asker = Asker::new(&spec.url, &spec.access, accept)?;
-        // It opens the connection: how long it took says nothing of the others.
+        // The first request opens the connection, so its duration says nothing about later ones.
         let answer = asker
             .ask(clock)
             .map_err(|failed| HttpError::Answer(failed.words()))?;
@@ -83,7 +83,7 @@ impl Http {
         Ok(http)
     }
 
-    /// How often each value changes: as the user says, as it is seen, or as it is documented.
+    /// Determines each value's update period: from the user, from observation, or from documents.
     fn find_periods(&mut self, spec: &HttpSpec, clock: &dyn Clock) {
         let mut changes = vec![Changes::default(); self.sources.len()];
         let began = clock.now();
@@ -97,7 +97,7 @@ impl Http {
             }
             let is_over = clock.now().since(began) >= probe::LONGEST
                 || changes.iter().all(Changes::is_enough);
-            // How long requests take is asked for in any case.
+            // Round-trip times are measured in any case.
             if is_over || spec.timing.period.is_some() {
                 break;
             }
@@ -109,8 +109,8 @@ impl Http {
         }
     }
 
-    /// Of a power and a counter of one thing the counter stands for it, unless it is seen to move
-    /// far more seldom: then the power alone is taken.
+    /// If a device has both power and a counter, the counter is used, unless it updates far less
+    /// often: then only the power is used.
     fn drop_coarse_counters(&mut self) {
         let sources = self.sources.clone();
         let is_coarse = |counter: &Source| {
@@ -134,11 +134,11 @@ impl Http {
             .retain(|_| kept.next().is_some_and(|keep| *keep));
     }
 
-    /// Asks once: when, and what came.
+    /// Requests once. Returns the time and the reply.
     fn look(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Reply), PollError> {
         let answer = self.asker.ask(clock).map_err(|failed| match failed {
-            Failed::Away(words) => PollError::Gone(words),
-            Failed::Useless(words) => PollError::Retry(words),
+            RequestError::Away(words) => PollError::Gone(words),
+            RequestError::Useless(words) => PollError::Retry(words),
         })?;
         let Answer {
             text,
@@ -147,10 +147,10 @@ impl Http {
         } = answer;
         let took = answered.since(asked);
         if !self.trips.take(took) {
-            return Err(self.retry("the reply came too late to say when its values were taken"));
+            return Err(self.retry("the reply was too late to date its values"));
         }
         let Some(watched) = self.watched.first() else {
-            return Err(self.retry("nothing is wanted"));
+            return Err(self.retry("no value is selected"));
         };
         let reply = Reply::new(text, &watched.place).map_err(|why| self.retry(&why))?;
         Ok((asked.after(took / 2), reply))
@@ -210,7 +210,7 @@ impl Collector for Http {
     }
 }
 
-impl Watched {
+impl TrackedValue {
     fn value(&self, reply: &Reply) -> Result<f64, String> {
         let raw = self.place.value(reply, &self.which)?;
         let value = self.unit.value(raw);
@@ -218,11 +218,11 @@ impl Watched {
     }
 }
 
-/// All sources that a first reply has. Of a preset, what a device does not have is left out, but
-/// not everything.
-fn leads(spec: &HttpSpec, text: String) -> Result<Vec<Lead>, String> {
+/// All sources in a first reply. Values of a preset that the device lacks are left out, but at
+/// least one must exist.
+fn leads(spec: &HttpSpec, text: String) -> Result<Vec<Candidate>, String> {
     let Some(first) = spec.wants.first() else {
-        return Err("nothing is wanted".to_owned());
+        return Err("no value is selected".to_owned());
     };
     let reply = Reply::new(text, &first.place)?;
     let mut leads = Vec::new();
@@ -239,28 +239,33 @@ fn leads(spec: &HttpSpec, text: String) -> Result<Vec<Lead>, String> {
     }
 }
 
-fn found(spec: &HttpSpec, want: &Want, reply: &Reply) -> Result<Vec<Lead>, String> {
+fn found(spec: &HttpSpec, want: &WantedValue, reply: &Reply) -> Result<Vec<Candidate>, String> {
     let which = match want.several {
-        Several::Refused => Which::One,
-        Several::Summed => Which::Sum,
-        Several::Apart(each) => return apart(spec, want, each, reply),
+        Multiplicity::Refused => Selection::One,
+        Multiplicity::Summed => Selection::Sum,
+        Multiplicity::Apart(each) => return apart(spec, want, each, reply),
     };
-    let watched = Watched {
+    let watched = TrackedValue {
         place: want.place.clone(),
         which,
         unit: want.unit,
     };
     watched.value(reply)?;
-    Ok(vec![Lead {
+    Ok(vec![Candidate {
         source: source(spec, want, base(spec)),
         watched,
         device: None,
     }])
 }
 
-/// A source for each of the values at one place.
-fn apart(spec: &HttpSpec, want: &Want, each: Each, reply: &Reply) -> Result<Vec<Lead>, String> {
-    let mut leads: Vec<Lead> = Vec::new();
+/// One source for each of the values at a place.
+fn apart(
+    spec: &HttpSpec,
+    want: &WantedValue,
+    each: Grouping,
+    reply: &Reply,
+) -> Result<Vec<Candidate>, String> {
+    let mut leads: Vec<Candidate> = Vec::new();
     let mut keys = Vec::new();
     let mut wrong = None;
     for found in want.place.all(reply, each.by)? {
@@ -272,12 +277,12 @@ fn apart(spec: &HttpSpec, want: &Want, each: Each, reply: &Reply) -> Result<Vec<
             continue;
         }
         let device = format!("{}/{}{}", base(spec), each.prefix, last_part(&found.key));
-        leads.push(Lead {
+        leads.push(Candidate {
             device: board(spec.board, &device, &found),
             source: source(spec, want, device),
-            watched: Watched {
+            watched: TrackedValue {
                 place: want.place.clone(),
-                which: Which::Named(found.key.clone(), each.by),
+                which: Selection::Named(found.key.clone(), each.by),
                 unit: want.unit,
             },
         });
@@ -289,7 +294,7 @@ fn apart(spec: &HttpSpec, want: &Want, each: Each, reply: &Reply) -> Result<Vec<
     }
 }
 
-fn source(spec: &HttpSpec, want: &Want, device: String) -> Source {
+fn source(spec: &HttpSpec, want: &WantedValue, device: String) -> Source {
     Source {
         name: format!("{device}/{}", want.name),
         collector: ID.into(),
@@ -303,7 +308,7 @@ fn source(spec: &HttpSpec, want: &Want, device: String) -> Source {
     }
 }
 
-/// What the names of its sources begin with.
+/// The prefix of its source names.
 fn base(spec: &HttpSpec) -> String {
     match &spec.host {
         Some(host) => format!("{host}/{ID}/{}", spec.label),
@@ -311,13 +316,13 @@ fn base(spec: &HttpSpec) -> String {
     }
 }
 
-/// The end of a path: keys may be whole paths of a file system.
+/// The last step of a path: keys may be whole paths of a file system.
 fn last_part(key: &str) -> String {
     let part = key.rsplit('/').find(|part| !part.is_empty());
     printable(part.unwrap_or_default())
 }
 
-fn board(board: Option<Board>, id: &str, found: &Found) -> Option<Device> {
+fn board(board: Option<Board>, id: &str, found: &PlacedValue) -> Option<Device> {
     let (board, sample) = board.zip(found.sample.as_ref())?;
     let text = |label: &str| sample.label(label).map(printable);
     Some(Device {

@@ -1,4 +1,4 @@
-//! Where in a JSON reply a value stands: `a.b[0].c`, or a JSON pointer `/a/b/0/c`.
+//! Paths in a JSON reply: `a.b[0].c`, or a JSON pointer `/a/b/0/c`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ipw_core::text::{excerpt, printable};
 use serde_json::Value;
 
-/// A way down into a JSON value. `*` takes every member on its way.
+/// A path into a JSON value. `*` matches every member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Path {
     text: String,
@@ -17,7 +17,7 @@ pub(super) struct Path {
 enum Step {
     /// A member of an object, or of an array if it is a number.
     Member(String),
-    /// A place in an array.
+    /// An index of an array.
     Place(usize),
     /// Every member.
     Any,
@@ -68,7 +68,7 @@ fn dotted(text: &str) -> Option<Vec<Step>> {
 }
 
 impl Path {
-    /// All values on this way, each with the names that `*` stood for.
+    /// All values at this path, each with the names that `*` matched.
     pub(super) fn all<'a>(&self, reply: &'a Value) -> Vec<(String, &'a Value)> {
         let mut found = vec![(String::new(), reply)];
         for step in &self.steps {
@@ -114,7 +114,7 @@ fn members<'a>(key: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     }
 }
 
-/// A number, or a text that is one.
+/// A number, or a text that contains one.
 pub(super) fn number(value: &Value) -> Result<f64, String> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -122,7 +122,7 @@ pub(super) fn number(value: &Value) -> Result<f64, String> {
         _ => None,
     };
     let shown = || excerpt(&printable(&value.to_string()), 40);
-    number.ok_or_else(|| format!("is `{}` and no number", shown()))
+    number.ok_or_else(|| format!("is `{}`, not a number", shown()))
 }
 
 #[cfg(test)]

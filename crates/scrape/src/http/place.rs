@@ -1,4 +1,4 @@
-//! Where in a reply the value of a source stands.
+//! Locates the value of a source in a reply.
 
 use std::fmt;
 
@@ -8,39 +8,39 @@ use serde_json::Value;
 use super::json::{Path, number};
 use super::text::{Sample, Selector};
 
-/// How many of too many are named.
+/// How many candidates an error names.
 const NAMED: usize = 4;
 
-/// A field of a JSON reply, or samples of a page of metrics.
+/// A field of a JSON reply, or samples of a metrics page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Field(Path),
     Metric(Selector),
 }
 
-/// Which is meant when several values stand at a place.
+/// Which value to use where a place has several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Which {
-    /// There must be one only.
+pub(super) enum Selection {
+    /// There must be only one.
     One,
     /// Their sum.
     Sum,
-    /// The first of those that this names, by these labels of theirs.
+    /// The first one with this key, built from these labels.
     Named(String, &'static [&'static str]),
 }
 
-/// A reply, taken apart as far as all its places need it.
+/// A reply, parsed as far as its places need it.
 pub(super) enum Reply {
     Json(Value),
     Page(String),
 }
 
 /// A value at a place.
-pub(super) struct Found {
-    /// What tells it from the others.
+pub(super) struct PlacedValue {
+    /// The key that distinguishes it from others.
     pub(super) key: String,
     pub(super) value: Result<f64, String>,
-    /// The sample, on a page of metrics.
+    /// The sample, on a metrics page.
     pub(super) sample: Option<Sample>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Place {
 }
 
 impl Reply {
-    /// Takes a reply apart for places like `place`.
+    /// Parses a reply for places like `place`.
     pub(super) fn new(text: String, place: &Place) -> Result<Self, String> {
         if let Place::Metric(_) = place {
             return Ok(Self::Page(text));
@@ -64,20 +64,20 @@ impl Reply {
             let head = excerpt(printable(&text).trim(), 40);
             match head.as_str() {
                 "" => "the reply is empty".to_owned(),
-                head => format!("the reply is no JSON ({error}): it begins with `{head}`"),
+                head => format!("the reply is not JSON ({error}): it starts with `{head}`"),
             }
         })
     }
 }
 
 impl Place {
-    /// All values here, told apart by the labels `by`, or by what `*` stood for.
-    pub(super) fn all(&self, reply: &Reply, by: &[&str]) -> Result<Vec<Found>, String> {
-        let found: Vec<Found> = match (self, reply) {
+    /// All values here, keyed by the labels `by`, or by what `*` matched.
+    pub(super) fn all(&self, reply: &Reply, by: &[&str]) -> Result<Vec<PlacedValue>, String> {
+        let found: Vec<PlacedValue> = match (self, reply) {
             (Self::Field(path), Reply::Json(reply)) => path
                 .all(reply)
                 .into_iter()
-                .map(|(key, value)| Found {
+                .map(|(key, value)| PlacedValue {
                     key,
                     value: number(value),
                     sample: None,
@@ -86,7 +86,7 @@ impl Place {
             (Self::Metric(selector), Reply::Page(page)) => selector
                 .all(page)?
                 .into_iter()
-                .map(|sample| Found {
+                .map(|sample| PlacedValue {
                     key: key(&sample, by),
                     value: Ok(sample.value),
                     sample: Some(sample),
@@ -103,30 +103,30 @@ impl Place {
         Ok(found)
     }
 
-    /// The one value that is meant.
-    pub(super) fn value(&self, reply: &Reply, which: &Which) -> Result<f64, String> {
+    /// The selected value.
+    pub(super) fn value(&self, reply: &Reply, which: &Selection) -> Result<f64, String> {
         let by = match which {
-            Which::Named(_, by) => by,
-            Which::One | Which::Sum => &[][..],
+            Selection::Named(_, by) => by,
+            Selection::One | Selection::Sum => &[][..],
         };
         let found = self.all(reply, by)?;
         let told = |value: Result<f64, String>| value.map_err(|why| format!("`{self}` {why}"));
         match which {
-            Which::Named(name, _) => {
+            Selection::Named(name, _) => {
                 let one = found.into_iter().find(|found| found.key == *name);
                 let one = one.ok_or_else(|| format!("`{self}` has no `{name}` any more"))?;
                 told(one.value)
             }
-            Which::Sum => told(found.into_iter().map(|found| found.value).sum()),
-            Which::One if found.len() > 1 => Err(self.too_many(&found)),
-            Which::One => found.into_iter().next().map_or_else(
+            Selection::Sum => told(found.into_iter().map(|found| found.value).sum()),
+            Selection::One if found.len() > 1 => Err(self.too_many(&found)),
+            Selection::One => found.into_iter().next().map_or_else(
                 || Err(format!("there is no `{self}`")),
                 |one| told(one.value),
             ),
         }
     }
 
-    fn too_many(&self, found: &[Found]) -> String {
+    fn too_many(&self, found: &[PlacedValue]) -> String {
         let named: Vec<String> = found
             .iter()
             .take(NAMED)
@@ -137,7 +137,7 @@ impl Place {
             .collect();
         let more = if found.len() > NAMED { ", …" } else { "" };
         format!(
-            "`{self}` is {} values, not one: {}{more} (help: name its labels, or `sum=true`)",
+            "`{self}` matches {} values: {}{more} (help: name its labels, or set `sum=true`)",
             found.len(),
             named.join(", "),
         )

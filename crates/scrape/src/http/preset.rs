@@ -1,7 +1,6 @@
-//! Devices and exporters whose replies are documented: data, not code.
+//! Devices and exporters with documented replies, as data.
 //!
-//! Each entry names the public document that its shape comes from. None was checked on a real
-//! device.
+//! Each entry names the public document of its format. None was checked on a real device.
 
 use std::time::Duration;
 
@@ -14,39 +13,39 @@ pub(super) struct Preset {
     pub(super) name: &'static str,
     about: &'static str,
     document: &'static str,
-    /// What is asked for where the URL names no more than a host.
+    /// Default path, if the URL has only a host.
     pub(super) path: Option<&'static str>,
-    /// How often it updates, where its document says so.
+    /// Documented update period; `None` if unknown.
     pub(super) period: Option<Duration>,
     pub(super) values: &'static [Value],
-    /// How a page of metrics describes its boards.
+    /// How a metrics page describes its boards.
     pub(super) board: Option<Board>,
 }
 
-/// One value of a reply. What a device does not have is left out.
+/// One value of a reply. Values that a device lacks are left out.
 pub(super) struct Value {
-    /// The end of the source's name.
+    /// The last part of the source's name.
     pub(super) name: &'static str,
-    pub(super) at: At,
+    pub(super) at: Location,
     pub(super) unit: Unit,
     pub(super) domain: Domain,
-    /// Several of them stand at that place: how each is called.
-    pub(super) each: Option<Each>,
+    /// Set if the place has several values: how to name each of them.
+    pub(super) each: Option<Grouping>,
 }
 
-/// Where a value stands, as `field=` and `metric=` have it.
-pub(super) enum At {
+/// Where a value is, in the syntax of `field=` and `metric=`.
+pub(super) enum Location {
     Field(&'static str),
     Metric(&'static str),
 }
 
-/// How several devices in one reply are told apart.
+/// How to tell several devices in one reply apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Each {
-    /// What comes before the key: `gpu` in `gpu0`.
+pub(super) struct Grouping {
+    /// Prefix of the key: `gpu` in `gpu0`.
     pub(super) prefix: &'static str,
-    /// The labels that make the key; in JSON it is what `*` stood for. Where several samples have
-    /// the same key, as with the instances of a divided board, they say the same: the first counts.
+    /// The labels that form the key; in JSON it is what `*` matched. Samples with the same key,
+    /// such as the instances of a partitioned board, have the same value: the first one counts.
     pub(super) by: &'static [&'static str],
 }
 
@@ -59,16 +58,16 @@ pub(super) struct Board {
     pub(super) vendor: &'static str,
 }
 
-/// A preset, for people.
+/// A preset, for lists and help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresetInfo {
-    /// Its name, for `preset=`.
+    /// The name, for `preset=`.
     pub name: &'static str,
-    /// One line.
+    /// One line of description.
     pub about: &'static str,
-    /// The document that its shape comes from.
+    /// The document of its format.
     pub document: &'static str,
-    /// What is asked for where the URL names no more than a host.
+    /// Default path, if the URL has only a host.
     pub path: Option<&'static str>,
 }
 
@@ -90,7 +89,7 @@ pub(super) fn find(name: &str) -> Option<&'static Preset> {
 const fn field(name: &'static str, at: &'static str, unit: Unit, domain: Domain) -> Value {
     Value {
         name,
-        at: At::Field(at),
+        at: Location::Field(at),
         unit,
         domain,
         each: None,
@@ -100,7 +99,7 @@ const fn field(name: &'static str, at: &'static str, unit: Unit, domain: Domain)
 const fn metric(name: &'static str, at: &'static str, unit: Unit, domain: Domain) -> Value {
     Value {
         name,
-        at: At::Metric(at),
+        at: Location::Metric(at),
         unit,
         domain,
         each: None,
@@ -110,7 +109,7 @@ const fn metric(name: &'static str, at: &'static str, unit: Unit, domain: Domain
 impl Value {
     const fn each(self, prefix: &'static str, by: &'static [&'static str]) -> Self {
         Self {
-            each: Some(Each { prefix, by }),
+            each: Some(Grouping { prefix, by }),
             ..self
         }
     }
@@ -129,7 +128,7 @@ const NOTHING: Preset = Preset {
 const PRESETS: &[Preset] = &[
     Preset {
         name: "shelly-gen2",
-        about: "Shelly plugs and relays of the second generation on: power and energy",
+        about: "Shelly plugs and relays from the second generation on: power and energy",
         document: "https://shelly-api-docs.shelly.cloud/gen2/ComponentsAndServices/Switch",
         path: Some("/rpc/Switch.GetStatus?id=0"),
         values: &[
@@ -172,7 +171,7 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "redfish-power",
-        about: "a server's controller: `Chassis/ID/Power`, which older ones have",
+        about: "a server's BMC: `Chassis/ID/Power`, on older models",
         document: "https://redfish.dmtf.org/schemas/v1/Power.v1_7_1.json",
         values: &[field(
             "power",
@@ -184,7 +183,7 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "redfish-environment",
-        about: "a server's controller: `Chassis/ID/EnvironmentMetrics`",
+        about: "a server's BMC: `Chassis/ID/EnvironmentMetrics`",
         document: "https://redfish.dmtf.org/schemas/v1/EnvironmentMetrics.v1_3_0.json",
         values: &[
             field(
@@ -199,10 +198,10 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "dcgm",
-        about: "NVIDIA's DCGM exporter: energy, power, temperature, use of every GPU",
+        about: "NVIDIA's DCGM exporter: energy, power, temperature, utilization of every GPU",
         document: "https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv",
         path: Some("/metrics"),
-        // What it collects unless `--collect-interval` says otherwise.
+        // The default of `--collect-interval`.
         period: Some(Duration::from_secs(30)),
         values: &[
             metric(
@@ -267,7 +266,7 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "tensorrt-llm",
-        about: "`trtllm-serve` with `enable_energy_metrics`: energy of its GPUs together",
+        about: "`trtllm-serve` with `enable_energy_metrics`: total energy of its GPUs",
         document: "https://github.com/NVIDIA/TensorRT-LLM/pull/11855",
         path: Some("/energy_metrics"),
         values: &[field("energy", "total_energy_j", Unit::JOULE, Domain::Gpu)],
@@ -278,7 +277,7 @@ const PRESETS: &[Preset] = &[
         about: "Kepler: energy of the node's CPU packages and memory",
         document: "https://github.com/sustainable-computing-io/kepler/blob/main/docs/user/metrics.md",
         path: Some("/metrics"),
-        // `monitor.interval` of its configuration.
+        // The default of `monitor.interval`.
         period: Some(Duration::from_secs(5)),
         values: &[
             metric(
@@ -367,11 +366,11 @@ mod tests {
                 preset.path.is_none_or(|path| path.starts_with('/')),
                 "{name}"
             );
-            let is_json = matches!(preset.values[0].at, At::Field(_));
+            let is_json = matches!(preset.values[0].at, Location::Field(_));
             for value in preset.values {
                 let is_readable = match value.at {
-                    At::Field(text) => is_json && text.parse::<Path>().is_ok(),
-                    At::Metric(text) => !is_json && text.parse::<Selector>().is_ok(),
+                    Location::Field(text) => is_json && text.parse::<Path>().is_ok(),
+                    Location::Metric(text) => !is_json && text.parse::<Selector>().is_ok(),
                 };
                 assert!(is_readable, "{name}");
             }

@@ -1,4 +1,4 @@
-//! How often a device updates its values, found by asking faster than it does.
+//! Finds the update period of a device by polling it faster than it updates.
 
 use std::time::Duration;
 
@@ -6,28 +6,28 @@ use ipw_core::time::Timestamp;
 
 use super::trips::median;
 
-/// How long to look.
+/// Time limit of the observation.
 pub(super) const LONGEST: Duration = Duration::from_secs(3);
-/// Time between two questions: small devices serve no more.
+/// Time between two requests: small devices cannot serve more.
 pub(super) const SPACING: Duration = Duration::from_millis(50);
-/// Questions at the most, whatever the clock says.
+/// Maximum number of requests.
 pub(super) const QUESTIONS: usize = 60;
-/// So many changes are enough.
+/// This many changes are enough.
 const ENOUGH: usize = 6;
-/// Changes that come about as often as the questions say that the device is faster than they are.
+/// If changes are about as frequent as requests, the device updates faster than it is polled.
 const TOO_FAST: f64 = 1.5;
 
-/// What the values of one source did.
+/// The changes of one source's values.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Changes {
     last: Option<(Timestamp, f64)>,
-    /// When it changed: in the middle between two questions.
+    /// Times of changes: the middle between two requests.
     at: Vec<Timestamp>,
     between: Vec<Duration>,
 }
 
 impl Changes {
-    /// Takes a value.
+    /// Adds a value.
     pub(super) fn take(&mut self, at: Timestamp, value: f64) {
         if let Some((before, last)) = self.last.replace((at, value)) {
             self.between.push(at.since(before));
@@ -37,12 +37,12 @@ impl Changes {
         }
     }
 
-    /// Whether more would say nothing new.
+    /// Whether further values are pointless.
     pub(super) fn is_enough(&self) -> bool {
         self.at.len() >= ENOUGH
     }
 
-    /// How often it changes; `None` if it changed less than twice, or too fast to see.
+    /// The update period; `None` if it changed less than twice, or too fast to see.
     pub(super) fn period(&self) -> Option<Duration> {
         let (first, last) = (self.at.first()?, self.at.last()?);
         let steps = || self.at.windows(2).map(|two| two[1].since(two[0]));
@@ -51,7 +51,8 @@ impl Changes {
         if self.at.len() < 2 || usual <= spacing.mul_f64(TOO_FAST) {
             return None;
         }
-        // The mean of even steps is finer than any of them; of uneven ones it is nothing.
+        // For regular steps, the mean is more precise than any single one; for irregular ones it is
+        // useless.
         let is_even = steps().all(|step| step.abs_diff(usual) <= spacing.mul_f64(TOO_FAST));
         let count = u32::try_from(self.at.len() - 1).ok()?;
         Some(if is_even {
@@ -66,7 +67,7 @@ impl Changes {
 mod tests {
     use super::*;
 
-    /// A device that updates every `period`, asked every 50 ms for three seconds.
+    /// A device that updates every `period`, polled every 50 ms for three seconds.
     fn seen(period: u64, value: impl Fn(u64) -> f64) -> Option<Duration> {
         let mut changes = Changes::default();
         for question in 0..60_u64 {
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_value_that_sometimes_stays_does_not_make_the_period_long() {
-        // Every seventh update brings the same value.
+        // Every seventh update has the same value.
         let found = seen(200, |update| counts(update - update / 7)).unwrap();
         let off = found.abs_diff(Duration::from_millis(200));
         assert!(off <= Duration::from_millis(50), "{found:?}");

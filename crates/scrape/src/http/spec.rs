@@ -1,4 +1,4 @@
-//! What the user says of an `http` source: a URL and options, checked before anybody is asked.
+//! An `http` source as the user describes it: a URL and options, checked before the first request.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,51 +12,51 @@ use url::Url;
 
 use super::json::Path;
 use super::place::Place;
-use super::preset::{self, At, Board, Each, Preset};
+use super::preset::{self, Board, Grouping, Location, Preset};
 use super::text::Selector;
 use super::unit::{UNITS, Unit};
 use super::{HttpError, ID, Timing};
 
-/// A URL, which of its values are wanted, and what they are.
+/// A URL, and the values to read from it.
 #[derive(Debug, Clone)]
 pub struct HttpSpec {
     pub(super) url: Url,
-    pub(super) wants: Vec<Want>,
+    pub(super) wants: Vec<WantedValue>,
     pub(super) board: Option<Board>,
     pub(super) role: Option<Role>,
     pub(super) host: Option<String>,
-    /// What tells it from others.
+    /// Distinguishes it from other `http` sources.
     pub(super) label: String,
     pub(super) timing: Timing,
-    /// How often the device updates, as its documents say.
+    /// Documented update period of the device; `None` if unknown.
     pub(super) documented: Option<Duration>,
     pub(super) sigma: Option<f64>,
     pub(super) access: Access,
 }
 
-/// One value that is wanted.
+/// One value to read.
 #[derive(Debug, Clone)]
-pub(super) struct Want {
-    /// The end of the source's name.
+pub(super) struct WantedValue {
+    /// The last part of the source's name.
     pub(super) name: &'static str,
     pub(super) place: Place,
-    pub(super) several: Several,
+    pub(super) several: Multiplicity,
     pub(super) unit: Unit,
     pub(super) domain: Domain,
 }
 
-/// What several values at one place are.
+/// What several values at one place mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Several {
-    /// A mistake.
+pub(super) enum Multiplicity {
+    /// An error.
     Refused,
-    /// Parts of one.
+    /// Parts of one value.
     Summed,
-    /// A source each.
-    Apart(Each),
+    /// Separate sources.
+    Apart(Grouping),
 }
 
-/// How to be let in: files, never what is in them.
+/// Credentials and certificates: paths of files, never their content.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Access {
     pub(super) token_file: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub(super) struct Access {
     pub(super) is_unverified: bool,
 }
 
-/// Names of domains beside those that files have.
+/// Names of domains, in addition to the serialized ones.
 const DOMAINS: [(&str, Domain); 12] = [
     ("platform", Domain::Platform),
     ("gpu", Domain::Gpu),
@@ -82,13 +82,12 @@ const DOMAINS: [(&str, Domain); 12] = [
 ];
 
 impl HttpSpec {
-    /// Reads the URL and its options; whatever is not known or cannot go together is an error that
-    /// names it.
+    /// Parses the URL and its options. Unknown or conflicting options are errors that name them.
     pub fn parse(url: &str, options: &Params) -> Result<Self, HttpError> {
         let mut url = checked(url)?;
         let mut reader = options.reader(ID);
         let preset = preset(&mut reader)?;
-        let own = Own::read(&mut reader)?;
+        let own = CustomValue::read(&mut reader)?;
         let only = reader.text("only");
         let domain = named(&mut reader, "domain", DOMAINS)?;
         let host = label(&mut reader, "host")?;
@@ -111,7 +110,7 @@ impl HttpSpec {
             None if only.is_some() => {
                 return Err(clash(
                     "only",
-                    "takes one value of a preset, and there is none",
+                    "selects one value of a preset, and there is no preset",
                 ));
             }
             None => vec![own.want(domain.unwrap_or(Domain::Platform))?],
@@ -138,24 +137,24 @@ impl HttpSpec {
         })
     }
 
-    /// What is asked for.
+    /// The URL.
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
 
-    /// Whose machine it is on, if the user says so.
+    /// The role of its machine, if the user states it.
     pub fn role(&self) -> Option<Role> {
         self.role
     }
 
-    /// The machine that it is on, if the user says so.
+    /// Its machine, if the user states it.
     pub fn host(&self) -> Option<&str> {
         self.host.as_deref()
     }
 }
 
-/// A value of the user's own.
-struct Own {
+/// A value described by the user.
+struct CustomValue {
     field: Option<Path>,
     metric: Option<Selector>,
     is_sum: Option<bool>,
@@ -163,7 +162,7 @@ struct Own {
     is_counter: Option<bool>,
 }
 
-impl Own {
+impl CustomValue {
     fn read(reader: &mut ParamReader<'_>) -> Result<Self, HttpError> {
         Ok(Self {
             field: reader.parsed("field", "a path such as `a.b[0].c` or `/a/b/0/c`")?,
@@ -178,7 +177,7 @@ impl Own {
         })
     }
 
-    /// A preset says all of this.
+    /// Rejects these options beside a preset, which defines them.
     fn refuse_beside(&self, preset: &Preset) -> Result<(), HttpError> {
         let given = [
             ("field", self.field.is_some()),
@@ -189,15 +188,18 @@ impl Own {
         ];
         let given = given.into_iter().find(|(_, is_given)| *is_given);
         given.map_or(Ok(()), |(option, _)| {
-            Err(clash(option, &format!("`preset={}` says it", preset.name)))
+            Err(clash(
+                option,
+                &format!("`preset={}` defines it", preset.name),
+            ))
         })
     }
 
-    fn want(self, domain: Domain) -> Result<Want, HttpError> {
+    fn want(self, domain: Domain) -> Result<WantedValue, HttpError> {
         let place = match (self.field, self.metric) {
             (Some(path), None) => Place::Field(path),
             (None, Some(selector)) => Place::Metric(selector),
-            (Some(_), Some(_)) => return Err(clash("field", "there is `metric` too; take one")),
+            (Some(_), Some(_)) => return Err(clash("field", "`metric` is set too; use one")),
             (None, None) => {
                 let why = "one of `preset`, `field` and `metric` must say where the value stands";
                 return Err(clash("field", why));
@@ -218,13 +220,13 @@ impl Own {
             let why = "a counter counts energy (`J`, `Wh`, …), a gauge shows anything else";
             return Err(clash("kind", why));
         }
-        Ok(Want {
+        Ok(WantedValue {
             name: unit.quantity_name(),
             place,
             several: if self.is_sum == Some(true) {
-                Several::Summed
+                Multiplicity::Summed
             } else {
-                Several::Refused
+                Multiplicity::Refused
             },
             unit,
             domain,
@@ -241,18 +243,15 @@ impl Access {
             is_unverified: named(reader, "tls", [("unverified", true)])?.unwrap_or_default(),
         };
         if access.token_file.is_some() && access.basic_file.is_some() {
-            return Err(clash("token-file", "there is `basic-file` too; take one"));
+            return Err(clash("token-file", "`basic-file` is set too; use one"));
         }
         if access.ca_file.is_some() && access.is_unverified {
-            return Err(clash(
-                "ca-file",
-                "`tls=unverified` would not look at it; take one",
-            ));
+            return Err(clash("ca-file", "`tls=unverified` ignores it; use one"));
         }
         Ok(access)
     }
 
-    /// What reading takes, in words.
+    /// The required privilege, in words.
     pub(super) fn privilege(&self) -> String {
         let mut words = "network".to_owned();
         if self.token_file.is_some() {
@@ -262,7 +261,7 @@ impl Access {
             words.push_str(", a password");
         }
         if self.is_unverified {
-            words.push_str("; whose certificate it is was not checked");
+            words.push_str("; the server's certificate was not verified");
         }
         words
     }
@@ -278,19 +277,21 @@ fn wants(
     preset: &'static Preset,
     only: Option<&str>,
     domain: Option<Domain>,
-) -> Result<Vec<Want>, HttpError> {
+) -> Result<Vec<WantedValue>, HttpError> {
     let values = preset.values.iter();
     let wanted = values.filter(|value| only.is_none_or(|only| only == value.name));
     let mut wants = Vec::new();
     for value in wanted {
         let place = match value.at {
-            At::Field(text) => text.parse().map(Place::Field),
-            At::Metric(text) => text.parse().map(Place::Metric),
+            Location::Field(text) => text.parse().map(Place::Field),
+            Location::Metric(text) => text.parse().map(Place::Metric),
         };
-        wants.push(Want {
+        wants.push(WantedValue {
             name: value.name,
             place: place.map_err(|()| clash("preset", "its table is not readable"))?,
-            several: value.each.map_or(Several::Refused, Several::Apart),
+            several: value
+                .each
+                .map_or(Multiplicity::Refused, Multiplicity::Apart),
             unit: value.unit,
             domain: domain.unwrap_or(value.domain),
         });
@@ -303,7 +304,7 @@ fn wants(
     Ok(wants)
 }
 
-/// An option that is one of a few words.
+/// An option with a few possible values.
 fn named<T: Copy>(
     reader: &mut ParamReader<'_>,
     option: &'static str,
@@ -348,7 +349,7 @@ fn sigma(reader: &mut ParamReader<'_>) -> Result<Option<f64>, HttpError> {
     Ok(sigma)
 }
 
-/// A name that goes into the names of sources.
+/// A name that becomes part of source names.
 fn label(reader: &mut ParamReader<'_>, option: &'static str) -> Result<Option<String>, HttpError> {
     let text = reader.text(option);
     let is_plain = |text: &String| {
@@ -364,12 +365,12 @@ fn label(reader: &mut ParamReader<'_>, option: &'static str) -> Result<Option<St
     Ok(text)
 }
 
-/// A URL that may be asked, and that has no secret in it.
+/// A valid URL without a secret in it.
 fn checked(text: &str) -> Result<Url, HttpError> {
     let url = Url::parse(text).map_err(|error| wrong_url(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(wrong_url(
-            "it begins with `http://` or `https://` and a host",
+            "it must start with `http://` or `https://` and a host",
         ));
     }
     let is_secret = !url.username().is_empty()
@@ -379,14 +380,14 @@ fn checked(text: &str) -> Result<Url, HttpError> {
             .any(|(name, value)| looks_secret(&name, &value));
     if is_secret {
         return Err(wrong_url(
-            "a password or token in it would be in the process list and in files; put it into a \
+            "a password or token in it would show in the process list and in files; put it into a \
              file (`basic-file=PATH`, `token-file=PATH`)",
         ));
     }
     Ok(url)
 }
 
-/// The host, with its port where that is not the usual one.
+/// The host, with its port if that is not the default.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
@@ -438,11 +439,14 @@ mod tests {
             (&[field, ("unit", "Watt")], "`unit`"),
             (&[("field", "a..b"), ("unit", "W")], "`field`"),
             (&[("metric", "m{a}"), ("unit", "W")], "`metric`"),
-            (&[field, ("metric", "m"), ("unit", "W")], "`metric` too"),
+            (
+                &[field, ("metric", "m"), ("unit", "W")],
+                "`metric` is set too",
+            ),
             (&[("unit", "W")], "one of `preset`, `field` and `metric`"),
             (&[field, ("unit", "W"), ("kind", "counter")], "`kind`"),
             (&[field, ("unit", "J"), ("kind", "gauge")], "`kind`"),
-            (&[preset, ("unit", "W")], "`preset=tasmota` says it"),
+            (&[preset, ("unit", "W")], "`preset=tasmota` defines it"),
             (&[preset, ("only", "heat")], "`only`"),
             (&[field, ("unit", "W"), ("only", "power")], "`only`"),
             (&[preset, ("period", "0s")], "`period`"),
@@ -455,7 +459,7 @@ mod tests {
             (&[preset, ("tls", "off")], "`tls`"),
             (
                 &[preset, ("token-file", "a"), ("basic-file", "b")],
-                "`basic-file` too",
+                "`basic-file` is set too",
             ),
             (
                 &[preset, ("ca-file", "a"), ("tls", "unverified")],

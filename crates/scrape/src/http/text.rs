@@ -1,4 +1,4 @@
-//! Samples in the text that Prometheus scrapes, old or `OpenMetrics`.
+//! Parses the text format of Prometheus and `OpenMetrics`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use ipw_core::nearest::nearest;
 use ipw_core::text::{excerpt, printable};
 
-/// `NAME{label="x",other!="y"}`: which samples are meant. `;` divides labels as well, for command
-/// lines where commas divide sources.
+/// `NAME{label="x",other!="y"}`: selects samples. `;` separates labels too, for command lines where
+/// commas separate sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Selector {
     text: String,
@@ -56,7 +56,7 @@ impl FromStr for Selector {
 }
 
 impl Selector {
-    /// All samples that are meant, in their order.
+    /// All selected samples, in order.
     pub(super) fn all(&self, page: &str) -> Result<Vec<Sample>, String> {
         let mut samples = Vec::new();
         for line in page.lines() {
@@ -66,7 +66,7 @@ impl Selector {
             }
             let sample = sample(rest).ok_or_else(|| {
                 let line = excerpt(&printable(line), 80);
-                format!("`{line}` is no sample of a metric")
+                format!("`{line}` is not a sample of a metric")
             })?;
             if self.matchers.iter().all(|matcher| matcher.takes(&sample)) {
                 samples.push(sample);
@@ -75,7 +75,7 @@ impl Selector {
         Ok(samples)
     }
 
-    /// Why nothing was found.
+    /// The error when nothing was found.
     pub(super) fn missing(&self, page: &str) -> String {
         let names = page
             .lines()
@@ -105,7 +105,7 @@ impl Sample {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// As a page has it, without its value.
+    /// The sample as on the page, without its value.
     pub(super) fn shown(&self) -> String {
         let labels = self.labels.iter();
         let labels: Vec<String> = labels
@@ -115,7 +115,7 @@ impl Sample {
     }
 }
 
-/// All samples of a page with their names; what is none is passed over.
+/// All samples of a page with their names; other lines are skipped.
 pub(crate) fn samples(page: &str) -> impl Iterator<Item = (&str, Sample)> {
     page.lines().filter_map(|line| {
         let (name, rest) = name(line);
@@ -124,14 +124,14 @@ pub(crate) fn samples(page: &str) -> impl Iterator<Item = (&str, Sample)> {
     })
 }
 
-/// The name that a line begins with, and the rest.
+/// The name at the start of a line, and the rest.
 fn name(line: &str) -> (&str, &str) {
     let is_name = |character: char| character.is_ascii_alphanumeric() || "_:".contains(character);
     let end = line.find(|character| !is_name(character));
     line.split_at(end.unwrap_or(line.len()))
 }
 
-/// What follows the name: labels, a value, perhaps a time and an exemplar.
+/// Parses what follows the name: labels, a value, optionally a time and an exemplar.
 fn sample(rest: &str) -> Option<Sample> {
     let (labels, rest) = match rest.strip_prefix('{') {
         None => (Vec::new(), rest),
@@ -151,7 +151,7 @@ fn sample(rest: &str) -> Option<Sample> {
     })
 }
 
-/// What is inside braces, and what follows them.
+/// Splits the content of braces from what follows.
 fn matchers(inside: &str) -> Option<(Vec<Matcher>, &str)> {
     let mut rest = inside.trim_start();
     let mut matchers = Vec::new();
@@ -183,7 +183,7 @@ fn matchers(inside: &str) -> Option<(Vec<Matcher>, &str)> {
     }
 }
 
-/// A text in quotes, and what follows it.
+/// Splits a quoted text from what follows.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let text = text.strip_prefix('"')?;
     let mut value = String::new();

@@ -1,15 +1,15 @@
-//! How long requests take, and so how sure the instant of a reading is.
+//! Round-trip times of requests, which bound the uncertainty of a reading's timestamp.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use ipw_core::alignment::{Aligned, How};
 
-/// Requests that are remembered.
+/// Number of requests that are remembered.
 const REMEMBERED: usize = 30;
-/// Fewer say nothing of what is usual.
+/// Minimum number of requests for a median.
 const ENOUGH: usize = 10;
-/// What takes longer than this much more than usual, and than a tenth of a second, is late.
+/// A request is late if it takes this many times the median, and more than a tenth of a second.
 const LATE: u32 = 4;
 const NEVER_LATE: Duration = Duration::from_millis(100);
 
@@ -17,15 +17,15 @@ const NEVER_LATE: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Trips {
     latest: VecDeque<Duration>,
-    /// The longest whose reading was taken.
+    /// The longest request whose reading was used.
     worst: Duration,
     looks: u64,
 }
 
 impl Trips {
-    /// A request took so long; whether its reading may be taken: a late one could have been made at
-    /// any time of the request, and would make all others as unsure. If all become so slow, it is
-    /// usual soon.
+    /// Adds a request. Returns whether its reading may be used. A late reading could be from any
+    /// time during the request, and would widen the bound of all others. If all requests become
+    /// this slow, the median follows soon.
     pub(super) fn take(&mut self, took: Duration) -> bool {
         let is_late = self.latest.len() >= ENOUGH
             && took > NEVER_LATE
@@ -41,12 +41,12 @@ impl Trips {
         !is_late
     }
 
-    /// The longest request whose reading was taken.
+    /// The longest request whose reading was used.
     pub(super) fn worst(&self) -> Duration {
         self.worst
     }
 
-    /// By how much instants may be off.
+    /// The bound of the timestamps' error.
     pub(super) fn aligned(&self) -> Option<Aligned> {
         (self.looks > 0).then_some(Aligned {
             how: How::RoundTrip,
@@ -60,7 +60,7 @@ impl Trips {
     }
 }
 
-/// The one in the middle; nothing for none.
+/// The median; zero if empty.
 pub(super) fn median(lengths: impl Iterator<Item = Duration>) -> Duration {
     let mut lengths: Vec<Duration> = lengths.collect();
     lengths.sort_unstable();

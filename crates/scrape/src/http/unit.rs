@@ -1,4 +1,4 @@
-//! Units as devices write them, and values as we keep them.
+//! Units as devices write them, and their conversion to ours.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub(super) enum Measure {
     Clock,
 }
 
-/// A unit, and how much of ours it is.
+/// A unit, and its factor to ours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Unit {
     name: &'static str,
@@ -34,7 +34,7 @@ macro_rules! units {
             $(pub(super) const $constant: Self =
                 Self { name: $name, measure: Measure::$measure, one: $one };)*
         }
-        /// All units that there are.
+        /// All supported units.
         pub(super) const UNITS: &[Unit] = &[$(Unit::$constant),*];
     };
 }
@@ -64,7 +64,7 @@ units! {
     GIGAHERTZ "GHz" Clock 1e3;
 }
 
-/// Exactly as it is written: `mW` and `MW` are not the same.
+/// Case-sensitive: `mW` and `MW` differ.
 impl FromStr for Unit {
     type Err = ();
 
@@ -83,7 +83,7 @@ impl Unit {
         self.measure == Measure::Energy
     }
 
-    /// What it measures, in one word.
+    /// The quantity, in one word.
     pub(super) const fn quantity_name(self) -> &'static str {
         match self.measure {
             Measure::Power => "power",
@@ -95,7 +95,7 @@ impl Unit {
         }
     }
 
-    /// What a source in this unit reports.
+    /// The quantity of a source in this unit.
     pub(super) fn quantity(self, domain: Domain, timing: &Timing) -> Quantity {
         let is_gpu = matches!(domain, Domain::Gpu | Domain::GpuMemory);
         let gauge = |gpu, cpu| Quantity::Gauge {
@@ -125,20 +125,21 @@ impl Unit {
         }
     }
 
-    /// The value in our unit, if it can be true.
+    /// The value in our unit, if plausible.
     pub(super) fn value(self, raw: f64) -> Result<f64, String> {
         let value = raw * self.one;
         if value.is_finite() && self.possible().contains(&value) {
             return Ok(value);
         }
-        Err(format!("{raw} {} cannot be", self.name))
+        Err(format!("{raw} {}, which is impossible", self.name))
     }
 
-    /// Devices have numbers of their own for "not known": the largest of their type (DCGM), for one.
+    /// Plausible values. Devices encode "unknown" as special numbers, such as the largest of the
+    /// type (DCGM).
     fn possible(self) -> RangeInclusive<f64> {
         match self.measure {
             Measure::Power => 0.0..=LARGEST_POWER.watts(),
-            // More than all that the largest power comes to in a hundred years.
+            // Upper bound: the largest power over a hundred years.
             Measure::Energy => 0.0..=1e14,
             Measure::Memory | Measure::Clock => 0.0..=1e9,
             Measure::Temperature => -100.0..=300.0,

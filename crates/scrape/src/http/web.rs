@@ -1,4 +1,4 @@
-//! One request, timed: when it went out, and when the head of its reply was here.
+//! One timed request: when it was sent, and when the head of its reply arrived.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use url::{Host, Url};
 use super::HttpError;
 use super::spec::Access;
 
-/// More is no reply that a value is looked for in.
+/// Maximum size of a reply.
 const LONGEST_REPLY: u64 = 4 * 1024 * 1024;
-/// A request that takes longer has no reading to give, and the end of a run does not wait longer.
+/// Timeout of a request. A slower one yields no reading, and the end of a run waits no longer.
 const PATIENCE: Duration = Duration::from_secs(4);
 const CONNECTING: Duration = Duration::from_secs(3);
 const MOST_REDIRECTS: u32 = 3;
 
-/// Asks one URL again and again, over one connection where the other side keeps it.
+/// Requests one URL repeatedly, over one connection if the server keeps it open.
 pub(crate) struct Asker {
     agent: Agent,
     url: Url,
@@ -34,22 +34,22 @@ pub(crate) struct Asker {
 /// A reply.
 pub(crate) struct Answer {
     pub(crate) text: String,
-    /// When the request went out.
+    /// When the request was sent.
     pub(crate) asked: Timestamp,
-    /// When the head of the reply was here.
+    /// When the head of the reply arrived.
     pub(crate) answered: Timestamp,
 }
 
-/// Why there is no reply.
+/// Why a request failed.
 #[derive(Debug)]
-pub(crate) enum Failed {
-    /// Nobody is there, or nobody lets us in.
+pub(crate) enum RequestError {
+    /// The server is unreachable or denies access.
     Away(String),
-    /// Something came that is of no use.
+    /// The reply is unusable.
     Useless(String),
 }
 
-impl Failed {
+impl RequestError {
     pub(crate) fn words(self) -> String {
         match self {
             Self::Away(words) | Self::Useless(words) => words,
@@ -67,13 +67,13 @@ impl Asker {
         })
     }
 
-    /// Asks without any secret.
+    /// Requests without a secret.
     pub(crate) fn plain(url: &Url, accept: &'static str) -> Result<Self, HttpError> {
         Self::new(url, &Access::default(), accept)
     }
 
-    /// Asks once, and follows to other places of the same host only: a secret goes nowhere else.
-    pub(crate) fn ask(&self, clock: &dyn Clock) -> Result<Answer, Failed> {
+    /// Requests once. Follows redirects to the same host only: a secret must go nowhere else.
+    pub(crate) fn ask(&self, clock: &dyn Clock) -> Result<Answer, RequestError> {
         let mut url = self.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let asked = clock.now();
@@ -93,24 +93,24 @@ impl Asker {
         Err(self.useless(&format!("more than {MOST_REDIRECTS} redirects")))
     }
 
-    fn call(&self, url: &Url) -> Result<Response<Body>, Failed> {
+    fn call(&self, url: &Url) -> Result<Response<Body>, RequestError> {
         let mut request = self.agent.get(url.as_str()).header("Accept", self.accept);
         if let Some(authorization) = &self.authorization {
             request = request.header("Authorization", authorization);
         }
         request
             .call()
-            .map_err(|error| Failed::Away(format!("{}: {}", self.shown(), explained(&error))))
+            .map_err(|error| RequestError::Away(format!("{}: {}", self.shown(), explained(&error))))
     }
 
-    fn body(&self, mut response: Response<Body>) -> Result<String, Failed> {
+    fn body(&self, mut response: Response<Body>) -> Result<String, RequestError> {
         let status = response.status();
         if !status.is_success() {
             let words = format!("{}: answered {status}", self.shown());
             return Err(if status.is_server_error() {
-                Failed::Useless(words)
+                RequestError::Useless(words)
             } else {
-                Failed::Away(words)
+                RequestError::Away(words)
             });
         }
         let body = response.body_mut().with_config().limit(LONGEST_REPLY);
@@ -120,18 +120,18 @@ impl Asker {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn useless(&self, why: &str) -> Failed {
-        Failed::Useless(format!("{}: {why}", self.shown()))
+    fn useless(&self, why: &str) -> RequestError {
+        RequestError::Useless(format!("{}: {why}", self.shown()))
     }
 
-    /// The URL as messages have it.
+    /// The URL as shown in messages.
     pub(super) fn shown(&self) -> String {
         format!("`{}`", printable(self.url.as_str()))
     }
 }
 
-/// Where a reply sends us; an error if that is another host, or a way that others can read.
-fn redirected(response: &Response<Body>, from: &Url) -> Result<Option<Url>, Failed> {
+/// The target of a redirect; an error if that is another host or unencrypted.
+fn redirected(response: &Response<Body>, from: &Url) -> Result<Option<Url>, RequestError> {
     if !response.status().is_redirection() {
         return Ok(None);
     }
@@ -150,18 +150,18 @@ fn redirected(response: &Response<Body>, from: &Url) -> Result<Option<Url>, Fail
             });
             let from = printable(from.as_str());
             let words = format!("`{from}`: sends us to {next}, which is not followed");
-            Err(Failed::Away(words))
+            Err(RequestError::Away(words))
         }
     }
 }
 
 fn explained(error: &ureq::Error) -> String {
     match error {
-        ureq::Error::HostNotFound => "there is no such host".to_owned(),
+        ureq::Error::HostNotFound => "cannot resolve the host".to_owned(),
         ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
             format!("no connection within {} s", CONNECTING.as_secs())
         }
-        ureq::Error::Timeout(_) => format!("no whole reply within {} s", PATIENCE.as_secs()),
+        ureq::Error::Timeout(_) => format!("no complete reply within {} s", PATIENCE.as_secs()),
         ureq::Error::BodyExceedsLimit(_) => {
             format!("the reply is longer than {} MiB", LONGEST_REPLY >> 20)
         }
@@ -180,7 +180,7 @@ fn agent(url: &Url, access: &Access) -> Result<Agent, HttpError> {
         .timeout_global(Some(PATIENCE))
         .timeout_resolve(Some(CONNECTING))
         .timeout_connect(Some(CONNECTING))
-        // Devices are next door, and a detour is no part of a round trip.
+        // Devices are on the local network, and a proxy would distort the round trip.
         .proxy(None);
     if url.scheme() == "https" {
         let tls = TlsConfig::builder()
@@ -192,7 +192,7 @@ fn agent(url: &Url, access: &Access) -> Result<Agent, HttpError> {
     Ok(config.build().new_agent())
 }
 
-/// What a certificate may be signed by: the user's own authority, or those of this system.
+/// The trusted certificate authorities: the user's own, or the system's.
 fn roots(access: &Access) -> Result<RootCerts, HttpError> {
     let Some(path) = &access.ca_file else {
         let found = rustls_native_certs::load_native_certs();
@@ -211,12 +211,12 @@ fn roots(access: &Access) -> Result<RootCerts, HttpError> {
         })
         .collect();
     if certificates.is_empty() {
-        return Err(unusable("ca-file", path, "there is no certificate in it"));
+        return Err(unusable("ca-file", path, "it contains no certificate"));
     }
     Ok(RootCerts::new_with_certs(&certificates))
 }
 
-/// What goes into the header `Authorization`.
+/// The value of the `Authorization` header.
 fn authorization(url: &Url, access: &Access) -> Result<Option<String>, HttpError> {
     let (option, path) = match (&access.token_file, &access.basic_file) {
         (Some(path), _) => ("token-file", path),
@@ -238,7 +238,7 @@ fn authorization(url: &Url, access: &Access) -> Result<Option<String>, HttpError
             .chars()
             .all(|character| matches!(character, ' '..='~'))
     {
-        return Err(unusable(option, path, "its first line is no secret"));
+        return Err(unusable(option, path, "its first line is not a secret"));
     }
     if option == "token-file" {
         return Ok(Some(format!("Bearer {secret}")));

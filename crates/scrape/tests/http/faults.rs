@@ -29,19 +29,19 @@ fn whatever_is_no_value_is_a_gap_that_names_url_and_field() {
     let good = r#"{"power": 5}"#;
     let cases: Vec<(Options<'_>, &str, Reply, &str)> = vec![
         (POWER, good, body(r#"{"power": "n/a"}"#), "`power` is"),
-        (POWER, good, body(r#"{"power": "NaN"}"#), "cannot be"),
-        (POWER, good, body(r#"{"power": "inf"}"#), "cannot be"),
-        (POWER, good, body(r#"{"power": -3}"#), "cannot be"),
-        (POWER, good, body(r#"{"power": 20001}"#), "cannot be"),
+        (POWER, good, body(r#"{"power": "NaN"}"#), "is impossible"),
+        (POWER, good, body(r#"{"power": "inf"}"#), "is impossible"),
+        (POWER, good, body(r#"{"power": -3}"#), "is impossible"),
+        (POWER, good, body(r#"{"power": 20001}"#), "is impossible"),
         (
             POWER,
             good,
             body(r#"{"power": null}"#),
-            "`null` and no number",
+            "`null`, not a number",
         ),
-        (POWER, good, body(r#"{"power": {"a": 1}}"#), "no number"),
+        (POWER, good, body(r#"{"power": {"a": 1}}"#), "not a number"),
         (POWER, good, body("{}"), "no field `power`"),
-        (POWER, good, body(r#"{"power": 5"#), "no JSON"),
+        (POWER, good, body(r#"{"power": 5"#), "not JSON"),
         (
             POWER,
             good,
@@ -63,9 +63,9 @@ fn whatever_is_no_value_is_a_gap_that_names_url_and_field() {
             redirect("http://elsewhere.example/"),
             "elsewhere.example",
         ),
-        (ENERGY, good, body(r#"{"power": -1}"#), "cannot be"),
-        (METRIC, "m 5\n", body("m NaN\n"), "cannot be"),
-        (METRIC, "m 5\n", body("m +Inf\n"), "cannot be"),
+        (ENERGY, good, body(r#"{"power": -1}"#), "is impossible"),
+        (METRIC, "m 5\n", body("m NaN\n"), "is impossible"),
+        (METRIC, "m 5\n", body("m +Inf\n"), "is impossible"),
         (METRIC, "m 5\n", body("n 5\n"), "no metric `m`"),
         (METRIC, "m 5\n", body("m 1\nm{a=\"b\"} 2\n"), "2 values"),
         (METRIC, "m 5\n", body("m \n"), "no sample"),
@@ -161,7 +161,7 @@ fn a_reply_that_drips_is_given_up() {
         }
     });
     let error = at_once(peer.unwrap().url(), POWER).err().unwrap();
-    assert!(error.contains("no whole reply within"), "{error}");
+    assert!(error.contains("no complete reply within"), "{error}");
 }
 
 #[test]

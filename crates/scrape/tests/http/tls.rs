@@ -96,7 +96,7 @@ fn a_certificate_that_nobody_checked_is_told() {
     let mut collector = at_once(&url, &options).unwrap();
     assert!(poll(&mut *collector).1.is_ok());
     let privilege = &collector.sources()[0].privilege;
-    assert!(privilege.contains("not checked"), "{privilege}");
+    assert!(privilege.contains("not verified"), "{privilege}");
 }
 
 #[test]

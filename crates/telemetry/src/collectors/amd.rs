@@ -1,12 +1,12 @@
-//! AMD's GPUs: the kernel's amdgpu driver, and amd-smi beside it where it is installed.
+//! AMD GPUs: the kernel's amdgpu driver, and amd-smi beside it if installed.
 //!
-//! amd-smi has the energy counter; the driver's files have power and state, and need no library.
-//! Both tell of one board, which is recognised by its place on the bus, so that no board is counted
-//! twice. Where there is no counter, power is integrated.
+//! amd-smi has the energy counter; the driver's files have power and state and need no library.
+//! Both describe the same boards, matched by PCI address, so that no board counts twice. Without a
+//! counter, power is integrated.
 //!
-//! Detection does not wait: whether the counter runs at the right rate is for the session to find,
-//! which has the power beside it. A board that is suspended is not read, and amd-smi is then not
-//! started at all, because it opens every board.
+//! Detection does not wait: the session checks the counter's rate later against the power. A
+//! suspended board is not read, and then amd-smi is not started at all, because it opens every
+//! board.
 
 mod board;
 mod card;
@@ -25,7 +25,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use self::board::{Board, Meters, boards, first_die};
 use self::card::Cards;
 use self::collect::BoardCollector;
-use self::smi::{Closed, Smi};
+use self::smi::{Smi, SmiError};
 use crate::Absent;
 use crate::collector::{Collector, Gpus, Options};
 use crate::collectors::host::files::numbered;
@@ -33,13 +33,13 @@ use crate::collectors::host::files::numbered;
 /// The collector's id.
 const ID: &str = "amd";
 
-/// More than any board draws.
+/// Upper bound for the power of any board.
 const LARGEST_WATTS: f64 = 20_000.0;
 
-/// What lets a user talk to the boards.
+/// Command that gives a user access to the boards.
 const JOIN: &str = "sudo usermod -aG render,video \"$USER\"";
-/// What brings the library.
-const INSTALL: &str = "install ROCm's package amd-smi-lib, or name its library in IPW_AMDSMI_LIB";
+/// How to install the library.
+const INSTALL: &str = "install ROCm's package amd-smi-lib, or set IPW_AMDSMI_LIB to its library";
 
 /// Finds the boards: two collectors for each, one of energy and one of state.
 pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
@@ -89,14 +89,14 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
         .collect())
 }
 
-/// Starts amd-smi, unless that would wake somebody.
-fn library(options: &Options, cards: &Cards) -> Result<Smi, Closed> {
+/// Starts amd-smi, unless that would wake a suspended board.
+fn library(options: &Options, cards: &Cards) -> Result<Smi, SmiError> {
     match cards.ours.iter().find(|card| card.is_asleep()) {
         Some(asleep) => {
             let called = asleep
                 .pci
                 .map_or("a board".into(), |pci| format!("`{pci}`"));
-            Err(Closed::WouldWake(called))
+            Err(SmiError::WouldWake(called))
         }
         None => Smi::open(options.amdsmi.as_deref()),
     }
@@ -118,41 +118,41 @@ fn absent(is_here: bool, reason: String, fix: Option<String>) -> Absent {
     }
 }
 
-/// No sign of a board.
+/// The reason when there is no sign of a board.
 fn nothing(options: &Options) -> Absent {
     let reason = format!(
-        "no AMD GPU: no such card under `{}/class/drm`, and no `{}/kfd`",
+        "no AMD GPU: no AMD card under `{}/class/drm`, and no `{}/kfd`",
         options.sysfs.display(),
         options.dev.display()
     );
     absent(false, reason, None)
 }
 
-/// Signs of a board, and none that can be read.
+/// The reason when there are signs of a board, but none can be read.
 fn no_board(
     options: &Options,
     foreign: Option<(&Path, &str)>,
     has_sign: bool,
-    closed: Option<&Closed>,
+    closed: Option<&SmiError>,
 ) -> Absent {
     let why = match foreign {
         Some((card, driver)) => format!(
-            "`{}` is run by the driver `{driver}`: only amdgpu tells of power",
+            "`{}` uses the driver `{driver}`: only amdgpu reports power",
             card.display()
         ),
         None if has_sign => format!(
-            "there is `{}/kfd`, and no card of the driver amdgpu under `{}/class/drm`",
+            "there is `{}/kfd`, but no card of the driver amdgpu under `{}/class/drm`",
             options.dev.display(),
             options.sysfs.display()
         ),
-        None => "no AMD GPU under the driver amdgpu".to_owned(),
+        None => "no AMD GPU uses the driver amdgpu".to_owned(),
     };
-    let library = closed.map_or("amd-smi shows no board".to_owned(), Closed::to_string);
+    let library = closed.map_or("amd-smi lists no GPU".to_owned(), SmiError::to_string);
     let fix = fix(options, closed);
     absent(true, format!("{why}; {library}"), fix)
 }
 
-/// Boards that nobody means.
+/// The reason when no board is selected.
 fn hidden(boards: &[Board], gpus: &Gpus) -> Absent {
     let known: Vec<String> = boards
         .iter()
@@ -162,53 +162,53 @@ fn hidden(boards: &[Board], gpus: &Gpus) -> Absent {
     let (reason, fix) = if gpus.named.is_empty() {
         let visible = gpus.rocm_visible.as_deref().unwrap_or_default();
         let reason = format!(
-            "ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES (`{visible}`) shows none of the boards \
-             {known} to programs"
+            "ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES (`{visible}`) makes none of the GPUs \
+             {known} visible"
         );
         (reason, Setting::Gpu.to("0").to_string())
     } else {
         let named = Setting::Gpu.to(gpus.named.join(","));
-        let reason = format!("`{named}` names none of the boards {known}");
-        let fix = format!("{} with a number, place or serial identity", Setting::Gpu);
+        let reason = format!("`{named}` matches none of the GPUs {known}");
+        let fix = format!("{} with a number, PCI address or unique id", Setting::Gpu);
         (reason, fix)
     };
     absent(true, reason, Some(fix))
 }
 
-/// Boards that tell nothing of their energy.
-fn silent(options: &Options, metered: &[(&Board, Meters)], closed: Option<&Closed>) -> Absent {
+/// The reason when the boards report neither energy nor power.
+fn silent(options: &Options, metered: &[(&Board, Meters)], closed: Option<&SmiError>) -> Absent {
     let mut words = Vec::new();
     for (board, meters) in metered.iter().take(1) {
         let place = board.card.as_ref().map(card::Card::place);
         words.push(match place {
             Some(place) => format!(
-                "{} shows no power (`power1_average` or `power1_input` in `{}`)",
+                "{} reports no power (`power1_average` or `power1_input` in `{}`)",
                 board.called(),
                 place.display()
             ),
-            None => format!("{} shows no power", board.called()),
+            None => format!("{} reports no power", board.called()),
         });
         words.extend(meters.notes.iter().cloned());
     }
-    words.extend(closed.map(Closed::to_string));
+    words.extend(closed.map(SmiError::to_string));
     if is_virtual(options) {
-        words.push("this is a virtual machine: its host may keep the counters to itself".into());
+        words.push("this is a virtual machine: its host may not expose the counters".into());
     }
     absent(true, words.join("; "), fix(options, closed))
 }
 
-/// The command that would open what is closed.
-fn fix(options: &Options, closed: Option<&Closed>) -> Option<String> {
+/// The command that would grant access.
+fn fix(options: &Options, closed: Option<&SmiError>) -> Option<String> {
     match closed {
-        Some(Closed::Refused(refusal)) if refusal.is_denied() => Some(JOIN.to_owned()),
+        Some(SmiError::Refused(refusal)) if refusal.is_denied() => Some(JOIN.to_owned()),
         _ if is_denied(&options.dev) => Some(JOIN.to_owned()),
-        Some(Closed::Missing(_)) => Some(INSTALL.to_owned()),
+        Some(SmiError::Missing(_)) => Some(INSTALL.to_owned()),
         _ => None,
     }
 }
 
-/// Whether the boards' device files are there and not for us. They are not opened: that wakes a
-/// board.
+/// Whether the boards' device files exist and are inaccessible. They are not opened, because that
+/// wakes a board.
 fn is_denied(dev: &Path) -> bool {
     let render = numbered(&dev.join("dri"), "renderD");
     let mut files = render.into_iter().chain([dev.join("kfd")]);

@@ -1,11 +1,11 @@
-//! Apple's chips: what their parts draw, as the system models it.
+//! Apple silicon: the power of the chip's parts, as modelled by the system.
 //!
-//! `macmon` reads the counters that `powermetrics` reads too, without its rights. Where those stand
-//! still, as on a new system that keeps them to itself, `powermetrics` is asked, if we are root.
-//! What it says comes as a mean over a stretch of time that it names.
+//! `macmon` reads the same counters as `powermetrics`, without needing root. Where those counters
+//! do not move, as on systems that restrict them, `powermetrics` is used if this process is root.
+//! Its values are means over an interval whose length it reports.
 //!
-//! All that decides about numbers is plain code, tested on every system; only the two that fetch
-//! them need a Mac.
+//! All logic about values is plain code, tested on every system; only the two modules that fetch
+//! samples need a Mac.
 
 pub mod channel;
 pub mod chip;
@@ -17,19 +17,19 @@ mod mac;
 use crate::{Absent, Collector, Options};
 
 const ID: &str = "apple";
-/// The chip, as a device.
+/// The device id of the chip.
 const CHIP: &str = "apple/0";
 
-/// Finds what this chip says of itself.
+/// Detects what this chip reports.
 #[cfg(target_os = "macos")]
 pub fn detect(_options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     mac::detect()
 }
 
-/// There is none here.
+/// Always absent on other systems.
 #[cfg(not(target_os = "macos"))]
 pub fn detect(_options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
-    Err(absent(false, "this is no Mac", None))
+    Err(absent(false, "this is not a Mac", None))
 }
 
 fn absent(is_here: bool, reason: impl Into<String>, fix: Option<&str>) -> Absent {

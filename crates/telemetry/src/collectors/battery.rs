@@ -1,7 +1,8 @@
-//! The batteries of a laptop, while they feed it: what the whole machine draws, screen and all.
+//! The batteries of a laptop while it runs on them: the power of the whole machine, screen
+//! included.
 //!
-//! On the mains a battery says nothing of the machine, so nothing is reported then, and that is no
-//! fault. Several batteries are one source: some laptops empty one after the other.
+//! On mains power a battery says nothing about the machine's power, so nothing is reported then,
+//! and that is not a fault. Several batteries are one source: some laptops drain them one by one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::{Absent, Collector, Options, PollError};
 
 const ID: &str = "battery";
 
-/// The kernel asks an ACPI battery once a second (`cache_time` of its driver).
+/// The kernel queries an ACPI battery once a second (`cache_time` of its driver).
 const PERIOD: Duration = Duration::from_secs(1);
 
 const DISCHARGING: &str = "Discharging";
@@ -32,7 +33,7 @@ struct Battery {
     directory: PathBuf,
 }
 
-/// Finds the batteries, and whether they feed the machine now.
+/// Finds the batteries, if they power the machine now.
 pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let supplies = options.sysfs.join("class/power_supply");
     let all = batteries(&supplies);
@@ -43,7 +44,7 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let (batteries, mute): (Vec<_>, Vec<_>) = all.into_iter().partition(Battery::has_power);
     if batteries.is_empty() {
         let reason = format!(
-            "`{}` says neither its power nor its current",
+            "`{}` reports neither power nor current",
             names(&mute, "`, `")
         );
         return Err(absent(true, reason, None));
@@ -91,7 +92,7 @@ impl Collector for Batteries {
             if !battery.feeds(reader) {
                 continue;
             }
-            // Less than all of them would pass for the machine.
+            // If one battery is unreadable, the sum would be less than the machine's power.
             let Some(watts) = battery.watts(reader) else {
                 return Err(silence(std::iter::once(&*battery.directory)));
             };
@@ -115,7 +116,7 @@ impl Battery {
         has("power_now") || (has("current_now") && has("voltage_now"))
     }
 
-    /// Some drivers count what goes out as negative, as the kernel's documents want it.
+    /// Some drivers report discharge as negative, as the kernel's documentation asks.
     fn watts(&self, reader: &mut Reader) -> Option<f64> {
         let mut number = |file: &str| reader.number(&self.directory.join(file));
         let watts = match number("power_now") {
@@ -131,7 +132,7 @@ impl Battery {
     }
 }
 
-/// Batteries of the machine, not those of mice and keyboards.
+/// The batteries of the machine, without those of mice and keyboards.
 fn batteries(supplies: &Path) -> Vec<Battery> {
     let entries = fs::read_dir(supplies).into_iter().flatten().flatten();
     let is = |directory: &Path, file: &str, value: &str| {
@@ -165,7 +166,7 @@ fn idle(batteries: &[Battery]) -> Absent {
     });
     let states: Vec<String> = states.collect();
     let reason = format!(
-        "{}: on the mains a battery says nothing of what the machine draws",
+        "{}: on mains power a battery does not show the machine's power",
         states.join(", ")
     );
     absent(true, reason, Some("unplug the charger"))

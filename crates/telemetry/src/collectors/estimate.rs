@@ -1,11 +1,12 @@
 //! A model of the CPU's energy for machines without a counter.
 //!
 //! `P = P_idle + (P_full − P_idle) × share of CPU time that was busy`, with `P_full` from the CPU's
-//! design power. As it is linear, its integral needs no sampling: `E(t) = P_idle × (t − t₀) +
-//! (P_full − P_idle) × busy seconds ÷ CPUs`, from the kernel's cumulative CPU time, exact to its
-//! tick of 10 ms whatever the interval. It knows nothing of frequencies, vector units or memory:
-//! an estimate, with a wide uncertainty, never shown as measured. Whether it is wanted beside a
-//! real counter is the caller's to decide; where a GPU may do the work it is absent.
+//! design power. The model is linear, so its integral needs no sampling:
+//! `E(t) = P_idle × (t − t₀) + (P_full − P_idle) × busy seconds ÷ CPUs`, from the kernel's cumulative
+//! CPU time. It is exact to the kernel's tick of 10 ms at any poll interval (docs/decisions/0004).
+//! The model ignores frequencies, vector units and memory: it is an estimate with a wide
+//! uncertainty, never shown as measured. The caller decides whether to use it beside a real counter. Where a GPU may do the
+//! work, the estimate is absent.
 
 mod basis;
 mod tdp;
@@ -26,26 +27,26 @@ use crate::{Absent, Collector, Options, PollError};
 
 const ID: &str = "estimate";
 
-/// Five ticks of the kernel's accounting; more readings would repeat themselves.
+/// Five ticks of the kernel's accounting; faster polls would repeat the value.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Device files of accelerators that this cannot see into: NVIDIA's (beside `nvidia0` and so on),
-/// AMD's compute, the two of Jetson.
+/// Device files of accelerators that the model cannot cover: NVIDIA's (beside `nvidia0` and so
+/// on), AMD's compute, the two of Jetson.
 const ACCELERATORS: [&str; 4] = ["nvidiactl", "kfd", "nvhost-gpu", "nvgpu"];
 
-/// The model at work.
+/// The collector of the modelled energy.
 pub struct Estimate {
     source: [Source; 1],
     explanation: String,
     stat: PathBuf,
     reader: Reader,
     idle: Watts,
-    /// What one busy CPU adds.
+    /// Additional power of one busy CPU.
     per_cpu: Watts,
     began: Option<Beginning>,
 }
 
-/// Where the counting began, and the last reading.
+/// The first and the last state of the count.
 #[derive(Clone, Copy)]
 struct Beginning {
     at: Timestamp,
@@ -53,7 +54,7 @@ struct Beginning {
     last: CpuTimes,
 }
 
-/// Finds out whether this machine's CPU can be modelled.
+/// Checks whether this machine's CPU can be modelled.
 pub fn detect(options: &Options) -> Result<Estimate, Absent> {
     if !options.estimate {
         return Err(absent(
@@ -65,14 +66,14 @@ pub fn detect(options: &Options) -> Result<Estimate, Absent> {
     let tdp = options.cpu_tdp.map(Watts::watts);
     if tdp.is_some_and(|watts| !watts.is_finite() || watts <= 0.0) {
         return Err(absent(
-            format!("`{}` is not a power", Setting::CpuTdp),
+            format!("`{}` is not a positive power", Setting::CpuTdp),
             None,
         ));
     }
     let stat = options.proc.join("stat");
     let mut reader = Reader::default();
     if CpuTimes::read(&mut reader, &stat).is_none() {
-        let reason = format!("`{}` does not say how busy the CPUs are", stat.display());
+        let reason = format!("cannot read CPU time from `{}`", stat.display());
         return Err(absent(reason, None));
     }
     let cpu =
@@ -91,7 +92,7 @@ pub fn detect(options: &Options) -> Result<Estimate, Absent> {
 }
 
 impl Estimate {
-    /// What the estimate rests on, as a sentence for people.
+    /// What the estimate is based on, as a sentence for the user.
     pub fn explanation(&self) -> &str {
         &self.explanation
     }
@@ -115,9 +116,8 @@ impl Collector for Estimate {
         clock: &dyn Clock,
         take: &mut dyn FnMut(usize, Timestamp, f64),
     ) -> Result<(), PollError> {
-        let times = CpuTimes::read(&mut self.reader, &self.stat).ok_or_else(|| {
-            PollError::Retry(format!("`{}` is not readable", self.stat.display()))
-        })?;
+        let times = CpuTimes::read(&mut self.reader, &self.stat)
+            .ok_or_else(|| PollError::Retry(format!("cannot read `{}`", self.stat.display())))?;
         let now = clock.now();
         let began = self.began.get_or_insert(Beginning {
             at: now,
@@ -126,10 +126,12 @@ impl Collector for Estimate {
         });
         let is_forward = times.busy_seconds_since(began.last).is_some();
         let (Some(busy), true) = (times.busy_seconds_since(began.times), is_forward) else {
-            // Another machine's past, as after a restored container: begin again at nought, which
-            // is a decrease and so a gap to whoever reads it.
+            // The CPU time belongs to another machine, as after restoring a container. Start again
+            // at zero: readers see a decrease, hence a gap.
             self.began = None;
-            return Err(PollError::Retry("the CPU time went backwards".into()));
+            return Err(PollError::Retry(
+                "the machine's CPU time went backwards".into(),
+            ));
         };
         began.last = times;
         let energy = self.idle * now.since(began.at) + self.per_cpu * Duration::from_secs_f64(busy);
@@ -155,7 +157,7 @@ fn source(relative_sigma: f64) -> Source {
     }
 }
 
-/// The CPU's energy would stand for the wrong thing where a GPU may do the work.
+/// Refuses the estimate where a GPU may do the work: the CPU's energy would be misleading.
 fn refuse_accelerators(options: &Options) -> Result<(), Absent> {
     let found = if cfg!(target_os = "macos") {
         Some("Apple's GPU".to_owned())
@@ -169,15 +171,15 @@ fn refuse_accelerators(options: &Options) -> Result<(), Absent> {
     };
     found.map_or(Ok(()), |found| {
         let reason = format!(
-            "there is {found}: a GPU may do the work, and an estimate of the CPU would stand for \
-             the wrong thing"
+            "found {found}: the GPU may do the work, so an estimate of the CPU's energy would be \
+             misleading"
         );
-        let fix = "`ipw doctor` says what is missing to measure the GPU";
+        let fix = "`ipw doctor` shows what is missing to measure the GPU";
         Err(absent(reason, Some(fix.to_owned())))
     })
 }
 
-/// Whether a GPU may do the work here.
+/// Whether this machine has a GPU that may do the work.
 pub(crate) fn gpu_at_work(options: &Options) -> bool {
     refuse_accelerators(options).is_err()
 }
@@ -185,7 +187,7 @@ pub(crate) fn gpu_at_work(options: &Options) -> bool {
 fn unknown(cpu: &CpuInfo) -> Absent {
     let number = |number: Option<u32>| number.map_or("?".to_owned(), |number| number.to_string());
     let reason = format!(
-        "the design power of `{}` ({} family {} model {}) is not known",
+        "the design power of `{}` ({} family {} model {}) is unknown",
         cpu.name.as_deref().unwrap_or("this CPU"),
         cpu.vendor.as_deref().unwrap_or("unknown vendor"),
         number(cpu.family),

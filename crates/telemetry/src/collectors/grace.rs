@@ -1,7 +1,7 @@
-//! NVIDIA's Grace: the power meters of its sockets, as the firmware offers them through ACPI.
+//! NVIDIA Grace: the power meters of its sockets, which the firmware offers through ACPI.
 //!
-//! `Module` is all of a superchip, GPU and memory too; `Grace` is the CPU's side of it; `CPU` and
-//! `SysIO` are rails inside that (NVIDIA, Grace Performance Tuning Guide).
+//! `Module` is the whole superchip with GPU and memory; `Grace` is its CPU side; `CPU` and `SysIO`
+//! are rails inside that (NVIDIA, Grace Performance Tuning Guide).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use crate::{Absent, Collector, Options};
 
 const ID: &str = "grace";
 
-/// What a meter averages over where it does not say: the firmware knows this and a second.
+/// Averaging time of a meter that does not state one: the firmware uses this or one second.
 const AVERAGING: Duration = Duration::from_millis(50);
 
-/// The driver answers from memory until a meter's own sampling time is over, 50 ms at the least.
+/// The driver answers from a cache until the meter's sampling time has passed, at least 50 ms.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(25);
 
-/// The chip's identity: NVIDIA's manufacturer code and the part, which is how DCGM knows it too.
+/// Id of the chip: NVIDIA's manufacturer code and the part. DCGM identifies it the same way.
 const SOC: &str = "jep106:036b:0241";
 
-/// Finds the meters.
+/// Finds the power meters.
 pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let mut known = HashSet::new();
     let meters: Vec<(Source, Value)> = numbered(&options.sysfs.join("class/hwmon"), "hwmon")
         .into_iter()
-        // Kernels differ in which of the two has the files; some show them in both.
+        // Kernels differ in which of the two directories has the files; some show them in both.
         .flat_map(|monitor| [monitor.join("device"), monitor])
         .filter_map(|directory| meter(&directory))
         .filter(|(source, _)| known.insert(source.name.clone()))
@@ -55,7 +55,7 @@ fn meter(directory: &Path) -> Option<(Source, Value)> {
     Some((source, Value::scaled(average, 1e-6, POWER)))
 }
 
-/// From `CPU Power Socket 0`. Early firmware said `TH500`, the chip's number, and `SoC`.
+/// Parses `CPU Power Socket 0`. Early firmware wrote `TH500`, the chip's number, and `SoC`.
 fn identity(info: &str) -> Option<(&'static str, Domain, u16)> {
     let (kind, socket) = info.split_once(" Power Socket ")?;
     let (kind, domain) = match kind.trim() {
@@ -71,11 +71,10 @@ fn identity(info: &str) -> Option<(&'static str, Domain, u16)> {
 fn absent(options: &Options) -> Absent {
     let is_here = is_grace(options);
     let reason = if is_here {
-        "this is a Grace, and the kernel shows none of its power meters: it needs \
-         `CONFIG_SENSORS_ACPI_POWER` and, before its meters appear, \
-         `acpi_power_meter.force_cap_on=y` on its command line"
+        "this is an NVIDIA Grace, but the kernel shows none of its power meters: it needs \
+         `CONFIG_SENSORS_ACPI_POWER` and `acpi_power_meter.force_cap_on=y` on its command line"
     } else {
-        "this is no NVIDIA Grace"
+        "this is not an NVIDIA Grace"
     };
     Absent {
         collector: ID.into(),
@@ -86,7 +85,7 @@ fn absent(options: &Options) -> Absent {
     }
 }
 
-/// The core alone does not tell: others build servers around a Neoverse V2 too.
+/// Checks the chip, not just the core: other vendors build servers with a Neoverse V2 too.
 fn is_grace(options: &Options) -> bool {
     if let Some(soc) = text(&options.sysfs.join("devices/soc0/soc_id")) {
         return soc == SOC;

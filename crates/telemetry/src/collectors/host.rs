@@ -1,7 +1,7 @@
-//! The state of the host: CPU use, frequency, temperature, memory in use; and what it is.
+//! The state of the host: CPU utilization, frequency, temperature and memory; and its description.
 //!
 //! Gauges only, from Linux's `/proc` and `/sys`. The kernel counts CPU time in ticks of 10 ms, so
-//! shares of shorter intervals would be noise: it is never polled faster than every 100 ms.
+//! shares over shorter intervals would be noise: the host is polled every 100 ms at most.
 
 pub(crate) mod cpuinfo;
 pub(crate) mod files;
@@ -22,11 +22,11 @@ pub use system::system_info;
 
 const ID: &str = "host";
 
-/// Ten ticks of the kernel's accounting: shares come out within ten percent of one CPU.
+/// Ten ticks of the kernel's accounting: shares are accurate to ten percent of one CPU.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// CPUs whose frequency is read: a machine with hundreds would spend more on being asked than the
-/// mean gains.
+/// Number of CPUs whose frequency is read. On a machine with hundreds, reading all of them would
+/// cost more than the mean gains.
 const MOST_FREQUENCIES: usize = 16;
 
 struct Host {
@@ -46,7 +46,7 @@ enum Probe {
     Temperature(Vec<PathBuf>),
 }
 
-/// Finds out what this host reports about itself.
+/// Detects what this host reports about itself.
 pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
     let stat = options.proc.join("stat");
     let mut reader = Reader::default();
@@ -54,7 +54,7 @@ pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
         return Err(Absent {
             collector: ID.into(),
             is_here: false,
-            reason: format!("`{}` cannot be read or is not Linux's", stat.display()),
+            reason: format!("cannot read `{}`, or it is not Linux's", stat.display()),
             fix: None,
             risk: None,
         });
@@ -104,13 +104,13 @@ impl Collector for Host {
                 is_readable = true;
                 take(place, clock.now(), value);
             }
-            // The first share of CPU time has no beginning yet: that is no fault.
+            // The first poll has no share of CPU time yet, which is not a fault.
             is_readable |= !had_begun && probe.has_begun();
         }
         if is_readable {
             Ok(())
         } else {
-            Err(PollError::Retry("nothing of the host is readable".into()))
+            Err(PollError::Retry("no file of the host is readable".into()))
         }
     }
 }
@@ -130,7 +130,7 @@ impl Probe {
         }
     }
 
-    /// Whether there is something to count from.
+    /// Whether there is an earlier value to subtract.
     const fn has_begun(&self) -> bool {
         !matches!(self, Self::Use { last: None, .. })
     }
@@ -156,7 +156,7 @@ impl Probe {
     }
 }
 
-/// The frequency files of some CPUs, spread evenly over all.
+/// The frequency files of some CPUs, spread evenly over all of them.
 fn frequencies(options: &Options) -> Vec<PathBuf> {
     let cpus = files::numbered(&options.sysfs.join("devices/system/cpu"), "cpu");
     let all: Vec<PathBuf> = cpus
@@ -168,7 +168,7 @@ fn frequencies(options: &Options) -> Vec<PathBuf> {
     all.into_iter().step_by(step).collect()
 }
 
-/// The files count in kilohertz. CPUs that are offline now are left out.
+/// The mean of files in kilohertz. Offline CPUs are left out.
 fn mean_megahertz(reader: &mut Reader, files: &[PathBuf]) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0_u32);
     for file in files {
@@ -180,7 +180,7 @@ fn mean_megahertz(reader: &mut Reader, files: &[PathBuf]) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// MiB in use: what is not available without swapping, as `free` counts.
+/// Memory in use, in MiB: total minus `MemAvailable`, as `free` counts.
 fn memory_used(meminfo: &str) -> Option<f64> {
     let kibibytes = |key: &str| {
         meminfo

@@ -1,7 +1,7 @@
-//! Intel's boards: the energy counters that the drivers `i915` and `xe` show through hwmon.
+//! Intel GPUs: the energy counters of the `i915` and `xe` drivers in hwmon.
 //!
-//! Only boards have them. The GPU inside a CPU is part of the package that RAPL counts. A board
-//! that sleeps is not read: reading would wake it.
+//! Only discrete boards have them. An integrated GPU is part of the package that RAPL counts. A
+//! suspended board is not read: reading would wake it.
 
 mod counters;
 mod names;
@@ -26,30 +26,30 @@ const ID: &str = "intel_gpu";
 const VENDOR: &str = "0x8086";
 const DRIVERS: [&str; 2] = ["i915", "xe"];
 
-/// Highest number of a sensor that is looked for on one board.
+/// Highest sensor number to look for on one board.
 const MOST_SENSORS: u32 = 8;
 
-/// A board.
+/// A discrete board.
 struct Board {
-    /// `device` of the card: its place on the bus.
+    /// The PCI device directory of the card.
     device: PathBuf,
     hwmon: PathBuf,
     driver: String,
     counters: Vec<(Part, PathBuf)>,
 }
 
-/// Whose energy a counter counts.
+/// What a counter covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     /// The whole board.
     Card,
-    /// The chip and what is on its package.
+    /// The chip and everything on its package.
     Package,
-    /// Something that we do not know.
+    /// An unknown domain.
     Other(u32),
 }
 
-/// Finds the boards that count their energy.
+/// Finds the boards that have an energy counter.
 pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let drm = options.sysfs.join("class/drm");
     let is_intel = |card: &PathBuf| text(&card.join("device/vendor")).as_deref() == Some(VENDOR);
@@ -74,7 +74,7 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
         .filter(|(index, board)| is_meant(&options.gpus, *index, board.pci().as_deref()))
         .collect();
     if meant.is_empty() {
-        let reason = format!("`{}` names none of the Intel GPUs", Setting::Gpu);
+        let reason = format!("`{}` matches no Intel GPU", Setting::Gpu);
         return Err(absent(true, reason));
     }
     let collectors = meant
@@ -93,28 +93,31 @@ fn absent(is_here: bool, reason: String) -> Absent {
     }
 }
 
-/// A board whose counter may not be read stays a source where others may: without it the sum of
-/// the boards is not known.
+/// The reason when no board's counter is readable. If others are readable, such a board stays a
+/// source: without it the sum over the boards is unknown.
 fn denied(drm: &Path) -> Absent {
     let counters = drm.join("card*/device/hwmon/hwmon*/energy*_input");
     Absent {
         fix: Some(format!("sudo chmod a+r {}", counters.display())),
-        ..absent(true, format!("`{}` may not be read", counters.display()))
+        ..absent(
+            true,
+            format!("cannot read `{}`: permission denied", counters.display()),
+        )
     }
 }
 
-/// What there is, and that nothing counts it.
+/// The reason when there are GPUs but no counter.
 fn uncounted(cards: &[PathBuf]) -> Absent {
     let board = cards.iter().find_map(|card| monitor(card));
     let reason = board.map_or_else(
         || {
-            "the Intel GPU is inside the CPU: RAPL counts its energy with the package, and there \
-             is no counter of its own"
+            "the Intel GPU is integrated in the CPU: RAPL counts its energy with the package, and \
+             it has no counter of its own"
                 .to_owned()
         },
         |(hwmon, _)| {
             format!(
-                "`{}` shows no `energy1_input`: this kernel's driver does not count the board's \
+                "`{}` has no `energy1_input`: this kernel's driver does not count the GPU's \
                  energy",
                 hwmon.display()
             )
@@ -123,7 +126,7 @@ fn uncounted(cards: &[PathBuf]) -> Absent {
     absent(true, reason)
 }
 
-/// Whether the user means it: by its number, its place on the bus or its id.
+/// Whether the user selected it: by its number, PCI address or id.
 fn is_meant(gpus: &Gpus, index: usize, pci: Option<&str>) -> bool {
     let is_it = |name: &String| {
         *name == index.to_string()
@@ -133,7 +136,7 @@ fn is_meant(gpus: &Gpus, index: usize, pci: Option<&str>) -> bool {
     gpus.named.is_empty() || gpus.named.iter().any(is_it)
 }
 
-/// The monitor of a card, and its driver.
+/// The hwmon directory of a card, and its driver.
 fn monitor(card: &Path) -> Option<(PathBuf, String)> {
     numbered(&card.join("device/hwmon"), "hwmon")
         .into_iter()
@@ -155,14 +158,14 @@ impl Board {
         })
     }
 
-    /// Opening wakes nothing; only reading does.
+    /// Whether the counter is unreadable. Opening wakes nothing; only reading does.
     fn is_denied(&self) -> bool {
         let refused = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         let mut files = self.counters.iter().map(|(_, file)| File::open(file));
         files.all(|opened| opened.is_err_and(refused))
     }
 
-    /// Energy apart from state, so that nothing delays it.
+    /// Separate collectors for energy and state, so that nothing delays energy.
     fn collectors(self, index: usize) -> Vec<Box<dyn Collector>> {
         let id = format!("{ID}/{index}");
         let status = self.device.join("power/runtime_status");
@@ -183,7 +186,7 @@ impl Board {
     }
 
     fn source(&self, id: &str, part: Part) -> Source {
-        // The package is inside the card; without the card it is all that there is.
+        // The package is part of the card; without a card counter it is all that is known.
         let is_first = self
             .counters
             .first()
@@ -201,7 +204,7 @@ impl Board {
             device: Some(id.to_owned()),
             quantity: Quantity::Energy {
                 domain,
-                // The drivers count in 64 bits: whatever goes back was reset.
+                // The drivers count in 64 bits: a decrease is a reset.
                 rollover: Rollover::Resets,
             },
             method: Method::Counter,
@@ -221,7 +224,7 @@ impl Board {
             .and_then(|(_, limit)| limit.read(&mut Reader::default()));
         let mut notes = Vec::new();
         if self.counters.iter().all(|(part, _)| *part != Part::Card) {
-            notes.push("what is counted is not the whole board".to_owned());
+            notes.push("the energy counter does not cover the whole board".to_owned());
         }
         Device {
             id: id.to_owned(),
@@ -237,7 +240,7 @@ impl Board {
         }
     }
 
-    /// `0000:03:00.0`.
+    /// The PCI address: `0000:03:00.0`.
     fn pci(&self) -> Option<String> {
         let about = text(&self.device.join("uevent"))?;
         let mut lines = about.lines();
@@ -250,19 +253,19 @@ impl Board {
             let value = Value::scaled(file, 1e-3, TEMPERATURE);
             (gauge(id, "temperature", Gauge::GpuTemperature), value)
         });
-        // `max` is what it may draw for long, `cap` for a moment; newer boards have only that.
-        // `crit` is far above both: what makes the board cut out.
+        // `max` is the sustained limit, `cap` the momentary one; newer boards have only the latter.
+        // `crit`, where the board cuts out, is far above both.
         let limits = ["power1_max", "power1_cap", "power2_max", "power2_cap"];
         let files = limits.map(|file| self.hwmon.join(file));
         let limit = files.into_iter().find(|file| file.exists()).map(|file| {
-            // Nought means that there is none.
+            // Zero means that there is no limit.
             let value = Value::scaled(file, 1e-6, f64::MIN_POSITIVE..=*POWER.end());
             (gauge(id, "power_limit", Gauge::PowerLimit), value)
         });
         temperature.into_iter().chain(limit).collect()
     }
 
-    /// That of the package, else the first one.
+    /// The temperature of the package, else the first one.
     fn temperature(&self) -> Option<PathBuf> {
         let sensors: Vec<(Option<String>, PathBuf)> = (1..=MOST_SENSORS)
             .map(|number| {
@@ -278,7 +281,7 @@ impl Board {
     }
 }
 
-/// The counters of a board, the one that stands for it first.
+/// The counters of a board; the one that represents the board comes first.
 fn counted(hwmon: &Path) -> Vec<(Part, PathBuf)> {
     let mut counters: Vec<(Part, PathBuf)> = (1..=MOST_SENSORS)
         .map(|number| (number, hwmon.join(format!("energy{number}_input"))))

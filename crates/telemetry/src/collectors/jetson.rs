@@ -1,8 +1,8 @@
-//! Jetson boards: the INA3221 monitors of their rails.
+//! Jetson boards: the INA3221 power monitors of their rails.
 //!
-//! Each chip measures three rails, read over I²C: volts times amperes is what is drawn now. The
-//! rail at the board's input contains all others. Where a board has none, as the AGX modules, the
-//! GPU's and the CPU's rails stand for themselves, and what else there is stays out of the sum.
+//! Each chip measures three rails, read over I²C: voltage times current is the present power. The
+//! input rail of the board contains all others. Boards without one, such as the AGX modules,
+//! report the rails of GPU and CPU; the other rails stay out of the sum.
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,14 +21,14 @@ use crate::{Absent, Collector, Options};
 const ID: &str = "jetson";
 const BOARD: &str = "jetson/0";
 
-/// A reading is several transfers over a slow bus, so it is not asked for more often.
+/// A reading takes several transfers over a slow bus, so it is not polled more often.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Channels of a chip; those after them are shunt voltages and their sum.
+/// Channels of a chip; higher numbers are shunt voltages and their sum.
 const CHANNELS: u32 = 3;
 
-/// Whole boards' inputs, the likeliest first. Other rails that end in `_IN` feed a part: the
-/// `VDD_M2_IN` of TX2 is a slot.
+/// Input rails of whole boards, the most likely first. Other rails that end in `_IN` feed a part:
+/// `VDD_M2_IN` of the TX2 is a slot.
 const INPUTS: [&str; 2] = ["VDD_IN", "POM_5V_IN"];
 
 /// One rail.
@@ -38,7 +38,7 @@ struct Rail {
     averaging: Duration,
 }
 
-/// Finds the rails, and what the GPU says of itself.
+/// Finds the rails and the gauges of the GPU.
 pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let rails = rails(&options.sysfs);
     let model = text(&options.proc.join("device-tree/model"));
@@ -61,7 +61,7 @@ fn absent(options: &Options, model: Option<&str>) -> Absent {
         || format!("no power monitor under `{}*`", monitors.display()),
         |model| {
             format!(
-                "`{model}` shows no power monitor under `{}*`",
+                "`{model}` has no power monitor under `{}*`",
                 monitors.display()
             )
         },
@@ -96,7 +96,7 @@ fn rails(sysfs: &Path) -> Vec<Rail> {
     let mut chips: Vec<PathBuf> = Vec::new();
     let drivers = sysfs.join("bus/i2c/drivers");
     for driver in entries(&drivers, "ina3221") {
-        // The other entries of a driver are files, and a link to its module.
+        // A driver's directory also contains files and a link to its module.
         for chip in entries(&driver, "")
             .iter()
             .filter(|chip| !chip.ends_with("module"))
@@ -108,7 +108,7 @@ fn rails(sysfs: &Path) -> Vec<Rail> {
     let monitors = numbered(&sysfs.join("class/hwmon"), "hwmon");
     let is_chip = |monitor: &PathBuf| text(&monitor.join("name")).as_deref() == Some("ina3221");
     chips.extend(monitors.into_iter().filter(is_chip));
-    // The same chip is there under its driver and under its class.
+    // The same chip is listed under its driver and under its class.
     let mut known = HashSet::new();
     chips.retain(|chip| known.insert(fs::canonicalize(chip).unwrap_or_else(|_| chip.clone())));
     let mut labels = HashSet::new();
@@ -117,7 +117,7 @@ fn rails(sysfs: &Path) -> Vec<Rail> {
         .collect()
 }
 
-/// The directories of this name's beginning, in order.
+/// The directories whose names start with `prefix`, in order.
 fn entries(directory: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
@@ -129,7 +129,7 @@ fn entries(directory: &Path, prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The rails of one chip: as the kernel's driver names them, or as NVIDIA's older one did.
+/// The rails of one chip, with the file names of the mainline driver or NVIDIA's older one.
 fn channels(chip: &Path) -> Vec<Rail> {
     let averaging = averaging(chip);
     let modern = (1..=CHANNELS).filter_map(|number| {
@@ -157,15 +157,15 @@ fn channels(chip: &Path) -> Vec<Rail> {
         .collect()
 }
 
-/// `NC`: nothing is connected.
+/// Whether the label is `NC`, not connected.
 fn is_unconnected(label: &str) -> bool {
     label
         .split(|c: char| !c.is_ascii_alphanumeric())
         .any(|word| word == "NC")
 }
 
-/// How long the chip takes for the mean that it shows: the driver says (hwmon/ina3221 in the
-/// kernel's documents).
+/// The chip's averaging time, from the driver's files (hwmon/ina3221 in the kernel's
+/// documentation).
 fn averaging(chip: &Path) -> Duration {
     Reader::default()
         .number(&chip.join("update_interval"))
@@ -185,7 +185,7 @@ fn sources(rails: Vec<Rail>) -> Vec<(Source, Value)> {
             domain(&rail.label)
         };
         let mut source = power(format!("{ID}/{}", rail.label), domain, rail.averaging);
-        // A device has one source of a domain; a second rail of the same domain is another's.
+        // A device has one source per domain; a second rail of the same domain gets no device.
         if domain == Domain::Rail || taken.insert(domain) {
             source.device = Some(BOARD.to_owned());
         }
@@ -194,7 +194,7 @@ fn sources(rails: Vec<Rail>) -> Vec<(Source, Value)> {
     sources.collect()
 }
 
-/// The label of the rail that feeds the whole board.
+/// The label of the rail that feeds the whole board; `None` if unknown.
 fn input(rails: &[Rail]) -> Option<String> {
     let known = |label: &&str| rails.iter().any(|rail| rail.label == *label);
     if let Some(label) = INPUTS.iter().copied().find(known) {
@@ -204,7 +204,7 @@ fn input(rails: &[Rail]) -> Option<String> {
         let words: Vec<&str> = rail.label.split('_').collect();
         words.len() > 1 && words.last() == Some(&"IN") && !words.contains(&"M2")
     });
-    // Of several none can be told to be all.
+    // With several candidates, none is known to be the input.
     let only = others.next().filter(|_| others.next().is_none());
     only.map(|rail| rail.label.clone())
 }
@@ -217,7 +217,7 @@ fn domain(label: &str) -> Domain {
     }
 }
 
-/// Temperature and load of the GPU.
+/// Temperature and utilization of the GPU.
 fn state(sysfs: &Path) -> Vec<(Source, Value)> {
     let zones = numbered(&sysfs.join("class/thermal"), "thermal_zone");
     let is_gpu = |zone: &&PathBuf| {

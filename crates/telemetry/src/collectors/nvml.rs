@@ -1,22 +1,22 @@
-//! NVIDIA's boards, through the driver's management library (NVML), opened at run time.
+//! NVIDIA GPUs, through the driver's management library (NVML), loaded at run time.
 //!
 //! Each board has two collectors, hence two threads: energy and power, which nothing may delay, and
-//! the slow state beside it. No call for one board waits for another. What a driver or a board does
-//! not offer is found out once, at detection, and left out.
+//! the slow state beside it. No call for one board waits for another. Detection finds out once what
+//! the driver and the board support, and leaves out the rest.
 //!
-//! A board that sleeps is not woken: asking NVML for anything would. The kernel's own files tell
-//! whether it sleeps, before the library is touched and now and then later.
+//! A suspended board is not woken, and any NVML call would wake it. The kernel's own files say
+//! whether a board is suspended; they are read before the library is loaded and regularly later.
 
 #[cfg(target_os = "linux")]
 mod board;
+#[cfg(target_os = "linux")]
+mod collect;
 #[cfg(target_os = "linux")]
 mod gpm;
 #[cfg(target_os = "linux")]
 mod library;
 #[cfg(target_os = "linux")]
 mod pci;
-#[cfg(target_os = "linux")]
-mod polled;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
@@ -26,16 +26,16 @@ mod select;
 use crate::collectors::host::files::numbered;
 use crate::{Absent, Collector, Options};
 #[cfg(target_os = "linux")]
-use pci::Listed;
+use pci::PciBoard;
 
 /// The collector's id.
 const ID: &str = "nvml";
 
-/// Finds the boards that are meant and what each of them reports: two collectors for each board.
+/// Finds the selected boards and what each of them reports: two collectors for each board.
 #[cfg(target_os = "linux")]
 pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let listed = pci::listed(&options.sysfs);
-    if !listed.is_empty() && listed.iter().all(Listed::is_suspended) {
+    if !listed.is_empty() && listed.iter().all(PciBoard::is_suspended) {
         return Err(asleep(&listed));
     }
     let is_here = !listed.is_empty() || has_nodes(options) || options.nvml.is_some();
@@ -56,33 +56,33 @@ pub fn detect(options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let meant = meant.filter(|(place, _)| selection.places.contains(place));
     let mut collectors = Vec::new();
     for (_, board) in meant {
-        // What concerns no board that is measured is told with the first one.
+        // Notes about boards that are not measured go with the first measured one.
         let notes = std::mem::take(&mut notes);
-        collectors.extend(polled::collectors(board, driver.as_deref(), notes));
+        collectors.extend(collect::collectors(board, driver.as_deref(), notes));
     }
     Ok(collectors)
 }
 
-/// There is no such library for this system.
+/// NVML is supported on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn detect(_options: &Options) -> Result<Vec<Box<dyn Collector>>, Absent> {
     Err(Absent {
         collector: ID.into(),
         is_here: false,
-        reason: "NVIDIA's management library is read on Linux only".to_owned(),
+        reason: "NVML is supported on Linux only".to_owned(),
         fix: None,
         risk: None,
     })
 }
 
-/// Whether the driver has made its device files.
+/// Whether the driver has created its device files.
 #[cfg(target_os = "linux")]
 fn has_nodes(options: &Options) -> bool {
     options.dev.join("nvidiactl").exists() || !numbered(&options.dev, "nvidia").is_empty()
 }
 
 #[cfg(target_os = "linux")]
-fn asleep(listed: &[Listed]) -> Absent {
+fn asleep(listed: &[PciBoard]) -> Absent {
     let places: Vec<_> = listed
         .iter()
         .map(|board| format!("`{}`", board.place))
@@ -90,8 +90,8 @@ fn asleep(listed: &[Listed]) -> Absent {
     Absent {
         collector: ID.into(),
         is_here: true,
-        reason: format!("suspended, and asking would wake it: {}", places.join(", ")),
-        fix: Some("start the service first: it wakes the board".to_owned()),
+        reason: format!("suspended, and NVML would wake it: {}", places.join(", ")),
+        fix: Some("start the service first: it wakes the GPU".to_owned()),
         risk: None,
     }
 }

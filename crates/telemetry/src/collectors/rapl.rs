@@ -1,11 +1,11 @@
 //! RAPL: the energy counters of x86 processors.
 //!
-//! Two ways lead to the same counters. The perf events come first: the kernel widens them to 64
-//! bits, and reading one costs a single system call. The powercap files come second. The MSRs
-//! themselves are left alone: they need root and give nothing that the other two do not.
+//! Two interfaces lead to the same counters. The perf events come first: the kernel extends them to
+//! 64 bits, and a read costs one system call. The powercap files come second. The MSRs are not
+//! read directly: they need root and offer nothing more.
 //!
-//! Detection does not wait, so it cannot tell a counter that stands still from one that was read
-//! twice within its period: a source that never moves is for the session to find.
+//! Detection does not wait, so it cannot tell a counter that never moves from one that was read
+//! twice within its period. The session finds such sources later.
 
 mod counters;
 mod limits;
@@ -21,11 +21,11 @@ use crate::collector::{Collector, Options};
 /// The collector's id.
 const ID: &str = "rapl";
 
-/// What letting ordinary users read energy this finely means.
-const RISK: &str = "whoever may read energy this finely can work out secrets of other processes \
+/// The risk of letting ordinary users read energy at this rate.
+const RISK: &str = "programs that read energy this often can infer secrets of other processes \
                     (PLATYPUS, CVE-2020-8694)";
 
-/// Finds the counters, through the perf events or else through the powercap files.
+/// Finds the counters, through perf events or else through the powercap files.
 pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
     let sysfs = options.sysfs.as_path();
     perf_events(sysfs)
@@ -33,27 +33,27 @@ pub fn detect(options: &Options) -> Result<Box<dyn Collector>, Absent> {
 }
 
 #[cfg(target_os = "linux")]
-fn perf_events(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+fn perf_events(sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
     perf::detect(sysfs)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn perf_events(_sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
-    Err(Closed::Missing)
+fn perf_events(_sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
+    Err(AccessError::Missing)
 }
 
-/// Why one of the two ways leads nowhere.
+/// Why one of the two interfaces cannot be used.
 #[derive(Debug, PartialEq, Eq)]
-enum Closed {
-    /// The system does not have it.
+enum AccessError {
+    /// It does not exist on this system.
     Missing,
-    /// It is there, and we may not use it.
+    /// It exists, but permission is denied.
     Denied(String),
-    /// It is there, and of no use.
+    /// It exists, but is unusable.
     Unusable(String),
 }
 
-impl Closed {
+impl AccessError {
     fn words(&self) -> Option<&str> {
         match self {
             Self::Missing => None,
@@ -66,10 +66,10 @@ impl Closed {
     }
 }
 
-fn absent(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Absent {
+fn absent(sysfs: &Path, perf: &AccessError, powercap: &AccessError) -> Absent {
     let words: Vec<_> = [perf, powercap]
         .into_iter()
-        .filter_map(Closed::words)
+        .filter_map(AccessError::words)
         .collect();
     let reason = if words.is_empty() {
         missing(sysfs)
@@ -94,8 +94,8 @@ fn missing(sysfs: &Path) -> String {
     )
 }
 
-/// The commands that open what is denied, the narrowest first.
-fn fix(sysfs: &Path, perf: &Closed, powercap: &Closed) -> Option<String> {
+/// The commands that grant access, the narrowest first.
+fn fix(sysfs: &Path, perf: &AccessError, powercap: &AccessError) -> Option<String> {
     let mut commands = Vec::new();
     if perf.is_denied() {
         commands.push("sudo setcap cap_perfmon+ep \"$(command -v ipw)\"".to_owned());

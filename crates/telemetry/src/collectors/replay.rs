@@ -1,8 +1,8 @@
-//! The readings of a recorded run, once more, at the instants at which they were taken.
+//! Plays back the readings of a recorded run at their original instants.
 //!
-//! What was computed live can be computed again from disk through the same session. A counter's
-//! polls that brought no change were not recorded; `previous` tells of the last of them, and it is
-//! played too, so that a gap stays a gap and nothing else becomes one.
+//! Live results can thus be computed again from disk through the same session. Polls that did not
+//! change a counter were not recorded. `previous` gives the last of them, and it is played too, so
+//! that gaps stay exactly as they were.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{Collector, PollError};
 /// Plays recorded readings.
 pub struct Replay {
     sources: Vec<Source>,
-    /// Instants, sources and values, in the order of the instants.
+    /// Instants, source indices and values, in the order of the instants.
     events: Vec<(Timestamp, usize, f64)>,
     played: usize,
 }

@@ -1,4 +1,4 @@
-//! Values that stand in small files of the kernel: what the boards' collectors have in common.
+//! Values in small kernel files: shared by the collectors of boards.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use ipw_core::time::{Clock, Timestamp};
 use crate::collectors::host::files::Reader;
 use crate::{Collector, PollError};
 
-/// Watts that something inside a machine can draw, as [`ipw_core::counter`] has it.
+/// Plausible watts of a device inside a machine, as in [`ipw_core::counter`].
 pub(crate) const POWER: RangeInclusive<f64> = 0.0..=20_000.0;
-/// °C outside of which a value is a fault of the sensor.
+/// Plausible temperatures in °C; other values are sensor faults.
 pub(crate) const TEMPERATURE: RangeInclusive<f64> = -50.0..=150.0;
-/// Percent.
+/// Plausible percentages.
 pub(crate) const SHARE: RangeInclusive<f64> = 0.0..=100.0;
 
-/// State is polled this often: nothing of it changes the joules.
+/// Poll interval of state: it does not affect the energy.
 pub(crate) const STATE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A number from files: their product and a factor that makes it one of the source's unit.
+/// A number from files: their product times a factor, in the source's unit.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     files: Vec<PathBuf>,
@@ -30,7 +30,7 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// From one file.
+    /// A value from one file.
     pub(crate) fn scaled(file: PathBuf, factor: f64, plausible: RangeInclusive<f64>) -> Self {
         Self {
             files: vec![file],
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// From two files, as voltage and current are.
+    /// The product of two files, such as voltage and current.
     pub(crate) fn product(files: [PathBuf; 2], factor: f64) -> Self {
         Self {
             files: files.into(),
@@ -48,17 +48,17 @@ impl Value {
         }
     }
 
-    /// The files it comes from.
+    /// The files that it is computed from.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(PathBuf::as_path)
     }
 
-    /// Whether all of them exist.
+    /// Whether all files exist.
     pub(crate) fn is_there(&self) -> bool {
         self.files.iter().all(|file| file.exists())
     }
 
-    /// What it is now; `None` if a file says nothing, or something that cannot be.
+    /// The current value; `None` if a file is unreadable or the value implausible.
     pub(crate) fn read(&self, reader: &mut Reader) -> Option<f64> {
         let mut value = self.factor;
         for file in &self.files {
@@ -68,20 +68,20 @@ impl Value {
     }
 }
 
-/// Sources that each are a [`Value`].
+/// A collector whose sources are [`Value`]s.
 pub(crate) struct Files {
     id: &'static str,
     sources: Vec<Source>,
     values: Vec<Value>,
     devices: Vec<Device>,
-    /// More often than this makes no sense.
+    /// The shortest sensible poll interval.
     shortest: Duration,
     sleep: Option<PathBuf>,
     reader: Reader,
 }
 
 impl Files {
-    /// A collector of these, polled no more often than every `shortest`.
+    /// A collector of these values, polled every `shortest` at most.
     pub(crate) fn new(id: &'static str, values: Vec<(Source, Value)>, shortest: Duration) -> Self {
         let (sources, values) = values.into_iter().unzip();
         Self {
@@ -95,13 +95,14 @@ impl Files {
         }
     }
 
-    /// What its sources belong to.
+    /// Sets the device of the sources.
     pub(crate) fn of(mut self, device: Device) -> Self {
         self.devices.push(device);
         self
     }
 
-    /// Lets the device sleep while the `power/runtime_status` in this file says that it does.
+    /// Does not poll while `status`, the device's `power/runtime_status`, says that it is
+    /// suspended.
     pub(crate) fn unless_asleep(mut self, status: PathBuf) -> Self {
         self.sleep = Some(status);
         self
@@ -149,36 +150,36 @@ impl Collector for Files {
     }
 }
 
-/// Whether a device sleeps: whoever reads its sensors wakes it.
+/// Whether a device is suspended: reading its sensors would wake it.
 pub(crate) fn is_asleep(reader: &mut Reader, status: &Path) -> bool {
     reader
         .read(status)
         .is_some_and(|status| matches!(status.trim(), "suspended" | "suspending"))
 }
 
-/// Why nothing was heard from these: files that are not there are looked for less often.
+/// Why these files yielded no value. Missing files are retried less often.
 pub(crate) fn silence<'a>(files: impl Iterator<Item = &'a Path>) -> PollError {
     let mut first = None;
     for file in files {
         if file.exists() {
             let place = file.display();
-            return PollError::Retry(format!("`{place}` holds nothing that can be used"));
+            return PollError::Retry(format!("`{place}` holds no usable value"));
         }
         first.get_or_insert(file);
     }
     let place = first.unwrap_or_else(|| Path::new("")).display();
-    PollError::Gone(format!("`{place}` is not there"))
+    PollError::Gone(format!("cannot find `{place}`"))
 }
 
-/// The text of a small file; `None` if there is none in it. Those of the device tree end with a
-/// nought byte.
+/// The text of a small file; `None` if empty or unreadable. Files of the device tree end with a NUL
+/// byte.
 pub(crate) fn text(path: &Path) -> Option<String> {
     let mut reader = Reader::default();
     let text = reader.read(path)?.trim_end_matches('\0').trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A source of power that is the mean over `averaging`.
+/// A power source whose values are means over `averaging`.
 pub(crate) fn power(name: String, domain: Domain, averaging: Duration) -> Source {
     let collector = name.split('/').next().unwrap_or_default().to_owned();
     Source {
@@ -194,7 +195,7 @@ pub(crate) fn power(name: String, domain: Domain, averaging: Duration) -> Source
     }
 }
 
-/// A source of state, of the device that it is named after.
+/// A gauge of the device that it is named after.
 pub(crate) fn gauge(device: &str, name: &str, gauge: Gauge) -> Source {
     let collector = device.split('/').next().unwrap_or_default().to_owned();
     Source {

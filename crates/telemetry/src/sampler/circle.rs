@@ -1,10 +1,10 @@
-//! Collectors that share a thread for as long as none of them keeps the others waiting.
+//! Collectors that share a thread while all of them are fast.
 //!
-//! Waking a thread costs more than most polls, so eight boards on eight threads would spend their
-//! budget on waking up. A circle has one thread that polls and a second one that watches it: when a
-//! poll takes too long, the watching thread goes on with the others, and the slow collector keeps
-//! the thread that it holds up until it is quick again. A driver that never returns costs the
-//! others one such wait.
+//! Waking a thread costs more than most polls, so eight boards on eight threads would spend most
+//! of the CPU budget on waking up. A circle has a leader thread that polls and a second one that
+//! watches it. When a poll takes too long, the watching thread becomes the leader of the other
+//! collectors, and the slow collector keeps its blocked thread until it is fast again. A driver
+//! call that never returns delays the others once, by this limit.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +18,11 @@ use super::{Poller, next_deadline, own_cpu_nanos};
 use crate::PollError;
 use crate::session::Shared;
 
-/// A poll that takes longer keeps nobody else waiting.
+/// A poll that takes longer hands the other collectors to another thread.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// So many quick polls in a row bring a slow collector back to the others.
+/// Number of fast polls in a row after which a slow collector rejoins the others.
 const QUICK_AGAIN: u32 = 100;
-/// How long a call to a driver may still take when the session stops.
+/// How long to wait for a driver call in progress when the session stops.
 const LAST_CALL: Duration = Duration::from_secs(5);
 const LAST_CALL_TICK: Duration = Duration::from_millis(2);
 
@@ -36,24 +36,24 @@ struct Circle {
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
     state: Mutex<State>,
-    /// Rings when it is time to stop, or when somebody came back.
+    /// Signals a stop, or the return of a slow collector.
     bell: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     waiting: Vec<Turn>,
-    /// The thread that polls for all.
+    /// Index of the thread that polls the circle.
     leader: usize,
-    /// Since when it has been in a poll.
+    /// Start of the leader's current poll.
     polling_since: Option<Timestamp>,
     threads: Vec<Thread>,
     is_over: bool,
-    /// Nobody is polled for the time being.
+    /// No collector is polled for now.
     is_paused: bool,
 }
 
-/// A collector and when it is due.
+/// A collector and its next deadline.
 struct Turn {
     due: Timestamp,
     poller: Poller,
@@ -64,7 +64,7 @@ struct Thread {
     cpu_nanos: Arc<AtomicU64>,
 }
 
-/// What a thread begins as.
+/// The first task of a thread.
 #[derive(Clone, Copy)]
 enum Post {
     Leads,
@@ -72,7 +72,7 @@ enum Post {
 }
 
 impl Sampler {
-    /// Starts what polls these collectors, circle by circle.
+    /// Starts the threads that poll these collectors, circle by circle.
     pub(crate) fn start_all(pollers: Vec<Poller>) -> std::io::Result<Vec<Self>> {
         let mut circles: BTreeMap<&'static str, Vec<Poller>> = BTreeMap::new();
         let mut groups = Vec::new();
@@ -120,19 +120,19 @@ impl Sampler {
         Ok(Some(sampler))
     }
 
-    /// CPU time that the threads have used.
+    /// CPU time used by the threads.
     pub(crate) fn cpu_time(&self) -> Duration {
         let nanos = |thread: &Thread| thread.cpu_nanos.load(Ordering::Relaxed);
         Duration::from_nanos(self.circle.lock().threads.iter().map(nanos).sum())
     }
 
-    /// Polls nobody until told otherwise.
+    /// Stops polling (`true`) or resumes it (`false`).
     pub(crate) fn pause(&self, is_paused: bool) {
         self.circle.lock().is_paused = is_paused;
         self.circle.bell.notify_all();
     }
 
-    /// Tells the threads to stop, and waits for them; not for a driver that does not return.
+    /// Stops the threads and waits for them, except for driver calls that do not return.
     pub(crate) fn stop(&self) {
         let mut state = self.circle.lock();
         state.is_over = true;
@@ -157,7 +157,7 @@ impl Sampler {
             std::thread::sleep(LAST_CALL_TICK);
             waited += LAST_CALL_TICK;
         }
-        let words = "a call to the driver did not return: it was left behind".to_owned();
+        let words = "a driver call did not return: its thread was abandoned".to_owned();
         self.circle
             .shared
             .fault(&self.circle.name, &PollError::Retry(words));
@@ -187,7 +187,7 @@ impl Circle {
         Ok(())
     }
 
-    /// Waits for the bell until `until`; `None` when it is time to stop.
+    /// Waits for the signal or until `until`; `None` when it is time to stop.
     fn wait<'a>(
         &self,
         state: MutexGuard<'a, State>,
@@ -208,12 +208,12 @@ impl Circle {
         (!state.is_over).then_some(state)
     }
 
-    /// Polls whoever is due, until another thread had to take over.
+    /// Polls the collectors that are due, until another thread takes over.
     fn lead(&self, me: usize, spent: &AtomicU64) {
         let mut state = self.lock();
         while !state.is_over {
             let now = self.clock.now();
-            // Without any, all have threads of their own for the time being.
+            // No collector left: all of them are slow and on their own threads for now.
             let due = state.next_due().unwrap_or(now.after(PATIENCE * 5));
             if due > now {
                 spent.store(own_cpu_nanos(), Ordering::Relaxed);
@@ -239,7 +239,7 @@ impl Circle {
         }
     }
 
-    /// Looks whether the leader is held up, and then goes on in its place.
+    /// Takes over when the leader is blocked in a poll.
     fn watch(self: &Arc<Self>, me: usize, spent: &AtomicU64) {
         let mut state = self.lock();
         while !state.is_over {
@@ -248,7 +248,7 @@ impl Circle {
                 Some(since) if now.since(since) >= PATIENCE => {
                     state.leader = me;
                     state.polling_since = None;
-                    // Without a thread to watch it, the new leader does its best.
+                    // If no thread can watch it, the new leader works unwatched.
                     let _ = self.spawn(&mut state, Post::Watches);
                     drop(state);
                     return self.lead(me, spent);
@@ -264,7 +264,7 @@ impl Circle {
         }
     }
 
-    /// Polls one that is slow, until it is quick again.
+    /// Polls one slow collector until it is fast again.
     fn alone(&self, mut turn: Turn, spent: &AtomicU64) {
         let mut quick = 0;
         while quick < QUICK_AGAIN {

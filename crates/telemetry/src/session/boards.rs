@@ -1,4 +1,4 @@
-//! The gauges of several boards, as one.
+//! Combines the gauges of several boards into one state.
 
 use ipw_core::energy::{GpuState, Spread};
 use ipw_core::source::Gauge;

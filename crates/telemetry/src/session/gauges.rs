@@ -9,7 +9,7 @@ use super::boards::Boards;
 use super::state::Evidence;
 
 impl Session {
-    /// Adds what the gauges say of `window`.
+    /// Adds the values of the gauges over `window`.
     pub(super) fn gauge(&self, evidence: &Evidence, window: Window, energy: &mut QueryEnergy) {
         let mut boards = Boards::default();
         for (kept, trace) in self.kept.iter().zip(&evidence.traces) {
@@ -21,7 +21,7 @@ impl Session {
             }
             let spread = gauge_spread(trace, window, kept.meter.longest_silence);
             match gauge {
-                // Of several machines: all of their memory, and the hottest.
+                // For several machines: the sum of their memory, and the highest temperature.
                 Gauge::MemoryUsed => energy.memory = either(energy.memory, spread, Spread::plus),
                 Gauge::CpuTemperature => {
                     energy.temperature = either(energy.temperature, spread, hotter);
@@ -33,7 +33,7 @@ impl Session {
     }
 }
 
-/// Two spreads as one, or the one that there is.
+/// Combines two spreads, or returns the only one.
 fn either(
     before: Option<Spread>,
     other: Option<Spread>,
@@ -45,7 +45,7 @@ fn either(
     }
 }
 
-/// The one with the higher mean.
+/// The spread with the higher mean.
 fn hotter(left: Spread, right: Spread) -> Spread {
     if right.mean > left.mean { right } else { left }
 }

@@ -1,4 +1,4 @@
-//! What a session holds under its lock: readings, who is in flight, and what may be forgotten.
+//! What a session holds under its lock: readings, queries in flight, and what may be dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,49 +13,49 @@ use ipw_core::time::Timestamp;
 use super::{Ticket, TrackedSource, Uses};
 use crate::series::Series;
 
-/// Who was in flight is remembered for this long where a counter stands still: a longer step is
-/// shared among those who were there at its end.
+/// Flights are remembered for this long while a counter stands still. A longer step is shared among
+/// the queries in flight at its end.
 const LONGEST_STEP: Duration = Duration::from_mins(1);
 
-/// With so few readings, working a query's energy out takes less time than copying who was in
-/// flight.
+/// Up to this many readings, computing a query's energy under the lock is faster than copying the
+/// flights.
 const FEW_READINGS: usize = 200;
 
-/// Everything that the samplers and the queries share.
+/// State shared by the samplers and the queries.
 pub(super) struct State {
     pub(super) series: Vec<Series>,
     /// Readings that are not on disk yet.
     pub(super) unsaved: Vec<Reading>,
-    /// Everything up to here is on disk.
+    /// All readings up to here are on disk.
     pub(super) saved: Timestamp,
-    pub(super) open: BTreeMap<Ticket, Open>,
+    pub(super) open: BTreeMap<Ticket, Claim>,
     pub(super) flights: Flights,
-    /// What each source draws with nobody in flight, where that was measured.
+    /// The idle power of each source, where it was measured.
     pub(super) idle: Vec<Option<Idle>>,
-    /// The same, if it is not on disk yet.
+    /// Idle power that is not on disk yet.
     pub(super) unsaved_idle: Option<Vec<Option<Idle>>>,
     pub(super) next_ticket: u64,
     pub(super) faults: Vec<String>,
-    /// How the clock of each source lies against ours.
+    /// The clock offset of each source against ours.
     pub(super) aligned: Vec<Option<Aligned>>,
-    /// Whether that is not on disk yet.
+    /// Whether the clock offsets still have to go to disk.
     pub(super) unsaved_alignment: bool,
     pub(super) uses: Uses,
 }
 
-/// A query, or whoever else needs readings.
-pub(super) struct Open {
+/// A claim on readings, by a query or an idle measurement.
+pub(super) struct Claim {
     pub(super) start: Timestamp,
-    /// `None` for one that only keeps readings.
+    /// `None` for a claim that only keeps readings.
     pub(super) flight: Option<FlightId>,
 }
 
-/// All that the energy of one window is made from, but who was in flight.
+/// Everything that the energy of one window is computed from, except the flights.
 pub(super) struct Evidence {
     pub(super) traces: Vec<Vec<Reading>>,
     pub(super) idle: Vec<Option<Idle>>,
     pub(super) uses: Arc<[Use]>,
-    /// By how much the clock of each source may be off.
+    /// The clock error bound of each source.
     pub(super) bounds: Vec<Duration>,
 }
 
@@ -83,8 +83,8 @@ impl State {
         traces.collect()
     }
 
-    /// What each source goes into, worked out again only when a counter turned out to stand still
-    /// or began to move.
+    /// The role of each source in the results. Computed again only when a counter turns out to
+    /// stand still or starts to move.
     pub(super) fn uses(&mut self, kept: &[TrackedSource]) -> Arc<[Use]> {
         let is_known = self.series.iter().map(Series::is_stuck);
         if !is_known.eq(self.uses.stuck.iter().copied()) {
@@ -94,20 +94,20 @@ impl State {
         Arc::clone(&self.uses.by_source)
     }
 
-    pub(super) fn admit(&mut self, open: Open) -> Ticket {
+    pub(super) fn admit(&mut self, open: Claim) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.open.insert(ticket, open);
         ticket
     }
 
-    /// Who had this ticket needs nothing any more.
+    /// Drops the claim of this ticket.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         self.open.remove(&ticket);
         self.forget();
     }
 
-    /// What the energy of `window` is made from.
+    /// Collects what the energy of `window` is computed from.
     pub(super) fn evidence(&mut self, window: Window, kept: &[TrackedSource]) -> Evidence {
         let idle = self.series.iter().enumerate().map(|(place, series)| {
             let idle = self.idle_of(place)?;
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// Takes note of how a clock lies against ours; on disk it goes when its bound has widened.
+    /// Notes a clock offset. It goes to disk when its bound has widened.
     pub(super) fn align(&mut self, first: usize, count: usize, aligned: Aligned) {
         for known in self.aligned.iter_mut().skip(first).take(count) {
             let bound = known.map(|known| known.bound);
@@ -142,8 +142,8 @@ impl State {
         self.idle.get(place).copied().flatten()
     }
 
-    /// Who was in flight in the steps that hold `window`, to be looked at without the lock; `None`
-    /// if that is more to copy than to look at. Both say the same.
+    /// A copy of the flights in the steps that contain `window`, for use without the lock. `None`
+    /// if copying costs more than computing under the lock; the result is the same.
     pub(super) fn flights_apart(&self, traces: &[Vec<Reading>], window: Window) -> Option<Flights> {
         let (mut from, mut to) = (window.start(), window.end());
         for (series, trace) in self.series.iter().zip(traces) {
@@ -160,13 +160,13 @@ impl State {
         Some(self.flights.excerpt(from.max(earliest), to))
     }
 
-    /// The first instant that a reading in memory tells of.
+    /// The earliest instant that a reading in memory covers.
     fn reaches_back(&self) -> Option<Timestamp> {
         let energies = self.series.iter().filter(|series| series.is_energy());
         energies.filter_map(Series::reaches_back).min()
     }
 
-    /// Forgets what is on disk and what no open query can need.
+    /// Drops readings that are on disk and that no open query can need.
     pub(super) fn forget(&mut self) {
         let oldest = self.open.values().map(|open| open.start).min();
         let needed = oldest.map_or(self.saved, |oldest| oldest.min(self.saved));

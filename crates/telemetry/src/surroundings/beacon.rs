@@ -1,22 +1,22 @@
-//! How runs on one machine find each other: a socket with a name in the kernel's abstract namespace.
-//! Every user sees it in `/proc/net/unix`, it takes no right and no file, and it ends with its
-//! process: a stale one cannot be.
+//! How runs on one machine find each other: a named socket in the kernel's abstract namespace.
+//! Every user sees it in `/proc/net/unix`. It needs no permission and no file, and it disappears
+//! with its process, so there are no stale ones.
 
 use std::path::Path;
 
 use crate::Options;
 
-/// What all names begin with.
+/// The start of every name.
 #[cfg(target_os = "linux")]
 const PREFIX: &str = "ipw-run";
 
-/// More runs than this at once are told as this many.
+/// Upper limit of the number of runs that are counted.
 const MOST: usize = 1000;
 
-/// Says that a run is going on here, for as long as it lives.
+/// Marks a run as active on this machine for as long as it lives.
 #[derive(Debug)]
 pub(super) struct Beacon {
-    /// What all runs on this machine begin with.
+    /// The start of the names of all runs on this machine.
     machine: String,
     name: String,
     #[cfg(target_os = "linux")]
@@ -24,7 +24,7 @@ pub(super) struct Beacon {
 }
 
 impl Beacon {
-    /// `None` where the system has no such sockets.
+    /// `None` where the system has no abstract sockets.
     #[cfg(target_os = "linux")]
     pub(super) fn raise(options: &Options, own: u32) -> Option<Self> {
         use std::os::linux::net::SocketAddrExt as _;
@@ -34,7 +34,7 @@ impl Beacon {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let machine = format!("{PREFIX}/{:016x}/", identity(options));
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
-        // Numbers of processes repeat between containers that share a network: the next name then.
+        // Process ids repeat between containers that share a network: try the next name.
         (0..100).find_map(|attempt| {
             let name = format!("{machine}{own}.{number}.{attempt}");
             let address = SocketAddr::from_abstract_name(&name).ok()?;
@@ -52,7 +52,7 @@ impl Beacon {
         None
     }
 
-    /// How many other runs there are now; `None` where that cannot be seen.
+    /// Number of other runs now; `None` where that cannot be read.
     pub(super) fn others(&self, proc: &Path) -> Option<usize> {
         let table = std::fs::read(proc.join("net/unix")).ok()?;
         let table = String::from_utf8_lossy(&table);
@@ -63,7 +63,7 @@ impl Beacon {
     }
 }
 
-/// What is measured: runs that read other sensors do not bill each other's joules (FNV-1a).
+/// Hashes the measured sensors (FNV-1a): runs that read other sensors do not disturb each other.
 #[cfg(target_os = "linux")]
 fn identity(options: &Options) -> u64 {
     let path = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());

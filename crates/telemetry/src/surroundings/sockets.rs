@@ -1,4 +1,4 @@
-//! Which processes listen where (`/proc/net/tcp`, `tcp6`, `unix`, and `/proc/PID/fd`).
+//! Finds the processes that listen on an address (`/proc/net/{tcp,tcp6,unix}`, `/proc/PID/fd`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use super::table;
 
-/// Where a service is reached.
+/// The local address of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listening {
-    /// A port of this machine, and its addresses.
+pub enum ListenAddress {
+    /// A TCP port, and the IP addresses that the service's URL resolves to.
     Port(u16, Vec<IpAddr>),
-    /// A socket in the file system.
+    /// The path of a Unix socket.
     Socket(PathBuf),
 }
 
-impl std::fmt::Display for Listening {
+impl std::fmt::Display for ListenAddress {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Port(port, _) => write!(formatter, "port {port}"),
@@ -25,18 +25,18 @@ impl std::fmt::Display for Listening {
     }
 }
 
-/// The kernel's numbers of the sockets that listen there.
-pub(super) fn inodes(proc: &Path, place: &Listening) -> BTreeSet<u64> {
+/// The inodes of the sockets that listen at `place`.
+pub(super) fn inodes(proc: &Path, place: &ListenAddress) -> BTreeSet<u64> {
     let lines = |file: &str| fs::read_to_string(proc.join("net").join(file)).unwrap_or_default();
     match place {
-        Listening::Port(port, addresses) => {
+        ListenAddress::Port(port, addresses) => {
             let tables = [lines("tcp"), lines("tcp6")];
             let sockets = tables.iter().flat_map(|table| table.lines().skip(1));
             sockets
                 .filter_map(|line| tcp(line, *port, addresses))
                 .collect()
         }
-        Listening::Socket(path) => {
+        ListenAddress::Socket(path) => {
             let table = lines("unix");
             let sockets = table.lines().skip(1);
             sockets.filter_map(|line| unix(line, path)).collect()
@@ -44,7 +44,8 @@ pub(super) fn inodes(proc: &Path, place: &Listening) -> BTreeSet<u64> {
     }
 }
 
-/// A line of `tcp` or `tcp6`, if its socket listens on `port` at one of `addresses` or at all.
+/// The inode in a line of `tcp` or `tcp6`, if its socket listens on `port` at one of `addresses` or
+/// at all addresses.
 fn tcp(line: &str, port: u16, addresses: &[IpAddr]) -> Option<u64> {
     const LISTENS: &str = "0A";
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -62,7 +63,7 @@ fn tcp(line: &str, port: u16, addresses: &[IpAddr]) -> Option<u64> {
     fields.get(9)?.parse().ok().filter(|_| is_it)
 }
 
-/// Words of 32 bits in the machine's own order, each as eight hexadecimal digits.
+/// Parses 32-bit words in the machine's byte order, each as eight hexadecimal digits.
 fn address_of(digits: &str) -> Option<IpAddr> {
     let word = |digits: &str| u32::from_str_radix(digits, 16).ok().map(u32::to_ne_bytes);
     match digits.len() {
@@ -78,8 +79,8 @@ fn address_of(digits: &str) -> Option<IpAddr> {
     }
 }
 
-/// A line of `unix`, if its socket listens at `path`: `Num: RefCount Protocol Flags Type St Inode
-/// Path`, of which the inode is padded and the path may hold blanks.
+/// The inode in a line of `unix`, if its socket listens at `path`. Fields are `Num: RefCount
+/// Protocol Flags Type St Inode Path`; the inode is padded, and the path may contain blanks.
 fn unix(line: &str, path: &Path) -> Option<u64> {
     const ACCEPTS: &str = "00010000";
     let mut fields = [""; 7];
@@ -92,7 +93,7 @@ fn unix(line: &str, path: &Path) -> Option<u64> {
     fields[6].parse().ok().filter(|_| is_it)
 }
 
-/// The processes that hold one of these sockets, as far as their files may be looked at.
+/// The processes that hold one of these sockets, as far as their descriptors are readable.
 pub(super) fn holders(proc: &Path, inodes: &BTreeSet<u64>) -> BTreeSet<u32> {
     let holds = |pid: &u32| {
         let files = fs::read_dir(proc.join(format!("{pid}/fd")));
@@ -132,15 +133,16 @@ mod tests {
         for (file, text) in [("tcp", TCP), ("tcp6", TCP6), ("unix", UNIX)] {
             fs::write(net.join(file), text).unwrap();
         }
-        let found = |place: Listening| inodes(proc.path(), &place).into_iter().collect::<Vec<_>>();
-        let port = |port, address: &str| Listening::Port(port, vec![address.parse().unwrap()]);
+        let found =
+            |place: ListenAddress| inodes(proc.path(), &place).into_iter().collect::<Vec<_>>();
+        let port = |port, address: &str| ListenAddress::Port(port, vec![address.parse().unwrap()]);
         assert_eq!(found(port(8080, "127.0.0.1")), [101]);
         assert_eq!(found(port(8080, "::1")), [104]);
         assert_eq!(found(port(8080, "192.0.2.1")), [0; 0]);
         assert_eq!(found(port(8081, "192.0.2.1")), [102]);
         assert_eq!(found(port(8082, "127.0.0.1")), [105]);
         assert_eq!(found(port(9, "127.0.0.1")), [0; 0]);
-        let socket = |path: &str| Listening::Socket(path.into());
+        let socket = |path: &str| ListenAddress::Socket(path.into());
         assert_eq!(found(socket("/run/some service.sock")), [201]);
         assert_eq!(found(socket("/run/other.sock")), [0; 0]);
     }
@@ -149,7 +151,7 @@ mod tests {
     fn who_listens_here_is_this_process() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let place = Listening::Port(address.port(), vec![address.ip()]);
+        let place = ListenAddress::Port(address.port(), vec![address.ip()]);
         let proc = Path::new("/proc");
         if !proc.join("net/tcp").exists() {
             return;

@@ -1,4 +1,4 @@
-//! The processes of this machine, as `/proc/PID/stat` has them.
+//! The processes of this machine, from `/proc/PID/stat`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,21 +10,22 @@ pub(super) struct Process {
     pub(super) pid: u32,
     pub(super) parent: u32,
     pub(super) group: u32,
-    /// Ticks since boot. With the number it names a process for good: numbers are used again.
+    /// Start time in ticks since boot. With the pid it identifies a process: pids are reused.
     pub(super) started: u64,
-    /// Its CPU time, in ticks.
+    /// CPU time of the process, in ticks.
     pub(super) own: u64,
-    /// CPU time of children that it has waited for, theirs included, in ticks.
+    /// CPU time of its children that ended and were waited for, with theirs, in ticks.
     pub(super) children: u64,
 }
 
 impl Process {
-    /// The second field may hold anything, also brackets and blanks.
+    /// Parses a line. The second field, the name, may contain anything, brackets and blanks
+    /// included.
     fn parse(stat: &str) -> Option<Self> {
         let (pid, _) = stat.split_once(' ')?;
         let (_, behind) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = behind.split_ascii_whitespace().collect();
-        // `proc_pid_stat(5)` counts from 1, and the first one here is its third.
+        // `proc_pid_stat(5)` counts fields from 1; `fields` starts at the third.
         let field = |number: usize| fields.get(number - 3).copied();
         let ticks = |number: usize| field(number)?.parse::<u64>().ok();
         Some(Self {
@@ -33,7 +34,7 @@ impl Process {
             group: field(5)?.parse().ok()?,
             started: ticks(22)?,
             own: ticks(14)?.checked_add(ticks(15)?)?,
-            // They are signed, and below zero on broken kernels only.
+            // Signed in the kernel; negative only on broken kernels.
             children: ticks(16).unwrap_or(0).checked_add(ticks(17).unwrap_or(0))?,
         })
     }
@@ -43,7 +44,7 @@ impl Process {
     }
 }
 
-/// The numbers of all processes that can be seen.
+/// The pids of all visible processes.
 pub(super) fn numbers(proc: &Path) -> Vec<u32> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
     entries
@@ -51,20 +52,20 @@ pub(super) fn numbers(proc: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// All processes that can be seen.
+/// All visible processes.
 pub(super) fn read(proc: &Path) -> Vec<Process> {
     let numbers = numbers(proc).into_iter();
     numbers.filter_map(|pid| Process::read(proc, pid)).collect()
 }
 
-/// The name of a process, which its user may choose.
+/// The name of a process. Its user may choose it freely.
 pub(super) fn name(proc: &Path, pid: u32) -> Option<String> {
     let text = fs::read_to_string(proc.join(format!("{pid}/comm"))).ok()?;
     Some(text.trim_end().to_owned())
 }
 
-/// `roots`, those in their process groups, and all that descends from them; never `own` and what
-/// descends from it alone. The group that `own` is in says nothing: a script starts both in it.
+/// The processes `roots`, the members of their process groups, and all descendants. `own` and its
+/// descendants are excluded. The group of `own` is ignored: a script may have started both.
 pub(super) fn family(all: &[Process], roots: &BTreeSet<u32>, own: u32) -> BTreeSet<u32> {
     let of = |pid: u32| all.iter().find(|process| process.pid == pid);
     let own_group = of(own).map(|process| process.group);
@@ -89,8 +90,8 @@ pub(super) fn family(all: &[Process], roots: &BTreeSet<u32>, own: u32) -> BTreeS
     found
 }
 
-/// The children of `own`: where orphans come back to it, all that it ever started descends from
-/// them.
+/// The children of `own`. Where orphans are reparented to `own`, everything that it started
+/// descends from them.
 pub(super) fn children(all: &[Process], own: u32) -> BTreeSet<u32> {
     let children = all.iter().filter(|process| process.parent == own);
     children.map(|process| process.pid).collect()
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn a_family_is_its_group_and_what_descends_from_it() {
         // A launcher (10) with a router (11) and a shard (12) in its group, a worker below the
-        // shard in a group of its own, and this process (20) from another shell.
+        // shard in a separate group, and this process (20) from another shell.
         let all = [
             process(1, 0, 1),
             process(10, 1, 10),
@@ -165,12 +166,12 @@ mod tests {
             family(&all, &BTreeSet::from([6]), 7),
             BTreeSet::from([6, 16])
         );
-        // The service is our parent.
+        // The service is the parent of this process.
         assert_eq!(
             family(&all, &BTreeSet::from([5]), 7),
             BTreeSet::from([5, 6, 8, 16])
         );
-        // Launched: what we started.
+        // The service was launched by this process.
         assert_eq!(family(&all, &children(&all, 7), 7), BTreeSet::from([9]));
     }
 }

@@ -5,7 +5,7 @@ use ipw_testkit::ManualClock;
 
 use super::*;
 
-/// A `/proc` of our own, with this very process in it.
+/// A fake `/proc` that contains this process.
 struct Proc(tempfile::TempDir);
 
 const OWN: u32 = 900;
@@ -29,13 +29,13 @@ impl Proc {
         self.0.path()
     }
 
-    /// Busy and idle ticks.
+    /// CPU time of the machine: busy and idle ticks.
     fn machine(&self, busy: u64, idle: u64) {
         let text = format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\n");
         fs::write(self.path().join("stat"), text).unwrap();
     }
 
-    /// A process in a group of its own.
+    /// Adds a process in a group of its own.
     fn process(
         &self,
         pid: u32,
@@ -62,7 +62,7 @@ impl Proc {
         symlink(format!("socket:[{inode}]"), file).unwrap();
     }
 
-    /// A socket that listens on port 8000 of the loopback address.
+    /// Adds a socket that listens on port 8000 of the loopback address.
     fn listens(&self, inode: u64) {
         let line = format!(
             "0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 {inode} 1\n"
@@ -81,7 +81,10 @@ impl Proc {
 }
 
 fn port() -> Service {
-    Service::Listening(Listening::Port(8000, vec!["127.0.0.1".parse().unwrap()]))
+    Service::Listening(ListenAddress::Port(
+        8000,
+        vec!["127.0.0.1".parse().unwrap()],
+    ))
 }
 
 #[test]

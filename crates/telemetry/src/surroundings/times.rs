@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use super::table::Process;
 
-/// Number and start of a process: together they are used once.
+/// Pid and start time: together unique.
 type Key = (u32, u64);
 
-/// What was seen of a process, in ticks.
+/// CPU time of one process, in ticks.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct Usage {
     parent: u32,
-    /// What it and its ended children had used when it came under watch.
+    /// CPU time of the process and its ended children when it was first seen.
     before: (u64, u64),
-    /// What they had used at the last look.
+    /// The same at the last read.
     last: (u64, u64),
     is_alive: bool,
 }
 
-/// Adds up what processes use while they are watched. One that ends is counted up to its last look,
-/// and to its end where its parent waited for it and is watched too.
+/// Adds up the CPU time of processes while they are observed. A process that ends counts up to its
+/// last read, or up to its end if its parent waited for it and is observed too.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    seen: BTreeMap<Key, Seen>,
-    /// When the watch began, in ticks since boot: what started later had used nothing by then.
+    seen: BTreeMap<Key, Usage>,
+    /// Start of the observation in ticks since boot: a process started later had used no CPU time.
     begun: u64,
 }
 
@@ -35,7 +35,7 @@ impl Times {
         }
     }
 
-    /// Takes a look at the processes that there are now.
+    /// Updates the times from the current processes.
     pub(super) fn take(&mut self, members: &[Process]) {
         for seen in self.seen.values_mut() {
             seen.is_alive = false;
@@ -47,7 +47,7 @@ impl Times {
             let seen = self
                 .seen
                 .entry((process.pid, process.started))
-                .or_insert(Seen {
+                .or_insert(Usage {
                     parent: process.parent,
                     before,
                     last: now,
@@ -58,18 +58,18 @@ impl Times {
         }
     }
 
-    /// Those that were alive at the last look.
+    /// The processes that were alive at the last read.
     pub(super) fn alive(&self) -> impl Iterator<Item = u32> {
         let alive = self.seen.iter().filter(|(_, seen)| seen.is_alive);
         alive.map(|((pid, _), _)| *pid)
     }
 
-    /// All that were ever seen.
+    /// Number of processes seen so far.
     pub(super) fn count(&self) -> usize {
         self.seen.len()
     }
 
-    /// What they used while they were watched.
+    /// CPU time used while observed.
     pub(super) fn ticks(&self) -> u64 {
         let seen = self.seen.iter();
         seen.map(|((pid, _), seen)| {
@@ -79,9 +79,9 @@ impl Times {
         .sum()
     }
 
-    /// What children used that ended between two looks: all that ended, without what was counted
-    /// for them, or was used before.
-    fn unseen_children(&self, pid: u32, parent: &Seen) -> u64 {
+    /// CPU time of children that ended between two reads: all ended children, minus what was
+    /// counted for them or used before the observation.
+    fn unseen_children(&self, pid: u32, parent: &Usage) -> u64 {
         let ended = self.seen.values();
         let ended = ended.filter(|child| child.parent == pid && !child.is_alive);
         let counted: u64 = ended.map(|child| child.last.0 + child.last.1).sum();
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(times.ticks(), 0);
         times.take(&[process(1, 5, 1030, 400), process(2, 120, 7, 0)]);
         assert_eq!(times.ticks(), 37);
-        // One that is older than the watch and came to it late.
+        // 3 is older than the observation and joins late.
         times.take(&[
             process(1, 5, 1030, 400),
             process(2, 120, 7, 0),
@@ -130,7 +130,7 @@ mod tests {
             process(3, 110, 4, 0),
         ]);
         assert_eq!(times.ticks(), 34);
-        // 2 ends at 240, 3 at 9, and one that was never seen at 6: their parent has waited.
+        // 2 ends at 240, 3 at 9, and an unseen child at 6: the parent has waited for all of them.
         times.take(&[process(1, 5, 10, 255)]);
         assert_eq!(times.ticks(), 30 + 10 + 9 + 6);
         assert_eq!(times.alive().collect::<Vec<_>>(), [1]);

@@ -165,7 +165,7 @@ pub(crate) fn devices(collectors: &[Box<dyn Collector>]) -> Vec<&Device> {
     devices.collect()
 }
 
-/// Name and value of what one poll of all collectors says, and what went wrong.
+/// Names and values from one poll of all collectors, and the faults.
 pub(crate) fn poll(collectors: &mut [Box<dyn Collector>]) -> (Vec<(String, f64)>, Vec<PollError>) {
     let (mut heard, mut errors) = (Vec::new(), Vec::new());
     for collector in collectors {

@@ -158,7 +158,7 @@ fn a_board_that_is_lost_is_a_gap_and_comes_back() {
 #[test]
 fn a_counter_that_cannot_be_one_is_left_out_and_said_so() {
     for (lines, note) in [
-        ("frozen\ncount 0", "says 0: left out"),
+        ("frozen\ncount 0", "reads 0: left out"),
         (
             "frozen\ncount 18446744073709551615",
             "says 18446744073709551615",
@@ -217,7 +217,7 @@ fn the_kernel_and_the_library_tell_of_one_board() {
         ["Three", "AMD Device 744c (1002:744c)", "Eighty", "Unseen"]
     );
     let notes = devices[1].notes.join("; ");
-    assert!(notes.contains("amd-smi does not show it"), "{notes}");
+    assert!(notes.contains("amd-smi does not list it"), "{notes}");
     // The counter of the board at 83 moves at 80 W: it is not another board's.
     machine.set(10.0);
     let (later, _) = poll(&mut collectors);
@@ -245,8 +245,8 @@ fn the_second_die_of_an_mi250x_has_no_energy_and_says_whose_it_is() {
     let devices = devices(&collectors);
     assert_eq!(devices.len(), 4);
     assert!(devices[0].notes[0].contains("both dies"));
-    assert!(devices[1].notes[0].contains("`amd/0` tells of the energy of both"));
-    assert!(devices[3].notes[0].contains("`amd/2` tells of the energy of both"));
+    assert!(devices[1].notes[0].contains("`amd/0` reports the energy of both"));
+    assert!(devices[3].notes[0].contains("`amd/2` reports the energy of both"));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn partitions_of_a_board_are_one_board() {
     let devices = devices(&collectors);
     let divided: Vec<Option<bool>> = devices.iter().map(|device| device.mig_enabled).collect();
     assert_eq!(divided, [Some(true), Some(false)]);
-    assert!(devices[0].notes[0].contains("divided into 3"));
+    assert!(devices[0].notes[0].contains("split into 3 partitions"));
 }
 
 #[test]
@@ -293,27 +293,27 @@ fn what_keeps_the_library_from_working_is_said_with_what_helps() {
     for (script, reason, fix) in [
         (
             "status init 10",
-            "did not start: AMDSMI_STATUS_NO_PERM",
+            "cannot start amd-smi: AMDSMI_STATUS_NO_PERM",
             join,
         ),
         (
             "status init 18",
-            "did not start: AMDSMI_STATUS_UNKNOWN",
+            "cannot start amd-smi: AMDSMI_STATUS_UNKNOWN",
             None,
         ),
         ("this is no script", "AMDSMI_STATUS_NOT_FOUND", None),
         (
             "version 27\nboard 0000:03:00.0",
-            "is version 27.1.0, whose structures ipw does not know",
+            "is version 27.1.0; ipw supports versions 24 to 26",
             None,
         ),
-        ("version 26", "amd-smi shows no board", None),
+        ("version 26", "amd-smi lists no GPU", None),
         ("status socket_handles 10", "AMDSMI_STATUS_NO_PERM", join),
         (
             "board 0000:03:00.0\nstatus energy_count 2\npower none",
-            "`0000:03:00.0` shows no power; amd-smi has no energy counter for it: \
+            "`0000:03:00.0` reports no power; amd-smi has no energy counter for it: \
              AMDSMI_STATUS_NOT_SUPPORTED: Command not supported (status 2); this is a virtual \
-             machine: its host may keep the counters to itself",
+             machine: its host may not expose the counters",
             None,
         ),
     ] {
@@ -351,7 +351,7 @@ fn a_library_that_is_another_one_is_told_apart() {
     // A program is no library: the loader says so in its own words.
     fs::write(machine.path("libamd_smi.so"), machine_of_tests).unwrap();
     let absent = machine.absent();
-    assert!(absent.reason.contains("does not load"), "{}", absent.reason);
+    assert!(absent.reason.contains("cannot load"), "{}", absent.reason);
     assert_eq!(absent.fix, None);
 }
 

@@ -1,4 +1,4 @@
-//! A machine with boards, whose time is told.
+//! A machine with boards and simulated time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) fn constant(watts: f64) -> PowerTrace {
     PowerTrace::new(&[(1.0, watts)])
 }
 
-/// A place without boards of its own, for what is not the library.
+/// Directories without boards, for everything but the library.
 pub(crate) fn options(fake: &FakeNvml, root: &Path) -> Options {
     Options {
         sysfs: root.join("sys"),
@@ -69,7 +69,7 @@ pub(crate) fn on_bus(root: &Path, place: &str, status: &str) -> PathBuf {
     file
 }
 
-/// A machine whose time is told, polled when its pollers want to be, and always a little late.
+/// A machine with simulated time, polled when its pollers are due, and always a little late.
 pub(crate) struct Bench {
     pub(crate) fake: FakeNvml,
     pub(crate) session: Session,

@@ -1,4 +1,4 @@
-//! Which boards there are, what they tell, and what is said where there are none.
+//! Detected boards, their sources, and the reasons for absent ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ fn a_board_that_tells_nothing_of_energy_is_still_a_board() {
 
 #[test]
 fn the_state_of_a_board_goes_beside_its_energy() {
-    // Idle, clocks that somebody set, the power cap, heat: two of these slow work down.
+    // Idle, clocks set by the user, the power cap, heat: two of these slow work down.
     let board = Board::new(0, constant(300.0))
         .with_state("throttle", f64::from(1 | 2 | 4 | 64))
         .with_state("tensor", 41.5);
@@ -186,7 +186,7 @@ fn a_board_is_described_once() {
             power_limit_watts: Some(700.0),
             mig_enabled: Some(true),
             ecc_enabled: Some(true),
-            notes: vec!["board energy is not split among MIG instances".to_owned()],
+            notes: vec!["energy is measured for the whole board, not per MIG instance".to_owned()],
         }]
     );
     for collector in &collectors {
@@ -267,10 +267,10 @@ fn a_library_that_is_of_no_use_says_why_and_what_to_do() {
     fs::write(options.dev.join("nvidiactl"), "").unwrap();
     for (code, reason, fix) in [
         (9, "driver is not loaded", "sudo modprobe nvidia"),
-        (4, "may not be used", "sudo chmod a+rw"),
-        (18, "another version", "sudo reboot"),
-        (999, "does not start", "nvidia-smi"),
-        (4321, "does not start", "nvidia-smi"),
+        (4, "permission denied", "sudo chmod a+rw"),
+        (18, "does not match the version", "sudo reboot"),
+        (999, "cannot initialise", "nvidia-smi"),
+        (4321, "cannot initialise", "nvidia-smi"),
     ] {
         machine.init = code;
         fake.act_as(&machine).unwrap();
@@ -287,13 +287,16 @@ fn a_library_that_is_of_no_use_says_why_and_what_to_do() {
         path
     };
     for (path, reason) in [
-        (root.path().join("nothing.so"), "is not there"),
+        (root.path().join("nothing.so"), "cannot find"),
         (
             library("32bit.so", |bytes| bytes[4] = 1),
-            "another kind of machine",
+            "another architecture",
         ),
-        (library("text.so", |bytes| bytes.fill(b'x')), "another kind"),
-        (PathBuf::from("libm.so.6"), "too old, or not NVIDIA's"),
+        (
+            library("text.so", |bytes| bytes.fill(b'x')),
+            "another architecture",
+        ),
+        (PathBuf::from("libm.so.6"), "too old or not NVIDIA's"),
     ] {
         options.nvml = Some(path);
         let absent = nvml::detect(&options).err().unwrap();
@@ -310,5 +313,5 @@ fn a_machine_without_boards_has_nothing_to_mend() {
     let root = tempfile::tempdir().unwrap();
     let absent = nvml::detect(&options(&fake, root.path())).err().unwrap();
     assert!(!absent.is_here, "{absent:?}");
-    assert_eq!(absent.reason, "NVIDIA's driver knows no board");
+    assert_eq!(absent.reason, "NVIDIA's driver lists no GPU");
 }

@@ -215,7 +215,7 @@ fn numbers_that_stand_for_nothing_change_nothing() {
         let power = energy.shares.last().unwrap().energy.power.unwrap();
         assert!((power.max - 300.0).abs() < 1.0 && (power.min - 300.0).abs() < 1.0);
     }
-    // What says nothing from the start is not there.
+    // A value that is missing from the start is not a source.
     board.has_energy = true;
     board.energy_values = vec![(0.0, 1e9, u64::MAX)];
     board.power_values = Vec::new();
@@ -265,5 +265,5 @@ fn a_module_is_kept_apart_from_its_gpu() {
     assert_eq!(energy.basis().unwrap().label(), "module");
     let off = energy.headline().unwrap().joules() / trace.between(1.234, 21.234) - 1.0;
     assert!(off.abs() < 0.01, "{:+.2} %", off * 100.0);
-    assert!(bench.devices[0].notes[0].contains("energy is that of the module"));
+    assert!(bench.devices[0].notes[0].contains("energy covers the whole module"));
 }

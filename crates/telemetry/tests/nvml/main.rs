@@ -1,5 +1,5 @@
 //! NVIDIA boards that are not there: the real collector, the real wrapper and a scripted library,
-//! against a known power. Time is told where nothing depends on threads.
+//! against a known power. Time is simulated where nothing depends on threads.
 
 #![cfg(target_os = "linux")]
 #![expect(

@@ -181,7 +181,7 @@ fn a_path_that_holds_no_tokenizer_is_named_with_what_would_do() {
     let empty = directory.path().display().to_string();
     let damaged = [b"GGUF\x03\0\0\0".as_slice(), &[0xff; 16]].concat();
     for (named, says) in [
-        (nowhere, "nothing is there"),
+        (nowhere, "it does not exist"),
         (empty, "the directory has no `tokenizer.json`"),
         (at("a.json", b"{\"a\": 1}"), "is not a tokenizer"),
         (at("b.json", b"\xff\xfe"), "is not a tokenizer"),

@@ -133,7 +133,7 @@ fn cuts(length: usize, most: usize, random: &mut Random) -> Vec<usize> {
     places
 }
 
-/// A reply with that answer, of which nobody counted anything.
+/// A reply with that answer and without token counts.
 pub(crate) fn answered(answer: &str) -> Reply {
     Reply {
         outcome: Outcome::Complete,

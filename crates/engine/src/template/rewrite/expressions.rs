@@ -1,30 +1,30 @@
-//! Expressions as source again, with the meter around what can grow.
+//! Prints expressions as source, with the meter around what can grow.
 
 use std::fmt::Write as _;
 
 use minijinja::machinery::ast::{self, BinOpKind, CallArg, CompareOpKind, Expr, UnaryOpKind};
 use minijinja::value::{Value, ValueKind};
 
-use super::{OURS, Printed, Printer, quoted};
+use super::{OURS, PrintResult, Printer, quoted};
 
 impl Printer {
-    /// The expression as the argument of a function of ours.
-    pub(super) fn within(&mut self, function: &str, expression: &Expr<'_>) -> Printed {
+    /// The expression as the argument of one of our functions.
+    pub(super) fn within(&mut self, function: &str, expression: &Expr<'_>) -> PrintResult {
         let _ = write!(self.text, "{OURS}{function}(");
         self.expression(expression)?;
         self.text.push(')');
         Ok(())
     }
 
-    /// The same where a constant needs no look.
-    fn looked_at(&mut self, function: &str, expression: &Expr<'_>) -> Printed {
+    /// The same; constants need no metering.
+    fn looked_at(&mut self, function: &str, expression: &Expr<'_>) -> PrintResult {
         match expression {
             Expr::Const(_) => self.expression(expression),
             _ => self.within(function, expression),
         }
     }
 
-    pub(super) fn expression(&mut self, expression: &Expr<'_>) -> Printed {
+    pub(super) fn expression(&mut self, expression: &Expr<'_>) -> PrintResult {
         self.descend()?;
         match expression {
             Expr::Var(var) => self.text += var.id,
@@ -70,7 +70,7 @@ impl Printer {
                 self.text.push(']');
             }
             Expr::Call(call) => {
-                // A range holds two numbers, whatever its length.
+                // A range stores two numbers, whatever its length.
                 let is_small = matches!(&call.expr, Expr::Var(var) if var.id == "range");
                 if is_small {
                     self.call(call)?;
@@ -88,7 +88,7 @@ impl Printer {
         Ok(())
     }
 
-    fn slice(&mut self, slice: &ast::Slice<'_>) -> Printed {
+    fn slice(&mut self, slice: &ast::Slice<'_>) -> PrintResult {
         let _ = write!(self.text, "{OURS}made(");
         self.within("look", &slice.expr)?;
         self.text.push('[');
@@ -102,7 +102,7 @@ impl Printer {
     }
 
     /// A chain of filters in one pair of brackets: each pair is a level for the parser.
-    fn filter(&mut self, filter: &ast::Filter<'_>) -> Printed {
+    fn filter(&mut self, filter: &ast::Filter<'_>) -> PrintResult {
         let is_whole = !is_open(filter);
         self.text += if is_whole { "(" } else { "" };
         self.bare_filter(filter)?;
@@ -110,7 +110,7 @@ impl Printer {
         Ok(())
     }
 
-    fn bare_filter(&mut self, filter: &ast::Filter<'_>) -> Printed {
+    fn bare_filter(&mut self, filter: &ast::Filter<'_>) -> PrintResult {
         match &filter.expr {
             Some(Expr::Filter(inner)) => self.bare_filter(inner)?,
             Some(input) => self.expression(input)?,
@@ -121,7 +121,7 @@ impl Printer {
         self.arguments(&filter.args)
     }
 
-    fn either(&mut self, choice: &ast::IfExpr<'_>) -> Printed {
+    fn either(&mut self, choice: &ast::IfExpr<'_>) -> PrintResult {
         self.text.push('(');
         self.expression(&choice.true_expr)?;
         self.text += " if ";
@@ -134,7 +134,7 @@ impl Printer {
         Ok(())
     }
 
-    fn map(&mut self, map: &ast::Map<'_>) -> Printed {
+    fn map(&mut self, map: &ast::Map<'_>) -> PrintResult {
         let _ = write!(self.text, "{OURS}new({{");
         for (key, value) in map.keys.iter().zip(&map.values) {
             self.looked_at("deep", key)?;
@@ -146,8 +146,8 @@ impl Printer {
         Ok(())
     }
 
-    /// What a name behind a point belongs to.
-    fn base(&mut self, expression: &Expr<'_>) -> Printed {
+    /// The object of an attribute.
+    fn base(&mut self, expression: &Expr<'_>) -> PrintResult {
         let is_number = matches!(expression, Expr::Const(_));
         self.text += if is_number { "(" } else { "" };
         self.expression(expression)?;
@@ -155,7 +155,7 @@ impl Printer {
         Ok(())
     }
 
-    fn items(&mut self, open: &str, items: &[Expr<'_>], close: &str) -> Printed {
+    fn items(&mut self, open: &str, items: &[Expr<'_>], close: &str) -> PrintResult {
         let _ = write!(self.text, "{OURS}new({open}");
         for item in items {
             self.expression(item)?;
@@ -165,7 +165,7 @@ impl Printer {
         Ok(())
     }
 
-    fn binary(&mut self, binary: &ast::BinOp<'_>) -> Printed {
+    fn binary(&mut self, binary: &ast::BinOp<'_>) -> PrintResult {
         let word = match binary.op {
             BinOpKind::Add => return self.sum("add", binary),
             BinOpKind::Concat => return self.sum("cat", binary),
@@ -198,7 +198,7 @@ impl Printer {
     }
 
     /// A chain of `and` or `or`, without brackets for the same reason.
-    fn logic(&mut self, binary: &ast::BinOp<'_>, word: &str) -> Printed {
+    fn logic(&mut self, binary: &ast::BinOp<'_>, word: &str) -> PrintResult {
         match &binary.left {
             Expr::BinOp(inner) if is_same(inner.op, binary.op) => self.logic(inner, word)?,
             left => self.expression(left)?,
@@ -207,8 +207,8 @@ impl Printer {
         self.expression(&binary.right)
     }
 
-    /// A chain of one operator as one call, which makes no value in between.
-    fn sum(&mut self, function: &str, binary: &ast::BinOp<'_>) -> Printed {
+    /// A chain of one operator as one call, without intermediate values.
+    fn sum(&mut self, function: &str, binary: &ast::BinOp<'_>) -> PrintResult {
         let mut terms = vec![&binary.right];
         let mut left = &binary.left;
         while let Expr::BinOp(inner) = left {
@@ -228,17 +228,17 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn call(&mut self, call: &ast::Call<'_>) -> Printed {
+    pub(super) fn call(&mut self, call: &ast::Call<'_>) -> PrintResult {
         self.base(&call.expr)?;
         self.arguments(&call.args)?;
-        // Always with brackets, also without arguments.
+        // Always with brackets, even without arguments.
         if call.args.is_empty() {
             self.text += "()";
         }
         Ok(())
     }
 
-    fn arguments(&mut self, arguments: &[CallArg<'_>]) -> Printed {
+    fn arguments(&mut self, arguments: &[CallArg<'_>]) -> PrintResult {
         if arguments.is_empty() {
             return Ok(());
         }
@@ -266,7 +266,7 @@ impl Printer {
     }
 }
 
-/// Whether the chain of filters begins with none of its own input, as in a filter block.
+/// Whether the chain of filters starts without an input, as in a filter block.
 fn is_open(filter: &ast::Filter<'_>) -> bool {
     match &filter.expr {
         None => true,

@@ -34,7 +34,7 @@ fn gauge(name: &str, device: Option<&str>, gauge: Gauge) -> Source {
     source(name, device, Quantity::Gauge { gauge }, Method::Direct)
 }
 
-/// A machine whose sources say what a test says.
+/// A machine whose sources yield the values of a test.
 struct Stage {
     clock: Arc<ManualClock>,
     session: Session,
@@ -67,7 +67,7 @@ impl Stage {
         }
     }
 
-    /// 50 ms later the sources say this.
+    /// Lets 50 ms pass, after which the sources yield these values.
     fn say(&mut self, values: &[Option<f64>]) -> pb::TelemetryReading {
         self.milliseconds += 50;
         self.clock

@@ -1,4 +1,4 @@
-//! A board: what the kernel and amd-smi know of one place on the bus.
+//! A board: what the kernel and amd-smi know of one PCI address.
 
 use std::sync::Arc;
 
@@ -11,31 +11,31 @@ use super::smi::Smi;
 use super::{ID, LARGEST_WATTS};
 use crate::collectors::host::files::Reader;
 
-/// PCI device numbers of MI250 and MI250X, two dies in one package.
+/// PCI device ids of MI250 and MI250X: two dies in one package.
 const TWO_DIES: [u16; 2] = [0x7408, 0x740c];
-/// That of MI300A, a GPU and a CPU in one package.
+/// PCI device id of MI300A: a GPU and a CPU in one package.
 const WITH_CPU: u16 = 0x74a0;
 
-/// Microjoules of one count that make sense; 15.3 is usual.
+/// Plausible microjoules per count; 15.3 is usual.
 const RESOLUTIONS: std::ops::RangeInclusive<f32> = 1e-3..=1e6;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// One board.
+/// A board, from the kernel's card and amd-smi's processors at the same PCI address.
 pub(super) struct Board {
-    /// Its place in our order, which is that of the bus.
+    /// Its number in the order of the PCI bus.
     pub(super) number: u32,
     pub(super) pci: Option<Pci>,
     pub(super) card: Option<Card>,
-    /// Place of its first processor in amd-smi's list.
+    /// Index of its first processor in amd-smi's list.
     processor: Option<usize>,
-    /// Processors that amd-smi shows on it.
+    /// Number of processors that amd-smi lists for it.
     partitions: u32,
-    /// What amd-smi calls it.
+    /// The market name according to amd-smi.
     market_name: Option<String>,
 }
 
-/// What stands for a board's power.
+/// Where a board's power is read.
 pub(super) enum Power {
     /// The kernel's file, in µW.
     File(SensorFile),
@@ -43,25 +43,25 @@ pub(super) enum Power {
     Asked(Arc<Smi>, usize),
 }
 
-/// A board's energy counter.
+/// The energy counter of a board.
 pub(super) struct BoardCounter {
     pub(super) smi: Arc<Smi>,
     pub(super) processor: usize,
-    /// Microjoules of one count.
+    /// Microjoules per count.
     pub(super) resolution: f32,
 }
 
-/// What a board tells of its energy.
+/// The energy sources of a board.
 pub(super) struct Meters {
     pub(super) domain: Domain,
     pub(super) counter: Option<BoardCounter>,
     pub(super) power: Option<Power>,
-    /// What a person should know.
+    /// What the user should know about its energy.
     pub(super) notes: Vec<String>,
 }
 
-/// Cards and processors of the same place on the bus are one board. They are numbered in the order
-/// of the bus, those without a place last.
+/// Cards and processors at the same PCI address are one board. Boards are numbered in the order of
+/// the bus; those without an address come last.
 pub(super) fn boards(cards: Vec<Card>, smi: Option<&Smi>) -> Vec<Board> {
     let mut boards: Vec<Board> = cards.into_iter().map(Board::of_card).collect();
     let places = smi.map_or(&[][..], |smi| &smi.places);
@@ -86,8 +86,8 @@ pub(super) fn boards(cards: Vec<Card>, smi: Option<&Smi>) -> Vec<Board> {
     boards
 }
 
-/// Whether a board is the second die of a package: dies of a package follow each other on the bus,
-/// and the first one tells of both.
+/// The first die of the package if `board` is its second one. The dies of a package follow each
+/// other on the bus, and the first one reports the energy of both.
 pub(super) fn first_die(boards: &[Board], board: &Board) -> Option<u32> {
     let dies: Vec<u32> = boards
         .iter()
@@ -121,7 +121,7 @@ impl Board {
         }
     }
 
-    /// `amd/0`.
+    /// The device id: `amd/0`.
     pub(super) fn id(&self) -> String {
         format!("{ID}/{}", self.number)
     }
@@ -130,7 +130,7 @@ impl Board {
         self.card.as_ref()?.unique_id.as_deref()
     }
 
-    /// How a message names it.
+    /// How messages name it.
     pub(super) fn called(&self) -> String {
         self.pci
             .map_or_else(|| format!("`{}`", self.id()), |pci| format!("`{pci}`"))
@@ -161,13 +161,13 @@ impl Board {
         name.is_some_and(|name| name.contains(product))
     }
 
-    /// What tells of its energy; `first_die` is the board that tells of this one's too.
+    /// Its energy sources. `first_die` is the board that reports this one's energy too.
     pub(super) fn meters(&self, smi: Option<&Arc<Smi>>, first_die: Option<u32>) -> Meters {
         let mut notes = Vec::new();
         let domain = if self.is_integrated() {
             notes.push(
-                "its power is that of the whole chip, the CPU included: it counts only where \
-                 nothing else is measured"
+                "power covers the whole chip, CPU included: it counts only where nothing else is \
+                 measured"
                     .to_owned(),
             );
             Domain::Platform
@@ -176,7 +176,7 @@ impl Board {
         };
         if let Some(first) = first_die {
             notes.push(format!(
-                "the second die of a package: `{ID}/{first}` tells of the energy of both"
+                "the second die of a package: `{ID}/{first}` reports the energy of both"
             ));
             return Meters {
                 domain,
@@ -186,22 +186,22 @@ impl Board {
             };
         }
         if self.has_two_dies() {
-            notes.push("its energy is that of both dies of the package".to_owned());
+            notes.push("energy covers both dies of the package".to_owned());
         }
         if self.model() == Some(WITH_CPU) || self.is_called("MI300A") {
-            notes.push("its energy is that of the whole package, the CPU's cores included".into());
+            notes.push("energy covers the whole package, CPU cores included".into());
         }
         if self.partitions > 1 {
             let partitions = self.partitions;
             notes.push(format!(
-                "divided into {partitions}: its energy is that of all"
+                "split into {partitions} partitions: energy covers all of them"
             ));
         }
         if self.is_asleep() {
-            notes.push("suspended: it is not read, as that would wake it".to_owned());
+            notes.push("suspended: not read, as that would wake it".to_owned());
         }
         if smi.is_some() && self.processor.is_none() {
-            notes.push("amd-smi does not show it: power is integrated".to_owned());
+            notes.push("amd-smi does not list it: power is integrated".to_owned());
         }
         let asked = smi.zip(self.processor);
         let counter = asked.and_then(|(smi, processor)| {
@@ -229,7 +229,7 @@ impl Board {
         })
     }
 
-    /// The facts of it.
+    /// Describes the board.
     pub(super) fn device(&self, driver_version: Option<String>, notes: Vec<String>) -> Device {
         let card = self.card.as_ref();
         let awake = card.filter(|_| !self.is_asleep());
@@ -259,7 +259,7 @@ impl Board {
         }
     }
 
-    /// What it is called, else the numbers of its vendor and model.
+    /// The product name, else vendor and device id.
     fn name(&self) -> Option<String> {
         let product = self.card.as_ref().and_then(|card| card.name.clone());
         let number = || Some(format!("AMD Device {0:04x} (1002:{0:04x})", self.model()?));
@@ -267,14 +267,14 @@ impl Board {
     }
 }
 
-/// A counter that counts, or why it does not.
+/// The energy counter if it works, else why not.
 fn counter(smi: &Arc<Smi>, processor: usize) -> Result<BoardCounter, String> {
     let energy = smi
         .energy(processor)
         .map_err(|refusal| format!("amd-smi has no energy counter for it: {refusal}"))?;
     if matches!(energy.count, 0 | u64::MAX) {
         return Err(format!(
-            "the energy counter of amd-smi says {}: left out",
+            "the energy counter of amd-smi reads {}: left out",
             energy.count
         ));
     }
@@ -291,7 +291,7 @@ fn counter(smi: &Arc<Smi>, processor: usize) -> Result<BoardCounter, String> {
     })
 }
 
-/// The watts of so many µW, unless no board can mean it: one that is on draws something.
+/// Converts µW to W; `None` if implausible: a running board never draws zero.
 #[expect(clippy::cast_precision_loss, reason = "2^53 µW are nine billion watts")]
 pub(super) fn watts(microwatts: u64) -> Option<f64> {
     let watts = microwatts as f64 * 1e-6;

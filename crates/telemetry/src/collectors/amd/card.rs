@@ -1,7 +1,7 @@
 //! A card of the amdgpu driver, as the kernel shows it (`class/drm/card*/device`).
 //!
 //! Files and units are those of `Documentation/gpu/amdgpu/thermal.rst` and of the driver's
-//! `amdgpu_pm.c`. Most files wake a card that is suspended, so whoever reads them asks first.
+//! `amdgpu_pm.c`. Reading most files wakes a suspended card, so callers check first.
 
 use std::fs;
 use std::io;
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use super::pci::Pci;
 use crate::collectors::host::files::{Reader, numbered};
 
-/// AMD, as a vendor of PCI devices.
+/// AMD's PCI vendor id.
 const VENDOR: &str = "0x1002";
 /// The driver that reports power.
 const DRIVER: &str = "amdgpu";
 
-/// What the driver writes where it does not know: the widths of its own fields, all ones.
+/// What the driver writes for unknown values: all ones, in the width of its own field.
 const UNKNOWN: [u64; 3] = [0xFFFF, 0xFFFF_FFFF, u64::MAX];
 
-/// Files with power; a card mostly has one of them. An average sees what lies between two polls.
+/// Power files; most cards have one of them. An average covers the time between two polls.
 const POWERS: [&str; 2] = ["power1_average", "power1_input"];
 
 /// One card.
@@ -27,26 +27,26 @@ pub(super) struct Card {
     /// `class/drm/card0/device`.
     directory: PathBuf,
     hwmon: Option<PathBuf>,
-    /// Its place on the bus.
+    /// Its PCI address.
     pub(super) pci: Option<Pci>,
-    /// The PCI device number.
+    /// The PCI device id.
     pub(super) model: Option<u16>,
-    /// What it calls itself.
+    /// The product name according to the driver.
     pub(super) name: Option<String>,
-    /// Its serial identity.
+    /// The serial number according to the driver.
     pub(super) unique_id: Option<String>,
 }
 
-/// The cards of this vendor.
+/// AMD's cards on this machine.
 #[derive(Debug, Default)]
 pub(super) struct Cards {
-    /// Those of the driver that reports power.
+    /// Cards of the driver that reports power.
     pub(super) ours: Vec<Card>,
-    /// Another one, and its driver.
+    /// A card of another driver: its path and that driver's name.
     pub(super) foreign: Option<(PathBuf, String)>,
 }
 
-/// Finds the cards; connectors (`card0-DP-1`) and partitions, which have no vendor, are none.
+/// Finds the cards; skips connectors (`card0-DP-1`) and partitions, which have no vendor file.
 pub(super) fn find(sysfs: &Path) -> Cards {
     let mut cards = Cards::default();
     for card in numbered(&sysfs.join("class/drm"), "card") {
@@ -78,14 +78,14 @@ fn uevent(directory: &Path, key: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// The text of a small file, unless it is empty.
+/// The text of a small file; `None` if it is empty or unreadable.
 fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Where the kernel put the card's sensors, which changes when the driver is loaded again.
+/// The directory of the card's sensors. It changes when the driver is loaded again.
 fn hwmon(directory: &Path) -> Option<PathBuf> {
     numbered(&directory.join("hwmon"), "hwmon")
         .into_iter()
@@ -118,20 +118,20 @@ impl Card {
         text(&self.directory.join("power/runtime_status")).as_deref() == Some("suspended")
     }
 
-    /// Whether it is part of a CPU, whose power it then reports too. The northbridge's voltage is
-    /// there on such chips only; MI300A is one without it.
+    /// Whether it is integrated in a CPU and so reports the CPU's power too. Only such chips report
+    /// the northbridge's voltage; MI300A is an exception without it.
     pub(super) fn is_integrated(&self) -> bool {
         let hwmon = self.hwmon.as_deref();
         hwmon.is_some_and(|hwmon| hwmon.join("in1_input").exists())
     }
 
-    /// Where its sensors should be, for messages.
+    /// The expected directory of its sensors, for messages.
     pub(super) fn place(&self) -> PathBuf {
         let hwmon = self.hwmon.clone();
         hwmon.unwrap_or_else(|| self.directory.join("hwmon"))
     }
 
-    /// A file that stands beside the card's identity.
+    /// A file in the card's directory.
     pub(super) fn file(&self, name: &'static str) -> Option<SensorFile> {
         SensorFile::at(&self.directory, None, name.to_owned())
     }
@@ -142,12 +142,12 @@ impl Card {
             .filter(|_| self.hwmon.is_some())
     }
 
-    /// Its power, in µW.
+    /// The power file, in µW.
     pub(super) fn power(&self) -> Option<SensorFile> {
         POWERS.into_iter().find_map(|name| self.sensor(name))
     }
 
-    /// The temperature that throttles it, else that of its edge, else the first, in m°C.
+    /// The temperature that throttles the card, else that of its edge, else the first, in m°C.
     pub(super) fn temperature(&self) -> Option<SensorFile> {
         let hwmon = self.hwmon.as_deref()?;
         let labelled = |wanted: Option<&str>| {
@@ -164,7 +164,7 @@ impl Card {
     }
 }
 
-/// A file that holds one number.
+/// A file that contains one number.
 #[derive(Debug, Clone)]
 pub(super) struct SensorFile {
     /// The card's directory.
@@ -185,7 +185,7 @@ impl SensorFile {
         })
     }
 
-    /// The number, unless it is missing, empty, none, negative or stands for not known.
+    /// The number; `None` if it is missing, malformed, negative or means "unknown".
     pub(super) fn read(&mut self, reader: &mut Reader) -> Option<u64> {
         let number = known(reader.read(&self.path));
         if number.is_some() || !self.is_hwmon || self.path.exists() {
@@ -195,12 +195,12 @@ impl SensorFile {
         known(reader.read(&self.path))
     }
 
-    /// Whether it is not there any more.
+    /// Whether the file no longer exists.
     pub(super) fn is_gone(&self) -> bool {
         matches!(fs::metadata(&self.path), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Where it is, for messages.
+    /// The location, for messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! The two collectors of a board: its energy, often; its state, seldom.
+//! The two collectors of a board: energy, polled often, and state, polled seldom.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{ID, LARGEST_WATTS};
 use crate::collector::{Collector, PollError};
 use crate::collectors::host::files::Reader;
 
-/// Faster than this says nothing new of a board, and keeps its firmware busy.
+/// Polling faster yields nothing new and keeps the board's firmware busy.
 const ENERGY_INTERVAL: Duration = Duration::from_millis(50);
 /// State changes slowly.
 const STATE_INTERVAL: Duration = Duration::from_millis(500);
@@ -22,7 +22,7 @@ const STATE_INTERVAL: Duration = Duration::from_millis(500);
 /// The energy or the state of one board.
 pub(super) struct BoardCollector {
     id: String,
-    /// The kernel's view of it, which knows whether it is suspended.
+    /// The kernel's view of the board, which says whether it is suspended.
     card: Option<Card>,
     sources: Vec<Source>,
     devices: Vec<Device>,
@@ -31,20 +31,20 @@ pub(super) struct BoardCollector {
     reader: Reader,
 }
 
-/// How one source is read; in their order.
+/// How one source is read; in the order of the sources.
 enum Sensor {
     Counter(BoardCounter),
     Power(Power),
     Gauge(SensorFile, Scale),
 }
 
-/// What a gauge's number means.
+/// Conversion of a gauge to its unit, with its plausible range.
 struct Scale {
     convert: fn(u64) -> f64,
     plausible: RangeInclusive<f64>,
 }
 
-/// Why a source said nothing.
+/// Why a source yielded no value.
 struct Fault {
     words: String,
     is_gone: bool,
@@ -54,9 +54,9 @@ impl Fault {
     fn of_file(file: &SensorFile) -> Self {
         let (path, is_gone) = (file.path().display(), file.is_gone());
         let words = if is_gone {
-            format!("`{path}` is not there")
+            format!("cannot find `{path}`")
         } else {
-            format!("`{path}` holds nothing that can be meant")
+            format!("`{path}` holds no usable value")
         };
         Self { words, is_gone }
     }
@@ -71,7 +71,7 @@ impl Fault {
 }
 
 impl BoardCollector {
-    /// Its energy; `None` if nothing tells of it.
+    /// The energy collector; `None` if the board reports neither energy nor power.
     pub(super) fn energy(board: &Board, meters: Meters, device: &Device) -> Option<Self> {
         let domain = meters.domain;
         let counter = meters.counter.map(|counter| {
@@ -83,7 +83,7 @@ impl BoardCollector {
             (source, Sensor::Counter(counter))
         });
         let power = meters.power.map(|power| {
-            // Over how long the firmware averages is not documented: taken as the moment.
+            // The firmware's averaging time is not documented: treated as an instantaneous value.
             let quantity = Quantity::Power {
                 domain,
                 averaging: Duration::ZERO,
@@ -98,7 +98,7 @@ impl BoardCollector {
         })
     }
 
-    /// Its state, with the device where nothing else brings it.
+    /// The state collector; `device` is set where no other collector carries it.
     pub(super) fn state(board: &Board, device: Option<&Device>) -> Option<Self> {
         let sensors = board.card.as_ref().map(gauges).unwrap_or_default();
         let is_asleep = board.is_asleep();
@@ -151,7 +151,7 @@ impl Collector for BoardCollector {
         wanted.max(self.shortest)
     }
 
-    /// Energy waits for nobody's state.
+    /// Separate circles, so that energy never waits for state.
     fn circle(&self) -> Option<&'static str> {
         Some(if self.shortest == STATE_INTERVAL {
             "amd-state"
@@ -176,7 +176,7 @@ impl Collector for BoardCollector {
                     take(place, clock.now(), value);
                     is_heard = true;
                 }
-                // One that may come back soon says more about when to try again.
+                // A fault that may pass soon decides when to retry.
                 Err(fault) => match &failed {
                     Some(before) if fault.is_gone || !before.is_gone => {}
                     _ => failed = Some(fault),
@@ -184,7 +184,7 @@ impl Collector for BoardCollector {
             }
         }
         match failed {
-            // What is heard goes on at its own pace.
+            // While some sources work, poll at the normal pace.
             Some(fault) if is_heard => Err(PollError::Retry(fault.words)),
             Some(fault) => Err(fault.into_poll_error()),
             None => Ok(()),
@@ -204,12 +204,12 @@ impl Sensor {
             }
             Self::Power(Power::Asked(smi, processor)) => {
                 let asked = smi.power(*processor).map_err(|refusal| Fault {
-                    words: format!("amd-smi tells no power: {refusal}"),
+                    words: format!("amd-smi reports no power: {refusal}"),
                     is_gone: refusal.is_gone(),
                 })?;
                 let watts = asked.map(f64::from).filter(|watts| *watts <= LARGEST_WATTS);
                 watts.ok_or_else(|| Fault {
-                    words: "amd-smi tells no power that can be meant".to_owned(),
+                    words: "amd-smi reports an impossible power".to_owned(),
                     is_gone: false,
                 })
             }
@@ -226,14 +226,14 @@ impl Sensor {
 impl BoardCounter {
     fn joules(&self) -> Result<f64, Fault> {
         let energy = self.smi.energy(self.processor).map_err(|refusal| Fault {
-            words: format!("amd-smi tells no energy: {refusal}"),
+            words: format!("amd-smi reports no energy: {refusal}"),
             is_gone: refusal.is_gone(),
         })?;
         let is_scaled = energy.resolution.to_bits() == self.resolution.to_bits();
         if matches!(energy.count, 0 | u64::MAX) || !is_scaled {
             return Err(Fault {
                 words: format!(
-                    "the energy counter of amd-smi says {} of {} µJ, which cannot be meant",
+                    "the energy counter of amd-smi reads {} of {} µJ, which is impossible",
                     energy.count, energy.resolution
                 ),
                 is_gone: false,
@@ -263,14 +263,14 @@ fn source(board: &Board, name: &str, quantity: Quantity, method: Method) -> Sour
         device: Some(id),
         quantity,
         method,
-        // Nobody documents how often the firmware updates what it shows.
+        // The update period of the firmware is not documented.
         period: None,
         privilege: privilege.into(),
         relative_sigma: None,
     }
 }
 
-/// The state that a card shows.
+/// The state values of a card.
 fn gauges(card: &Card) -> Vec<(&'static str, Gauge, Sensor)> {
     let percent = || Scale {
         convert: plain,

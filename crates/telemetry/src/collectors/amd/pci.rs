@@ -1,8 +1,8 @@
-//! A place on the PCI bus.
+//! PCI addresses.
 
 use std::fmt;
 
-/// Domain, bus, device and function, in the order of the bus.
+/// Domain, bus, device and function, ordered as on the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pci {
     domain: u32,
@@ -12,7 +12,7 @@ pub(super) struct Pci {
 }
 
 impl Pci {
-    /// From `0000:03:00.0`, or `03:00.0` in the first domain.
+    /// Parses `0000:03:00.0`, or `03:00.0` in domain 0.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (rest, function) = text.trim().split_once('.')?;
         let (rest, device) = rest.rsplit_once(':')?;
@@ -27,8 +27,8 @@ impl Pci {
         })
     }
 
-    /// From the number of `amdsmi_get_gpu_bdf_id`: domain in bits 63 to 32, bus in 15 to 8, device
-    /// in 7 to 3, function in 2 to 0; bits 31 to 28 may hold a partition (the function's
+    /// Decodes the number of `amdsmi_get_gpu_bdf_id`: domain in bits 63 to 32, bus in 15 to 8,
+    /// device in 7 to 3, function in 2 to 0; bits 31 to 28 may contain a partition (the function's
     /// documentation in `amdsmi.h`).
     pub(super) fn from_bdf_id(id: u64) -> Self {
         let [function_and_device, bus, ..] = id.to_le_bytes();
@@ -41,8 +41,8 @@ impl Pci {
         }
     }
 
-    /// The place of the board: partitions of one board differ in the function, which ROCm uses for
-    /// their number; the system knows one function only.
+    /// The address of the board. Partitions of one board differ in the function, which ROCm uses
+    /// for the partition number; the kernel lists one function only.
     pub(super) const fn board(self) -> Self {
         Self {
             function: 0,

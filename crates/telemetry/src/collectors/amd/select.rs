@@ -1,18 +1,18 @@
-//! Which boards are meant.
+//! Selects the boards.
 
 use super::board::Board;
 use super::pci::Pci;
 use crate::collector::Gpus;
 
-/// The numbers of the boards that the user names, else of those that the environment shows to
-/// programs, else of all.
+/// The numbers of the boards that the user names, else of those visible to ROCm programs, else of
+/// all.
 pub(super) fn chosen(boards: &[Board], gpus: &Gpus) -> Vec<u32> {
     let found = |name: &str| boards.iter().find(|board| is_called(board, name));
     let mut numbers: Vec<u32> = if !gpus.named.is_empty() {
         let named = gpus.named.iter().filter_map(|name| found(name.trim()));
         named.map(|board| board.number).collect()
     } else if let Some(visible) = &gpus.rocm_visible {
-        // ROCm's runtime stops at the first entry that it does not know; -1 is one.
+        // ROCm's runtime stops at the first unknown entry; -1 is one.
         let visible = visible.split(',').map_while(|name| found(name.trim()));
         visible.map(|board| board.number).collect()
     } else {
@@ -23,8 +23,7 @@ pub(super) fn chosen(boards: &[Board], gpus: &Gpus) -> Vec<u32> {
     numbers
 }
 
-/// Whether a name is that of this board: its number, our own name for it, its place on the bus or
-/// its serial identity.
+/// Whether `name` refers to this board: its number, its id, its PCI address or its unique id.
 fn is_called(board: &Board, name: &str) -> bool {
     let is_number = name.parse() == Ok(board.number);
     let is_place = board.pci.is_some() && Pci::parse(name).map(Pci::board) == board.pci;

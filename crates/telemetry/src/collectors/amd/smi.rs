@@ -1,8 +1,8 @@
-//! AMD's management library, `libamd_smi.so`, loaded where there is one.
+//! AMD's management library, `libamd_smi.so`, loaded at run time if installed.
 //!
-//! The functions used and their signatures are those of `amdsmi.h`, the same in versions 24 to 26;
-//! the structures are in [`abi`]. Calls are serialised: before 26.2 they are not safe in parallel,
-//! and can swap values between boards (ml-energy/zeus#256).
+//! The functions and their signatures are those of `amdsmi.h`, the same in versions 24 to 26; the
+//! structures are in [`abi`]. Calls are serialised: before 26.2 parallel calls are not safe and can
+//! swap values between boards (ml-energy/zeus#256).
 
 #![expect(
     unsafe_code,
@@ -24,7 +24,7 @@ use libloading::Library;
 use self::abi::{Abi, AsicInfo, PowerInfo, Version};
 use super::pci::Pci;
 
-/// Names that the loader knows it by, the newest known one first, then where ROCm puts it.
+/// File names for the loader: the newest known version first, then ROCm's own directory.
 const NAMES: [&str; 6] = [
     "libamd_smi.so.26",
     "libamd_smi.so.25",
@@ -37,30 +37,30 @@ const NAMES: [&str; 6] = [
 /// `AMDSMI_INIT_AMD_GPUS`.
 const INIT_GPUS: u64 = 1 << 1;
 
-/// More boards or partitions than any machine has.
+/// Upper bound for the number of boards and partitions of a machine.
 const MOST_HANDLES: u32 = 1024;
 
 type Status = u32;
 type Handle = *mut c_void;
 
-/// Why the library is of no use.
+/// Why the library cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Closed {
-    /// It is not here.
+pub(super) enum SmiError {
+    /// It is not installed.
     Missing(String),
-    /// It is here, and cannot be used.
+    /// It is installed, but cannot be used.
     Unusable(String),
-    /// It is here, and refused to start.
+    /// It is installed, but failed to initialise.
     Refused(Refusal),
-    /// It would wake this board, which is suspended.
+    /// It would wake this suspended board.
     WouldWake(String),
 }
 
-impl fmt::Display for Closed {
+impl fmt::Display for SmiError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(words) | Self::Unusable(words) => formatter.write_str(words),
-            Self::Refused(refusal) => write!(formatter, "amd-smi did not start: {refusal}"),
+            Self::Refused(refusal) => write!(formatter, "cannot start amd-smi: {refusal}"),
             Self::WouldWake(board) => {
                 write!(formatter, "amd-smi would wake {board}, which is suspended")
             }
@@ -81,7 +81,7 @@ impl Refusal {
         self.status == 10
     }
 
-    /// Whether trying again soon is pointless: not supported, no permission, not found, not
+    /// Whether retrying soon is pointless: not supported, no permission, not found, not
     /// initialised, no slot, driver not loaded.
     pub(super) const fn is_gone(&self) -> bool {
         matches!(self.status, 2 | 10 | 31 | 32 | 33 | 34)
@@ -94,26 +94,26 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What the energy counter of a board says.
+/// The energy counter of a board.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Energy {
-    /// Counts since some moment.
+    /// Counts since an unspecified start.
     pub(super) count: u64,
-    /// Microjoules of one count.
+    /// Microjoules per count.
     pub(super) resolution: f32,
 }
 
-/// The library, started.
+/// The loaded and initialised library.
 pub(super) struct Smi {
     calls: Mutex<Calls>,
     abi: Abi,
-    /// Its version, as it spells it.
+    /// The version as the library spells it.
     pub(super) version: String,
-    /// Places on the bus of its processors, in its order; `None` where it does not say.
+    /// PCI addresses of the processors, in the library's order; `None` where unknown.
     pub(super) places: Vec<Option<Pci>>,
 }
 
-/// Its functions and the handles that it gave out.
+/// The library's functions, and the handles that it returned.
 struct Calls {
     shut_down: unsafe extern "C" fn() -> Status,
     socket_handles: unsafe extern "C" fn(*mut u32, *mut Handle) -> Status,
@@ -125,18 +125,17 @@ struct Calls {
     asic_info: unsafe extern "C" fn(Handle, *mut AsicInfo) -> Status,
     status_text: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
     processors: Vec<Handle>,
-    /// Stays loaded for as long as the process lives: such libraries leave things behind that must
-    /// not be unmapped.
+    /// Never unloaded: such libraries leave threads and handlers behind that must stay mapped.
     _library: ManuallyDrop<Library>,
 }
 
-// SAFETY: the functions are plain addresses, and the handles are identifiers of the whole process
-// that belong to no thread (`amdsmi.h`); whoever has them holds the lock around them.
+// SAFETY: the functions are plain addresses, and the handles identify processors for the whole
+// process, not for one thread (`amdsmi.h`); every use holds the lock around them.
 unsafe impl Send for Calls {}
 
 impl Smi {
-    /// Loads and starts the library: `named`, or else the first that is found.
-    pub(super) fn open(named: Option<&Path>) -> Result<Self, Closed> {
+    /// Loads and initialises the library `named`, or else the first one found.
+    pub(super) fn open(named: Option<&Path>) -> Result<Self, SmiError> {
         let candidates: Vec<PathBuf> = match named {
             Some(named) => vec![named.to_owned()],
             None => NAMES.iter().map(PathBuf::from).collect(),
@@ -145,10 +144,10 @@ impl Smi {
         for candidate in &candidates {
             match Self::load(candidate) {
                 Ok(smi) => return Ok(smi),
-                // It is the one, and another name of it would not change its mind.
-                Err(refused @ Closed::Refused(_)) => return Err(refused),
-                // One that is there says more than one that is not.
-                Err(Closed::Missing(_)) => {}
+                // This is the library; loading it by another name would not help.
+                Err(refused @ SmiError::Refused(_)) => return Err(refused),
+                // A library that exists gives a better reason than one that does not.
+                Err(SmiError::Missing(_)) => {}
                 Err(other) => {
                     closed.get_or_insert(other);
                 }
@@ -156,16 +155,16 @@ impl Smi {
         }
         Err(closed.unwrap_or_else(|| {
             let name = named.unwrap_or(Path::new("libamd_smi.so"));
-            Closed::Missing(format!("`{}` is not here", name.display()))
+            SmiError::Missing(format!("cannot find `{}`", name.display()))
         }))
     }
 
-    fn load(path: &Path) -> Result<Self, Closed> {
+    fn load(path: &Path) -> Result<Self, SmiError> {
         if let Some(words) = elf::foreign(path) {
-            return Err(Closed::Unusable(format!("`{}` {words}", path.display())));
+            return Err(SmiError::Unusable(format!("`{}` {words}", path.display())));
         }
-        // SAFETY: loading runs the library's initialisers. It is AMD's own, from where the system's
-        // loader or ROCm has it, or one that the user named; it is never unloaded.
+        // SAFETY: loading runs the library's initialisers. It is AMD's own, from the loader's path
+        // or ROCm's, or one that the user named; it is never unloaded.
         let library = unsafe { Library::new(path) }.map_err(|error| unloaded(path, &error))?;
         // SAFETY: the type is that of the function in `amdsmi.h`.
         let init = unsafe {
@@ -175,7 +174,7 @@ impl Smi {
         let mut calls = Calls::of(library, path)?;
         // SAFETY: the function takes flags and no memory of ours.
         let started = unsafe { init(INIT_GPUS) };
-        calls.check(started).map_err(Closed::Refused)?;
+        calls.check(started).map_err(SmiError::Refused)?;
         Self::started(&mut calls, path)
             .inspect_err(|_| calls.stop())
             .map(|(abi, version, places)| Self {
@@ -186,16 +185,19 @@ impl Smi {
             })
     }
 
-    fn started(calls: &mut Calls, path: &Path) -> Result<(Abi, String, Vec<Option<Pci>>), Closed> {
-        let version = calls.version().map_err(Closed::Refused)?;
+    fn started(
+        calls: &mut Calls,
+        path: &Path,
+    ) -> Result<(Abi, String, Vec<Option<Pci>>), SmiError> {
+        let version = calls.version().map_err(SmiError::Refused)?;
         let spelled = version.spelled();
         let abi = version.abi().ok_or_else(|| {
-            Closed::Unusable(format!(
-                "`{}` is version {spelled}, whose structures ipw does not know (24 to 26)",
+            SmiError::Unusable(format!(
+                "`{}` is version {spelled}; ipw supports versions 24 to 26",
                 path.display()
             ))
         })?;
-        calls.enumerate().map_err(Closed::Refused)?;
+        calls.enumerate().map_err(SmiError::Refused)?;
         let places = calls.processors.iter();
         let places = places.map(|handle| calls.place(*handle)).collect();
         Ok((abi, spelled, places))
@@ -205,8 +207,8 @@ impl Smi {
     pub(super) fn energy(&self, processor: usize) -> Result<Energy, Refusal> {
         let calls = self.calls();
         let (mut count, mut resolution, mut timestamp) = (0, 0.0, 0);
-        // SAFETY: the handle is the library's own; the three places are ours and of the types of
-        // `amdsmi_get_energy_count`.
+        // SAFETY: the handle belongs to the library; the three places are ours and have the types
+        // of `amdsmi_get_energy_count`.
         let status = unsafe {
             (calls.energy_count)(
                 calls.processors[processor],
@@ -219,25 +221,25 @@ impl Smi {
         Ok(Energy { count, resolution })
     }
 
-    /// The power of a processor in W, as far as it says: the current one, else the average.
+    /// The power of a processor in W: the current one, else the average; `None` if unknown.
     pub(super) fn power(&self, processor: usize) -> Result<Option<u32>, Refusal> {
         let calls = self.calls();
         let mut info = PowerInfo::new();
-        // SAFETY: the handle is the library's own; the structure has room for that of every
-        // version that is let through.
+        // SAFETY: the handle belongs to the library; the structure has room for that of every
+        // supported version.
         let status = unsafe { (calls.power_info)(calls.processors[processor], &raw mut info) };
         calls.check(status)?;
-        // What is not known is all ones, in 16 bits or in 32; a second die says 0.
+        // Unknown values are all ones, in 16 or 32 bits; a second die reports 0.
         let is_known = |watts: &u32| !matches!(*watts, 0 | 0xFFFF | u32::MAX);
         Ok(info.watts(self.abi).into_iter().find(is_known))
     }
 
-    /// What a processor is called on the market.
+    /// The market name of a processor.
     pub(super) fn name(&self, processor: usize) -> Option<String> {
         let calls = self.calls();
         let mut info = AsicInfo::new();
-        // SAFETY: the handle is the library's own; the structure has room for that of every
-        // version that is let through.
+        // SAFETY: the handle belongs to the library; the structure has room for that of every
+        // supported version.
         let status = unsafe { (calls.asic_info)(calls.processors[processor], &raw mut info) };
         calls.check(status).ok()?;
         let name = info.market_name.split(|byte| *byte == 0).next()?;
@@ -257,9 +259,9 @@ impl Drop for Smi {
 }
 
 impl Calls {
-    fn of(library: Library, path: &Path) -> Result<Self, Closed> {
-        // SAFETY: the types are those of the functions in `amdsmi.h`; structures are checked
-        // against the version before a function that fills one in is called.
+    fn of(library: Library, path: &Path) -> Result<Self, SmiError> {
+        // SAFETY: the types are those of the functions in `amdsmi.h`. Structures are checked
+        // against the version before a function that fills one is called.
         unsafe {
             Ok(Self {
                 shut_down: symbol(&library, b"amdsmi_shut_down\0", path)?,
@@ -285,7 +287,7 @@ impl Calls {
         // SAFETY: the function writes one pointer to where ours is.
         let told = unsafe { (self.status_text)(status, &raw mut text) };
         let words = if told == 0 && !text.is_null() {
-            // SAFETY: on success it is a text of the library's own that ends in NUL and stays.
+            // SAFETY: on success it is a static NUL-terminated text of the library.
             let text = unsafe { CStr::from_ptr(text) };
             text.to_string_lossy().trim().to_owned()
         } else {
@@ -301,7 +303,7 @@ impl Calls {
         self.check(status).map(|()| version)
     }
 
-    /// Asks for all processors of all sockets.
+    /// Lists all processors of all sockets.
     fn enumerate(&mut self) -> Result<(), Refusal> {
         let sockets = self.handles(|count, handles| {
             // SAFETY: `handles` is null, or has room for `count` handles.
@@ -310,7 +312,7 @@ impl Calls {
         let mut processors = Vec::new();
         for socket in sockets {
             processors.extend(self.handles(|count, handles| {
-                // SAFETY: as above, and the socket is the library's own.
+                // SAFETY: as above, and the socket handle belongs to the library.
                 unsafe { (self.processor_handles)(socket, count, handles) }
             })?);
         }
@@ -318,7 +320,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Asks how many there are, then for them.
+    /// Gets the number of handles first, then the handles.
     fn handles(
         &self,
         ask: impl Fn(*mut u32, *mut Handle) -> Status,
@@ -338,13 +340,13 @@ impl Calls {
 
     fn place(&self, processor: Handle) -> Option<Pci> {
         let mut id = 0;
-        // SAFETY: the handle is the library's own, and the place for the number is ours.
+        // SAFETY: the handle belongs to the library, and the place for the number is ours.
         let status = unsafe { (self.bdf_id)(processor, &raw mut id) };
         (status == 0).then(|| Pci::from_bdf_id(id))
     }
 
     fn stop(&self) {
-        // SAFETY: it was started, and nobody calls it again.
+        // SAFETY: the library was initialised, and nothing calls it afterwards.
         unsafe { (self.shut_down)() };
     }
 }
@@ -352,26 +354,26 @@ impl Calls {
 /// # Safety
 ///
 /// `T` must be the type of the function of this name.
-unsafe fn symbol<T: Copy>(library: &Library, name: &[u8], path: &Path) -> Result<T, Closed> {
-    // SAFETY: promised by the caller.
+unsafe fn symbol<T: Copy>(library: &Library, name: &[u8], path: &Path) -> Result<T, SmiError> {
+    // SAFETY: guaranteed by the caller.
     let found = unsafe { library.get::<T>(name) };
     found.map(|symbol| *symbol).map_err(|_| {
         let name = String::from_utf8_lossy(name.strip_suffix(b"\0").unwrap_or(name));
-        Closed::Unusable(format!(
-            "`{}` has no `{name}`: it is not amd-smi, or an old one",
+        SmiError::Unusable(format!(
+            "`{}` lacks `{name}`: it is not amd-smi, or too old",
             path.display()
         ))
     })
 }
 
-/// The loader says that a file is not there in the same words as that one of its needs is not.
-fn unloaded(path: &Path, error: &libloading::Error) -> Closed {
+/// Tells a missing file from a missing dependency: the loader's message is the same for both.
+fn unloaded(path: &Path, error: &libloading::Error) -> SmiError {
     let words = error.to_string();
     let name = path.display().to_string();
     let is_missing = !path.exists() && words.starts_with(&name);
     if is_missing && words.contains("No such file") {
-        Closed::Missing(format!("`{name}` is not here"))
+        SmiError::Missing(format!("cannot find `{name}`"))
     } else {
-        Closed::Unusable(format!("`{name}` does not load: {words}"))
+        SmiError::Unusable(format!("cannot load `{name}`: {words}"))
     }
 }

@@ -1,10 +1,10 @@
-//! Whether a channel can be believed: one that stands still may be one that is not there.
+//! Decides whether a channel is plausible: one that never moves may not exist.
 
-/// Watts that a part of a chip can draw; the largest chips draw some hundreds.
+/// Plausible watts of a part of a chip; the largest chips draw some hundreds.
 const POWER: std::ops::RangeInclusive<f64> = 0.0..=2_000.0;
 
-/// Noughts in a row after which a part that never rests says nothing. Some systems publish their
-/// counters about twice in two seconds, and show nought in between.
+/// Number of zeros in a row after which a part that is never idle counts as silent. Some systems
+/// update their counters about twice in two seconds and show zero in between.
 pub const MOST_STILL: u32 = 30;
 
 /// A part of the chip.
@@ -26,18 +26,18 @@ impl Part {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Cpu, Self::Gpu, Self::Ane, Self::Dram, Self::System];
 
-    /// Whether it can draw nothing: what runs this program and holds it cannot.
+    /// Whether it can draw nothing. The parts that run and hold this program cannot.
     pub const fn rests(self) -> bool {
         matches!(self, Self::Gpu | Self::Ane)
     }
 
-    /// Whether the sum is unknown without it: such a part stays a source, silent until it moves.
+    /// Whether the total is unknown without it. Such a part stays a source, silent until it moves.
     pub const fn is_essential(self) -> bool {
         matches!(self, Self::Cpu | Self::Gpu)
     }
 }
 
-/// What one part has said so far.
+/// The history of one part's values.
 #[derive(Debug, Clone, Copy)]
 pub struct Channel {
     part: Part,
@@ -47,7 +47,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// A channel of which nothing has been heard.
+    /// A channel without values yet.
     pub const fn new(part: Part) -> Self {
         Self {
             part,
@@ -57,28 +57,28 @@ impl Channel {
         }
     }
 
-    /// Whose it is.
+    /// The part that it belongs to.
     pub const fn part(&self) -> Part {
         self.part
     }
 
-    /// Whether it ever said anything.
+    /// Whether it ever had a value.
     pub const fn is_heard(&self) -> bool {
         self.is_heard
     }
 
-    /// Whether it ever said anything but nought.
+    /// Whether it ever had a value other than zero.
     pub const fn has_moved(&self) -> bool {
         self.has_moved
     }
 
-    /// Whether it is worth a source after a look at many samples.
+    /// Whether it deserves a source, judged after many samples.
     pub const fn is_there(&self) -> bool {
         self.has_moved || self.part.is_essential()
     }
 
-    /// Takes what it says; `None` is what must not be believed. Nought is, until it has said
-    /// something else, and for ever from a part that cannot rest.
+    /// Adds a value and returns it if it is credible, else `None`. Zero is not credible until the
+    /// channel has moved, and never for long from a part that cannot be idle.
     pub fn take(&mut self, watts: f64) -> Option<f64> {
         if !POWER.contains(&watts) {
             return None;

@@ -1,4 +1,4 @@
-//! A chip as a collector, wherever its samples come from.
+//! A collector of a chip, independent of where its samples come from.
 
 use std::time::Duration;
 
@@ -11,26 +11,25 @@ use super::{CHIP, ID};
 use crate::collectors::sysfs::{SHARE, TEMPERATURE, gauge};
 use crate::{Collector, PollError};
 
-/// How long a sample takes, as it is asked for. Shorter ones would see the counters' own cadence.
+/// The requested length of a sample. Shorter ones would show the counters' own update rate.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What was drawn over a stretch of time, in watts, and the state at its end. `None` is what was
-/// not said.
+/// The mean power over an interval in watts, and the state at its end. `None` means not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sample {
-    /// How long the stretch was.
+    /// Length of the interval.
     pub elapsed: Duration,
-    /// The CPU's mean power.
+    /// Mean power of the CPU.
     pub cpu: Option<f64>,
-    /// The GPU's.
+    /// Mean power of the GPU.
     pub gpu: Option<f64>,
-    /// The neural engine's.
+    /// Mean power of the neural engine.
     pub ane: Option<f64>,
-    /// The memory's.
+    /// Mean power of the memory.
     pub dram: Option<f64>,
-    /// The whole machine's, at the end of the stretch.
+    /// Power of the whole machine at the end of the interval.
     pub system: Option<f64>,
-    /// Share of time in which the GPU had work, in percent.
+    /// GPU utilization, in percent.
     pub gpu_use: Option<f64>,
     /// Clock of the GPU, in megahertz.
     pub gpu_clock: Option<f64>,
@@ -43,7 +42,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What it says of a part.
+    /// The power of a part.
     pub const fn of(&self, part: Part) -> Option<f64> {
         match part {
             Part::Cpu => self.cpu,
@@ -55,18 +54,18 @@ impl Sample {
     }
 }
 
-/// What fetches the next sample, and says when its stretch ended.
-pub type Next = Box<dyn FnMut(&dyn Clock) -> Result<(Timestamp, Sample), PollError> + Send>;
+/// Fetches the next sample and the end of its interval.
+pub type NextSample = Box<dyn FnMut(&dyn Clock) -> Result<(Timestamp, Sample), PollError> + Send>;
 
-/// Where samples come from.
+/// A stream of samples.
 pub struct Feed {
-    /// Fetches the next one.
-    pub next: Next,
-    /// Whether they come at a pace of their own: whoever is slower would fall behind.
+    /// Fetches the next sample.
+    pub next: NextSample,
+    /// Whether samples arrive at their own pace: a slower reader would fall behind.
     pub is_paced: bool,
 }
 
-/// The chip's state that a sample has beside its power.
+/// The gauges of a sample.
 const GAUGES: [(&str, Gauge); 5] = [
     ("gpu/use", Gauge::GpuUse),
     ("gpu/clock", Gauge::GpuClock),
@@ -87,15 +86,15 @@ fn state(sample: &Sample, kind: Gauge) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// What many samples show a chip to have.
+/// The channels and gauges that a chip turns out to have, judged by many samples.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct Survey {
     channels: [Channel; 5],
     gauges: Vec<(&'static str, Gauge)>,
 }
 
-impl Look {
-    /// Nothing was seen yet.
+impl Survey {
+    /// A survey without samples.
     pub fn new() -> Self {
         Self {
             channels: Part::ALL.map(Channel::new),
@@ -103,7 +102,7 @@ impl Look {
         }
     }
 
-    /// Takes note of a sample.
+    /// Adds a sample.
     pub fn see(&mut self, sample: &Sample) {
         for channel in &mut self.channels {
             if let Some(watts) = sample.of(channel.part()) {
@@ -120,13 +119,13 @@ impl Look {
         }
     }
 
-    /// Whether this part ever drew anything.
+    /// Whether this part ever drew power.
     pub fn has_moved(&self, part: Part) -> bool {
         let mut channels = self.channels.iter();
         channels.any(|channel| channel.part() == part && channel.has_moved())
     }
 
-    /// Whether more samples would change nothing but for the neural engine, which mostly rests.
+    /// Whether more samples are pointless. The neural engine is ignored: it is mostly idle.
     pub fn is_settled(&self) -> bool {
         let mut open = self.channels.iter().filter(|channel| {
             let is_quiet = channel.is_heard() && !channel.has_moved();
@@ -135,7 +134,7 @@ impl Look {
         self.has_moved(Part::Cpu) && open.next().is_none()
     }
 
-    /// The chip that was seen, as a collector.
+    /// Turns the result into a collector.
     pub fn into_chip(self, device: Device, privilege: &'static str, feed: Feed) -> Chip {
         let channels: Vec<Channel> = self
             .channels
@@ -162,7 +161,7 @@ impl Look {
     }
 }
 
-impl Default for Look {
+impl Default for Survey {
     fn default() -> Self {
         Self::new()
     }
@@ -193,7 +192,7 @@ fn power(part: Part, privilege: &'static str) -> Source {
     }
 }
 
-/// The machine's power is read at the end of a stretch, the parts' over it.
+/// The machine's power is a value at the end of the interval; those of the parts are means over it.
 const fn averaging(part: Part) -> Duration {
     match part {
         Part::System => Duration::ZERO,
@@ -201,19 +200,19 @@ const fn averaging(part: Part) -> Duration {
     }
 }
 
-/// One chip.
+/// The collector of one chip.
 pub struct Chip {
     sources: Vec<Source>,
     channels: Vec<Channel>,
     gauges: Vec<Gauge>,
     device: [Device; 1],
     feed: Feed,
-    /// When the last stretch was taken to be: samples that come late must not go back.
+    /// The last reported instant: late samples must not go back in time.
     last: Timestamp,
 }
 
-/// When a mean over a stretch was so that it stands for just that stretch: each power holds from
-/// its instant on, less half of its averaging time, until the next one.
+/// The instant at which a mean over an interval is reported, so that it stands for just that
+/// interval. Each power holds from its instant, less half its averaging time, until the next one.
 fn instant(end: Timestamp, elapsed: Duration) -> Timestamp {
     end.before(elapsed).after(INTERVAL / 2)
 }

@@ -1,4 +1,4 @@
-//! The two ways to a chip's samples on a Mac.
+//! The two sources of a chip's samples on a Mac.
 
 mod library;
 mod process;
@@ -6,19 +6,19 @@ mod process;
 use ipw_core::hardware::Device;
 
 use super::channel::Part;
-use super::chip::{Feed, Look};
+use super::chip::{Feed, Survey};
 use super::{CHIP, absent};
 use crate::{Absent, Collector};
 
-/// Looks at the chip for so many samples at most: some systems publish their counters only about
-/// twice in two seconds.
+/// Maximum number of samples for detection: some systems update their counters only about twice in
+/// two seconds.
 const SAMPLES: u32 = 25;
 
-/// What to say of a chip whose CPU cannot be seen.
-const FROZEN: &str = "the CPU's counter stands still on this system, so that the chip's energy is \
-                      not known; run ipw with sudo: it then asks powermetrics";
+/// The note for a chip whose CPU counter does not move.
+const FROZEN: &str = "the CPU's counter does not move on this system, so the chip's energy is \
+                      unknown; run ipw with sudo to read powermetrics instead";
 
-/// Looks through `macmon` first, then through `powermetrics`.
+/// Tries `macmon` first, then `powermetrics`.
 pub(super) fn detect() -> Result<Vec<Box<dyn Collector>>, Absent> {
     if library::is_virtual() {
         return Err(absent(false, "a virtual Mac has no counters", None));
@@ -41,16 +41,16 @@ pub(super) fn detect() -> Result<Vec<Box<dyn Collector>>, Absent> {
     }
 }
 
-/// A chip whose CPU is silent still tells of its GPU; its sum stays unknown.
+/// A chip with a silent CPU counter still reports its GPU; its total stays unknown.
 fn by_library_alone(
-    library: Result<(Look, Device), String>,
+    library: Result<(Survey, Device), String>,
     process: &str,
 ) -> Result<Vec<Box<dyn Collector>>, Absent> {
     let fix = Some("sudo ipw doctor");
     let (look, mut device) =
         library.map_err(|library| absent(true, format!("macmon: {library}; {process}"), fix))?;
     if !look.has_moved(Part::Gpu) {
-        let reason = format!("all counters of the chip stand still; {process}");
+        let reason = format!("no counter of the chip moves; {process}");
         return Err(absent(true, reason, fix));
     }
     device.notes.push(FROZEN.to_owned());
@@ -61,7 +61,7 @@ fn by_library_alone(
     ))])
 }
 
-fn process_chip(look: Look, device: Device, feed: Feed) -> super::chip::Chip {
+fn process_chip(look: Survey, device: Device, feed: Feed) -> super::chip::Chip {
     let device = Device {
         backend: Some("powermetrics".to_owned()),
         ..device

@@ -1,4 +1,4 @@
-//! What `powermetrics -f plist` writes: property lists with a nought byte after each.
+//! Parses the output of `powermetrics -f plist`: property lists, each followed by a NUL byte.
 
 use std::io::{self, BufRead, Read as _};
 use std::time::Duration;
@@ -7,45 +7,45 @@ use plist::{Dictionary, Value};
 
 use super::chip::Sample;
 
-/// The command line, but for the interval in milliseconds.
+/// The arguments, except the interval in milliseconds.
 pub const ARGUMENTS: [&str; 4] = ["--samplers", "cpu_power,gpu_power,ane_power", "-f", "plist"];
 
-/// More than this without an end is no sample: those of the largest chips are some tens of kilobytes.
+/// Maximum size of a sample; those of the largest chips have some tens of kilobytes.
 const LONGEST: u64 = 1 << 22;
 
-/// Why a sample was not taken.
+/// Why a sample cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum SampleError {
     /// The stream broke.
-    #[error("`powermetrics` cannot be read: {0}")]
+    #[error("cannot read the output of `powermetrics`: {0}")]
     Stream(#[from] io::Error),
-    /// It is over.
+    /// The program has ended.
     #[error("`powermetrics` has ended")]
     Ended,
-    /// It does not end.
-    #[error("`powermetrics` wrote something that is no sample")]
+    /// The sample is longer than the limit.
+    #[error("`powermetrics` wrote something that is not a sample")]
     Endless,
-    /// It is no property list.
-    #[error("`powermetrics` wrote what cannot be read: {0}")]
+    /// The sample is not a property list.
+    #[error("cannot parse the output of `powermetrics`: {0}")]
     Plist(#[from] plist::Error),
-    /// It does not say over which time.
-    #[error("`powermetrics` wrote a sample without a time")]
+    /// The length of the interval is missing.
+    #[error("`powermetrics` wrote a sample without its length")]
     Timeless,
 }
 
-/// The next sample of a stream.
-pub fn next(stream: &mut impl BufRead) -> Result<Sample, Unreadable> {
+/// Reads the next sample of a stream.
+pub fn next(stream: &mut impl BufRead) -> Result<Sample, SampleError> {
     loop {
         let mut document = Vec::new();
         let length = stream.take(LONGEST).read_until(0, &mut document)?;
         if length == 0 {
-            return Err(Unreadable::Ended);
+            return Err(SampleError::Ended);
         }
         let is_whole = document.pop_if(|last| *last == 0).is_some();
         if !is_whole && document.len() as u64 >= LONGEST {
-            return Err(Unreadable::Endless);
+            return Err(SampleError::Endless);
         }
-        // What follows the last nought byte is a line's end.
+        // A line end follows the last NUL byte.
         let text = document.trim_ascii();
         if !text.is_empty() {
             return sample(text);
@@ -53,15 +53,15 @@ pub fn next(stream: &mut impl BufRead) -> Result<Sample, Unreadable> {
     }
 }
 
-/// One sample.
-pub fn sample(document: &[u8]) -> Result<Sample, Unreadable> {
+/// Parses one sample.
+pub fn sample(document: &[u8]) -> Result<Sample, SampleError> {
     let document = Value::from_reader_xml(document)?;
-    let document = document.as_dictionary().ok_or(Unreadable::Timeless)?;
+    let document = document.as_dictionary().ok_or(SampleError::Timeless)?;
     let nanos = document
         .get("elapsed_ns")
         .and_then(Value::as_unsigned_integer);
     let elapsed = nanos.filter(|nanos| *nanos > 0).map(Duration::from_nanos);
-    let elapsed = elapsed.ok_or(Unreadable::Timeless)?;
+    let elapsed = elapsed.ok_or(SampleError::Timeless)?;
     let part = |name: &str| document.get(name).and_then(Value::as_dictionary);
     let processor = part("processor");
     let watts = |name: &str| processor.and_then(|processor| watts(processor, name, elapsed));
@@ -79,7 +79,7 @@ pub fn sample(document: &[u8]) -> Result<Sample, Unreadable> {
     })
 }
 
-/// `cpu_power` in milliwatts, else `cpu_energy` in millijoules over the sample.
+/// Power of a part: `cpu_power` in milliwatts, else `cpu_energy` in millijoules over the sample.
 fn watts(processor: &Dictionary, part: &str, elapsed: Duration) -> Option<f64> {
     let milliwatts = number(processor, &format!("{part}_power")).or_else(|| {
         let millijoules = number(processor, &format!("{part}_energy"))?;
@@ -88,7 +88,7 @@ fn watts(processor: &Dictionary, part: &str, elapsed: Duration) -> Option<f64> {
     milliwatts.map(|milliwatts| milliwatts / 1000.0)
 }
 
-/// `freq_hz` of the GPU is in megahertz whatever it is called, unlike that of the CPU's clusters.
+/// The GPU's `freq_hz` is in megahertz despite its name, unlike that of the CPU clusters.
 fn megahertz(frequency: f64) -> f64 {
     if frequency > 1e6 {
         frequency / 1e6

@@ -5,7 +5,7 @@ use ipw_core::source::{Domain, Gauge, Quantity, Source};
 use ipw_core::time::Timestamp;
 
 use super::channel::Part;
-use super::chip::{Chip, Feed, INTERVAL, Look, Sample};
+use super::chip::{Chip, Feed, INTERVAL, Sample, Survey};
 use crate::collectors::sysfs::tests::{Ticks, names, poll, said};
 use crate::{Collector, PollError};
 
@@ -19,8 +19,8 @@ fn sample(cpu: f64, gpu: f64) -> Sample {
     }
 }
 
-fn seen(samples: &[Sample]) -> Look {
-    let mut look = Look::new();
+fn seen(samples: &[Sample]) -> Survey {
+    let mut look = Survey::new();
     for sample in samples {
         look.see(sample);
     }
@@ -28,7 +28,7 @@ fn seen(samples: &[Sample]) -> Look {
 }
 
 /// A chip that was seen as `look` and says `samples`, one after the other, then fails.
-fn chip(look: Look, samples: Vec<Sample>) -> Chip {
+fn chip(look: Survey, samples: Vec<Sample>) -> Chip {
     let mut samples = samples.into_iter();
     let mut end = Timestamp::ZERO;
     let next = move |_: &dyn ipw_core::time::Clock| {
@@ -91,7 +91,7 @@ fn a_look_is_over_when_all_but_the_neural_engine_have_moved() {
     assert!(!seen(&[sample(2.0, 0.0)]).is_settled());
     assert!(!seen(&[sample(0.0, 3.0); 25]).has_moved(Part::Cpu));
     assert!(seen(&[sample(2.0, 0.0), sample(0.0, 1.0)]).is_settled());
-    assert!(!Look::new().is_settled());
+    assert!(!Survey::new().is_settled());
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! What an estimate rests on: the power at full load, how far it may be off, and the sentence that
-//! says so.
+//! The basis of an estimate: power at full load, its uncertainty, and a sentence that explains it.
 
 use ipw_core::setting::Setting;
 use ipw_core::units::Watts;
@@ -8,19 +7,19 @@ use super::tdp;
 use crate::Options;
 use crate::collectors::host::cpuinfo::CpuInfo;
 
-/// Share of the power at full load that an idle CPU draws.
+/// Idle power as a share of the power at full load.
 ///
-/// Measured packages (Davy 2021, "Building an AWS EC2 Carbon Emissions Dataset": RAPL on seven kinds
-/// of server) draw 12 %, 32 %, 75 % and 102 % of their design power at 0 %, 10 %, 50 % and 100 % load.
-/// The line through 100 % that is nearest to these has 21 % at no load; it is rounded, and lies
-/// between `CodeCarbon`'s 10 % and the 30 % and more of servers whose sleep states are turned off.
+/// Measured packages (Davy 2021, "Building an AWS EC2 Carbon Emissions Dataset": RAPL on seven
+/// kinds of server) draw 12 %, 32 %, 75 % and 102 % of their design power at 0 %, 10 %, 50 % and
+/// 100 % load. The closest line through 100 % has 21 % at no load. The rounded value lies between
+/// `CodeCarbon`'s 10 % and the 30 % and more of servers with sleep states turned off.
 pub(super) const IDLE_SHARE: f64 = 0.2;
 
-/// Models of this kind err by up to 40 % against a meter (Fischer 2025, arXiv 2509.22092); taken
-/// as one standard deviation, as nothing says how much of that is usual.
+/// Models of this kind err by up to 40 % against a meter (Fischer 2025, arXiv 2509.22092). Used as
+/// one standard deviation, because the source does not say how common such errors are.
 const MODEL_SIGMA: f64 = 0.4;
 
-/// Power at full load of all the CPUs that this machine has.
+/// The power at full load of all CPUs of this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Basis {
     pub(super) full: Watts,
@@ -28,7 +27,7 @@ pub(super) struct Basis {
     pub(super) explanation: String,
 }
 
-/// The user's word, else the name, else the generation; `None` when all fail.
+/// From the user's setting, else the CPU's name, else its generation; `None` if all fail.
 pub(super) fn find(options: &Options, cpu: &CpuInfo) -> Option<Basis> {
     if let Some(watts) = options.cpu_tdp {
         return Some(basis(&format!("`{}`:", Setting::CpuTdp), watts, 0.0));
@@ -39,8 +38,8 @@ pub(super) fn find(options: &Options, cpu: &CpuInfo) -> Option<Basis> {
 fn by_name(cpu: &CpuInfo) -> Option<Basis> {
     let name = cpu.name.as_deref()?;
     let package = tdp::by_name(name)?;
-    // What a hypervisor says of packages is invented, so its CPUs count as threads; a machine with
-    // hyper-threading turned off has whole packages nevertheless.
+    // A hypervisor invents its packages, so its CPUs count as threads. A physical machine with
+    // hyper-threading turned off still has whole packages.
     let (packages, how) = if cpu.is_virtual || cpu.packages == 0 {
         let share = f64::from(cpu.cpus) / f64::from(package.threads);
         (

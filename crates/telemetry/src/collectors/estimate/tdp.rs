@@ -6,39 +6,39 @@ use crate::collectors::host::cpuinfo::CpuInfo;
 
 const TABLE: &str = include_str!("tdp.txt");
 
-/// How far a server package may be set from its design power: the makers' configurable range is
+/// Relative spread of a server package around its design power: the vendors' configurable range is
 /// about ± 10 % (EPYC 9654: 320–400 W around 360 W).
 const SERVER_SPREAD: f64 = 0.10;
 
-/// Desktop and mobile parts draw more than their design power for as long as cooling allows: AMD
-/// sets sockets to 1.35 times of it, Intel's maximum turbo power is up to twice the base power.
+/// Desktop and mobile parts exceed their design power for as long as cooling allows: AMD sets
+/// sockets to 1.35 times of it, Intel's maximum turbo power is up to twice the base power.
 const CLIENT_SPREAD: f64 = 0.35;
 
-/// A kind of package, by its name.
+/// A kind of package, found by its name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Package {
-    /// As [`hardware::label`] calls it.
+    /// The name in the form of [`hardware::label`].
     pub(super) label: &'static str,
     /// Design power in watts.
     pub(super) watts: f64,
-    /// Threads that it runs.
+    /// Number of hardware threads.
     pub(super) threads: u32,
-    /// Relative spread of what it draws at full load around the design power.
+    /// Relative spread of its power at full load around the design power.
     pub(super) spread: f64,
 }
 
-/// What a thread of an unnamed package of some generation draws.
+/// Power per thread of a package whose name is unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PerThread {
     /// The generation.
     pub(super) generation: &'static str,
-    /// Mean of the design power of a thread, in watts.
+    /// Mean design power per thread, in watts.
     pub(super) watts: f64,
-    /// Relative standard deviation around that mean, with the packages' own spread.
+    /// Relative standard deviation around that mean, including the packages' own spread.
     pub(super) spread: f64,
 }
 
-/// The package with this name, as `/proc/cpuinfo` has it.
+/// Finds a package by the name in `/proc/cpuinfo`.
 pub(super) fn by_name(name: &str) -> Option<Package> {
     let label = hardware::label(&[], Some(name));
     let named = |label: &str| {
@@ -47,14 +47,14 @@ pub(super) fn by_name(name: &str) -> Option<Package> {
             .find(|package| package.label == label)
     };
     named(&label).or_else(|| {
-        // One socket only (EPYC 9654P), or no graphics (i9-13900KF): the same power.
+        // Single-socket (EPYC 9654P) and no-graphics (i9-13900KF) variants have the same power.
         let suffix = if label.starts_with("EPYC") { 'P' } else { 'F' };
         named(label.strip_suffix(suffix)?)
     })
 }
 
-/// What a thread draws, by vendor, family and model. Desktop parts share these numbers with server
-/// parts of their time, so a name that says it is none counts.
+/// Power per thread by vendor, family and model. Desktop parts share these numbers with server
+/// parts of the same time, so a name that rules out a server is respected.
 pub(super) fn by_model(cpu: &CpuInfo) -> Option<PerThread> {
     let label = hardware::label(&[], cpu.name.as_deref());
     let may_be_server = ["EPYC", "Xeon", hardware::UNKNOWN]
@@ -69,15 +69,16 @@ pub(super) fn by_model(cpu: &CpuInfo) -> Option<PerThread> {
 /// Packages that share a design.
 struct Generation {
     name: &'static str,
-    /// Vendor, family and models, separated by spaces and commas; empty when names are needed.
+    /// Vendor, family and models, separated by spaces and commas; empty if only the name identifies
+    /// it.
     models: &'static str,
     packages: Vec<Package>,
 }
 
 impl Generation {
-    /// The mean over the threads of all packages that have at least half as many as the largest:
-    /// who hides the name sells threads, and buys packages that have many. Few fast cores draw
-    /// several times as much each.
+    /// The mean over the threads of all packages with at least half as many threads as the largest.
+    /// Cloud providers hide CPU names, sell threads, and so buy packages with many; few fast cores
+    /// draw several times as much each.
     fn per_thread(&self) -> PerThread {
         let largest = self.packages.iter().map(|package| package.threads).max();
         let threads: Vec<(f64, f64)> = self
@@ -111,7 +112,7 @@ impl Generation {
     }
 }
 
-/// The table. A line that cannot be understood is a bug, which a test finds.
+/// Parses the table. A malformed line is a bug, which a test finds.
 fn generations() -> impl Iterator<Item = Generation> {
     TABLE.split("\n= ").skip(1).map(|section| {
         let mut lines = section.lines();

@@ -1,10 +1,10 @@
-//! What `/proc/cpuinfo` says about the CPUs.
+//! Parses `/proc/cpuinfo`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The CPUs of this machine; all are taken to be like the first.
+/// The CPUs of this machine; all are assumed to be like the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CpuInfo {
     /// `GenuineIntel`, `AuthenticAMD`.
@@ -15,16 +15,16 @@ pub(crate) struct CpuInfo {
     pub(crate) model: Option<u32>,
     /// `model name`, or the core's name on ARM.
     pub(crate) name: Option<String>,
-    /// How many CPUs the kernel schedules on.
+    /// Number of logical CPUs.
     pub(crate) cpus: u32,
-    /// How many packages they sit in; nought when the machine does not say.
+    /// Number of packages; zero if unknown.
     pub(crate) packages: u32,
-    /// Whether a hypervisor says it is one: its packages are then invented.
+    /// Whether this is a virtual machine; its package numbers are invented.
     pub(crate) is_virtual: bool,
 }
 
 impl CpuInfo {
-    /// Reads it; `None` when there is no such file or it lists no CPU.
+    /// Reads the file; `None` if it is missing or lists no CPU.
     pub(crate) fn read(proc: &Path) -> Option<Self> {
         let bytes = fs::read(proc.join("cpuinfo")).ok()?;
         let info = Self::parse(&String::from_utf8_lossy(&bytes));
@@ -66,8 +66,8 @@ fn keep(place: &mut Option<String>, value: &str) {
     }
 }
 
-/// ARM kernels print numbers instead of a name; these are from the cores' reference manuals (main
-/// ID register), as `lscpu` has them.
+/// Name of an ARM core, where kernels print numbers instead of a name. From the cores' reference
+/// manuals (main ID register), as in `lscpu`.
 fn arm_core(implementer: &str, part: &str) -> Option<&'static str> {
     Some(match (implementer, part) {
         ("0x41", "0xd03") => "Cortex-A53",

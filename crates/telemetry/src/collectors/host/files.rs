@@ -1,21 +1,21 @@
-//! Small files of the kernel, read again and again into one buffer: a poll allocates nothing.
+//! Reads small kernel files into one reused buffer, so that a poll allocates nothing.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What is read of a file at most: everything used here stands in its first lines, and
-/// `/proc/stat` of a large machine is long.
+/// Maximum bytes read of a file. All used values are in the first lines, and `/proc/stat` of a
+/// large machine is long.
 const MOST: u64 = 4096;
 
-/// Reads files into a buffer of its own.
+/// A reusable buffer for small files.
 #[derive(Default)]
 pub(crate) struct Reader {
     buffer: Vec<u8>,
 }
 
 impl Reader {
-    /// The beginning of a file, if it is readable text.
+    /// The start of a file, if it is readable text.
     pub(crate) fn read(&mut self, path: &Path) -> Option<&str> {
         self.buffer.clear();
         let file = File::open(path).ok()?;
@@ -23,14 +23,14 @@ impl Reader {
         std::str::from_utf8(&self.buffer).ok()
     }
 
-    /// A file that holds one finite number.
+    /// The single finite number in a file.
     pub(crate) fn number(&mut self, path: &Path) -> Option<f64> {
         let number: f64 = self.read(path)?.trim().parse().ok()?;
         number.is_finite().then_some(number)
     }
 }
 
-/// The entries of a directory that are called `prefix` and a number, by number.
+/// The entries of a directory named `prefix` followed by a number, sorted by number.
 pub(crate) fn numbered(directory: &Path, prefix: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();

@@ -1,7 +1,8 @@
 //! The CPU's temperature, from the kernel's hardware monitors.
 //!
-//! One chip for each socket. A package sensor is preferred to core sensors; on AMD `Tdie` to
-//! `Tctl`, which some models shift for the fan's sake (hwmon/k10temp in the kernel's documents).
+//! There is one chip for each socket. A package sensor is preferred to core sensors. On AMD, `Tdie`
+//! is preferred to `Tctl`, which some models offset for fan control (hwmon/k10temp in the kernel's
+//! documentation).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +12,13 @@ use super::files::{Reader, numbered};
 /// Drivers of sensors inside CPUs.
 const CHIPS: [&str; 4] = ["coretemp", "k10temp", "zenpower", "cpu_thermal"];
 
-/// Highest number of a sensor that is looked for on one chip: `coretemp` has one for each core.
+/// Highest sensor number to look for on one chip: `coretemp` has one for each core.
 const MOST_SENSORS: u32 = 256;
 
-/// °C outside of which a value is a fault of the sensor.
+/// Plausible temperatures in °C; other values are sensor faults.
 const PLAUSIBLE: std::ops::Range<f64> = -50.0..150.0;
 
-/// The files with the temperatures of all CPU packages.
+/// The temperature files of all CPU packages.
 pub(super) fn temperatures(sysfs: &Path) -> Vec<PathBuf> {
     numbered(&sysfs.join("class/hwmon"), "hwmon")
         .iter()
@@ -26,7 +27,7 @@ pub(super) fn temperatures(sysfs: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The hottest of them now, in °C.
+/// The highest of them now, in °C.
 pub(super) fn hottest(reader: &mut Reader, files: &[PathBuf]) -> Option<f64> {
     let mut hottest: Option<f64> = None;
     for file in files {
@@ -40,7 +41,7 @@ pub(super) fn hottest(reader: &mut Reader, files: &[PathBuf]) -> Option<f64> {
     hottest
 }
 
-/// The sensors of one chip that stand for the package, else all it has.
+/// The package sensors of one chip, else all of its sensors.
 fn best(chip: &Path) -> Vec<PathBuf> {
     let sensors: Vec<(String, PathBuf)> = (1..=MOST_SENSORS)
         .map(|number| {
@@ -63,7 +64,7 @@ fn best(chip: &Path) -> Vec<PathBuf> {
         .unwrap_or_else(|| sensors.iter().map(|(_, input)| input.clone()).collect())
 }
 
-/// The text of a small file, empty if there is none.
+/// The text of a small file; empty if unreadable.
 fn text(path: &Path) -> String {
     fs::read_to_string(path)
         .map(|text| text.trim().to_owned())

@@ -1,8 +1,8 @@
 //! CPU time since boot, from the first line of `/proc/stat`.
 //!
 //! Columns: `user nice system idle iowait irq softirq steal guest guest_nice` (`proc_stat(5)`).
-//! `user` and `nice` contain the guest columns already. Waiting for I/O is idle; stolen time is another
-//! guest's work on the same CPU and not this machine's.
+//! `user` and `nice` already contain the guest columns. Waiting for I/O counts as idle. Stolen time
+//! is another guest's work on the same CPU and not this machine's.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::files::Reader;
 /// The unit of the columns: `USER_HZ`, 100 on every architecture that matters here.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// Time of all CPUs since boot, in ticks.
+/// CPU time of all CPUs since boot, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CpuTimes {
-    /// Doing something.
+    /// Busy time.
     pub(crate) busy: u64,
-    /// Of any kind.
+    /// Busy and idle time.
     pub(crate) total: u64,
 }
 
 impl CpuTimes {
-    /// Reads them; `None` when the file is not readable or not what it should be.
+    /// Reads the file; `None` if it is unreadable or malformed.
     pub(crate) fn read(reader: &mut Reader, stat: &Path) -> Option<Self> {
         Self::parse(reader.read(stat)?)
     }
@@ -46,16 +46,16 @@ impl CpuTimes {
         (found >= 4).then_some(Self { busy, total })
     }
 
-    /// The share of all CPU time since `earlier` that was busy; `None` when no time went by, or the
-    /// counters went backwards.
+    /// The busy share of all CPU time since `earlier`; `None` if no time has passed or the counters
+    /// went backwards.
     pub(crate) fn busy_share_since(self, earlier: Self) -> Option<f64> {
         let busy = self.busy.checked_sub(earlier.busy)?;
         let total = self.total.checked_sub(earlier.total)?;
-        // `iowait` may decrease, so that less time than was busy seems to have gone by.
+        // `iowait` may decrease, so that total time may grow less than busy time.
         (total > 0).then(|| (exact(busy) / exact(total)).min(1.0))
     }
 
-    /// Busy time since `earlier` over all CPUs, in seconds; `None` when it went backwards.
+    /// Busy time since `earlier` over all CPUs, in seconds; `None` if it went backwards.
     pub(crate) fn busy_seconds_since(self, earlier: Self) -> Option<f64> {
         let ticks = self.busy.checked_sub(earlier.busy)?;
         Some(exact(ticks) * TICK.as_secs_f64())

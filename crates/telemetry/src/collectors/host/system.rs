@@ -1,4 +1,4 @@
-//! What this host is, for the run's metadata.
+//! Describes this host, for the run's metadata.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use ipw_core::hardware::SystemInfo;
 use super::cpuinfo::CpuInfo;
 use crate::Options;
 
-/// The distribution says what it is here, outside of anything that options move.
+/// Files that name the distribution; not affected by [`Options`].
 const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
 
-/// Reads what the machine says about itself; what it does not say is `None`.
+/// Reads the description of this machine; unknown values are `None`.
 pub fn system_info(options: &Options) -> SystemInfo {
     let os_release = OS_RELEASE
         .into_iter()
@@ -33,7 +33,7 @@ pub fn system_info(options: &Options) -> SystemInfo {
     }
 }
 
-/// A value of os-release(5), without its quotes.
+/// A value of os-release(5), without quotes.
 fn value(os_release: &str, key: &str) -> Option<String> {
     let value = os_release
         .lines()

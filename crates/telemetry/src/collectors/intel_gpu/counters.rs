@@ -13,10 +13,10 @@ use crate::collectors::host::files::Reader;
 use crate::collectors::sysfs::{is_asleep, silence};
 use crate::{Collector, PollError};
 
-/// A reading takes the driver's lock and asks the board's firmware.
+/// A read takes the driver's lock and queries the board's firmware.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The energy of one board.
+/// The collector of one board's energy.
 pub(super) struct Counters {
     sources: Vec<Source>,
     files: Vec<PathBuf>,
@@ -26,7 +26,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// The counters in these files; `status` says whether the board sleeps.
+    /// A collector of these files. `status` says whether the board is suspended.
     pub(super) fn new(counters: Vec<(Source, PathBuf)>, device: Device, status: PathBuf) -> Self {
         let (sources, files) = counters.into_iter().unzip();
         Self {
@@ -81,7 +81,7 @@ impl Collector for Counters {
     }
 }
 
-/// All ones are what a board that is off reads as.
+/// Parses a counter; all ones mean that the board is off.
 fn microjoules(text: &str) -> Option<u64> {
     let value: u64 = text.trim().parse().ok()?;
     (value != u64::MAX).then_some(value)

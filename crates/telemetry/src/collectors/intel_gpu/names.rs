@@ -1,7 +1,7 @@
-//! What Intel calls its boards: the kernel knows only their numbers. From Intel's own driver in
-//! Mesa (`include/pci_ids/iris_pci_ids.h`) and, for the newest, from what people report of theirs.
+//! Product names of Intel's boards by PCI device id; the kernel knows only the id. From Intel's own
+//! driver in Mesa (`include/pci_ids/iris_pci_ids.h`) and, for the newest, from public reports.
 
-/// Numbers and names.
+/// PCI device ids and names.
 const NAMES: [(u16, &str); 30] = [
     (0x5690, "Intel Arc A770M"),
     (0x5691, "Intel Arc A730M"),
@@ -35,8 +35,8 @@ const NAMES: [(u16, &str); 30] = [
     (0xe223, "Intel Arc Pro B70"),
 ];
 
-/// From what stands in the card's `device` file, as `0x56a0`; one that is in no table is called by
-/// its number.
+/// The name for the content of the card's `device` file, such as `0x56a0`. An unknown board is
+/// named by its id.
 pub(super) fn name(device: &str) -> String {
     let digits = device.trim_start_matches("0x");
     let number = u16::from_str_radix(digits, 16).ok();

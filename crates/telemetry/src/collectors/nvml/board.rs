@@ -1,4 +1,4 @@
-//! One board: its handle, how to get that again, and whether it may be asked now.
+//! One board: its handle, how to get a new one, and whether it may be queried now.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use nvml_wrapper::{Device, Nvml};
 use nvml_wrapper_sys::bindings::nvmlDevice_t;
 
 use super::library::absent;
-use super::pci::{self, Listed};
+use super::pci::{self, PciBoard};
 use super::select::BoardIds;
 use crate::{Absent, PollError};
 
-/// How often it is looked whether the board has fallen asleep.
+/// How often to check whether the board was suspended.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A board that can be asked.
+/// A board that can be queried.
 pub(super) struct Board {
     nvml: Arc<Nvml>,
     handle: nvmlDevice_t,
-    /// How people may name it.
+    /// Identifiers by which a user may name it.
     pub(super) known: BoardIds,
-    /// The file that tells whether it sleeps.
+    /// The kernel's runtime power status file.
     status: Option<PathBuf>,
     looked: Option<Timestamp>,
-    /// Its handle holds no longer.
+    /// The handle is no longer valid.
     is_lost: bool,
 }
 
 #[expect(unsafe_code, reason = "the handle is a pointer")]
-// SAFETY: NVML may be called from any thread, and its device handles belong to none; the wrapper
-// says the same of its `Device`.
+// SAFETY: NVML may be called from any thread, and its device handles belong to no thread; the
+// wrapper declares the same of its `Device`.
 unsafe impl Send for Board {}
 
 impl Board {
-    fn new(nvml: &Arc<Nvml>, device: &Device<'_>, place: u32, listed: &[Listed]) -> Self {
+    fn new(nvml: &Arc<Nvml>, device: &Device<'_>, place: u32, listed: &[PciBoard]) -> Self {
         let pci = device
             .pci_info()
             .ok()
@@ -59,7 +59,7 @@ impl Board {
         }
     }
 
-    /// The same board for another thread.
+    /// A second view of the same board, for another thread.
     pub(super) fn again(&self) -> Self {
         Self {
             nvml: Arc::clone(&self.nvml),
@@ -71,7 +71,7 @@ impl Board {
         }
     }
 
-    /// What sources call it.
+    /// The device id in source names.
     pub(super) fn id(&self) -> String {
         format!("{}/{}", super::ID, self.known.index)
     }
@@ -81,19 +81,19 @@ impl Board {
         &self.nvml
     }
 
-    /// The wrapper's view of it.
+    /// The wrapper's view of the board.
     #[expect(unsafe_code, reason = "the wrapper's own view borrows the library")]
     pub(super) fn device(&self) -> Device<'_> {
-        // SAFETY: the handle came from this very library, which is open for as long as `self.nvml`
-        // lives. NVML checks handles: one of a board that was lost is answered with an error.
+        // SAFETY: the handle came from this library, which stays open while `self.nvml` lives. NVML
+        // checks handles: the handle of a lost board yields an error.
         unsafe { Device::new(self.handle, &self.nvml) }
     }
 
-    /// Whether it may be asked now: it is awake, and its handle holds. Gets a new handle after a
-    /// loss.
+    /// Whether the board may be queried: it is awake and its handle is valid. Gets a new handle
+    /// after a loss.
     pub(super) fn ready(&mut self, clock: &dyn Clock) -> Result<(), PollError> {
         if self.is_asleep(clock.now()) {
-            let words = format!("`{}` is suspended and is not woken", self.id());
+            let words = format!("`{}` is suspended; reading would wake it", self.id());
             return Err(PollError::Gone(words));
         }
         if self.is_lost {
@@ -105,7 +105,7 @@ impl Board {
         Ok(())
     }
 
-    /// Notes that the handle is of no use any more.
+    /// Marks the handle as invalid.
     pub(super) fn lose(&mut self, error: &NvmlError) -> PollError {
         self.is_lost = true;
         self.gone(&error.to_string())
@@ -126,12 +126,12 @@ impl Board {
             return false;
         }
         let is_asleep = pci::is_suspended(status);
-        // Whoever sleeps is looked at every time, so that the first poll after waking counts.
+        // A suspended board is checked at every poll, so that the first poll after waking counts.
         self.looked = (!is_asleep).then_some(now);
         is_asleep
     }
 
-    /// By what does not change when boards come and go.
+    /// Finds the board by identifiers that stay the same when boards come and go.
     fn found_again(&self) -> Result<nvmlDevice_t, NvmlError> {
         let device = if let Some(uuid) = &self.known.uuid {
             self.nvml.device_by_uuid(uuid.as_str())
@@ -144,7 +144,7 @@ impl Board {
     }
 }
 
-/// Whether this error says that the board is not there any more.
+/// Whether this error means that the board is gone.
 pub(super) fn is_loss(error: &NvmlError) -> bool {
     matches!(
         error,
@@ -154,23 +154,23 @@ pub(super) fn is_loss(error: &NvmlError) -> bool {
 
 #[expect(unsafe_code, reason = "the wrapper gives out its handles with care")]
 fn handle(device: &Device<'_>) -> nvmlDevice_t {
-    // SAFETY: it is kept beside an `Arc` of the library that it belongs to, and only given back to
-    // that library.
+    // SAFETY: the handle is kept beside an `Arc` of its library, and passed back only to that
+    // library.
     unsafe { device.handle() }
 }
 
-/// What a look at all boards showed.
-pub(super) struct Found {
+/// The boards of this machine.
+pub(super) struct BoardList {
     pub(super) boards: Vec<Board>,
-    /// What should be known of those that are left out.
+    /// Notes about boards that are left out.
     pub(super) notes: Vec<String>,
 }
 
-/// All boards that are awake. As asking for a handle wakes a board, those are asked for by place
-/// where one of them sleeps.
-pub(super) fn find(nvml: &Arc<Nvml>, listed: &[Listed]) -> Result<Found, Absent> {
+/// All boards that are awake. Getting a handle wakes a board, so if one is suspended, the others
+/// are looked up by PCI address.
+pub(super) fn find(nvml: &Arc<Nvml>, listed: &[PciBoard]) -> Result<BoardList, Absent> {
     let (asleep, awake): (Vec<_>, Vec<_>) = listed.iter().partition(|board| board.is_suspended());
-    let mut found = Found {
+    let mut found = BoardList {
         boards: Vec::new(),
         notes: asleep
             .iter()
@@ -179,7 +179,7 @@ pub(super) fn find(nvml: &Arc<Nvml>, listed: &[Listed]) -> Result<Found, Absent>
     };
     let count = nvml
         .device_count()
-        .map_err(|error| absent(true, format!("the boards cannot be counted: {error}"), None))?;
+        .map_err(|error| absent(true, format!("cannot count the GPUs: {error}"), None))?;
     let mut see = |place: u32, name: String, device: Result<Device<'_>, NvmlError>| match device {
         Ok(device) => found.boards.push(Board::new(nvml, &device, place, listed)),
         Err(error) => found.notes.push(format!("{name} is left out: {error}")),
@@ -187,7 +187,7 @@ pub(super) fn find(nvml: &Arc<Nvml>, listed: &[Listed]) -> Result<Found, Absent>
     if asleep.is_empty() {
         for index in 0..count {
             let device = nvml.device_by_index(index);
-            see(index, format!("board {index}"), device);
+            see(index, format!("GPU {index}"), device);
         }
     } else {
         for (place, board) in (0..).zip(awake) {
@@ -198,7 +198,7 @@ pub(super) fn find(nvml: &Arc<Nvml>, listed: &[Listed]) -> Result<Found, Absent>
     found.boards.sort_by_key(|board| board.known.index);
     if found.boards.is_empty() {
         let reason = if found.notes.is_empty() {
-            "NVIDIA's driver knows no board".to_owned()
+            "NVIDIA's driver lists no GPU".to_owned()
         } else {
             found.notes.join("; ")
         };

@@ -1,4 +1,4 @@
-//! How busy the matrix units were: GPM, which compares two samples (Hopper and newer).
+//! Utilization of the matrix units through GPM, which compares two samples (Hopper and newer).
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use nvml_wrapper::gpm::gpm_metrics_get;
 use nvml_wrapper::{Device, GpmSample, Nvml};
 use nvml_wrapper_sys::bindings::nvmlGpmSample_t;
 
-/// The last sample, to compare the next one with.
+/// The last sample; the next one is compared with it.
 pub(super) struct Gpm {
     nvml: Arc<Nvml>,
     last: nvmlGpmSample_t,
 }
 
 #[expect(unsafe_code, reason = "the sample is a pointer")]
-// SAFETY: a sample may be used by any thread, as long as it is one at a time: it has one owner.
+// SAFETY: any thread may use a sample, one at a time; this value is its only owner.
 unsafe impl Send for Gpm {}
 
 impl Gpm {
-    /// Takes a first sample; `None` where the board or the driver does not offer it.
+    /// Takes a first sample; `None` where the board or the driver does not support GPM.
     pub(super) fn begin(nvml: &Arc<Nvml>, device: &Device<'_>) -> Option<Self> {
-        // The wrapper would panic when it lets go of a sample that it cannot free.
+        // Without this function the wrapper would panic on dropping a sample.
         nvml.lib().nvmlGpmSampleFree.as_ref().ok()?;
         let is_offered = device.gpm_support().ok()?;
         let last = is_offered.then(|| device.gpm_sample().ok())??;
@@ -31,7 +31,7 @@ impl Gpm {
         })
     }
 
-    /// Percent of the time since the last call in which any matrix unit had work.
+    /// Percentage of the time since the last call in which any matrix unit had work.
     pub(super) fn read(&mut self, device: &Device<'_>) -> Result<f64, NvmlError> {
         let now = device.gpm_sample()?;
         let before = owned(&self.nvml, self.last);
@@ -53,7 +53,7 @@ impl Drop for Gpm {
     reason = "a sample that is kept cannot borrow the library"
 )]
 fn owned(nvml: &Nvml, sample: nvmlGpmSample_t) -> GpmSample<'_> {
-    // SAFETY: the sample is one of this library and has not been freed. `Gpm` frees each of its
-    // samples once: in `read`, when the next has taken its place, or at its own end.
+    // SAFETY: the sample belongs to this library and has not been freed. `Gpm` frees each of its
+    // samples once: in `read`, when the next one replaces it, or when it is dropped.
     unsafe { GpmSample::from_handle(nvml, sample) }
 }

@@ -1,4 +1,4 @@
-//! Opening the library, and what it means when that fails.
+//! Loads the library, and explains why that fails.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::{Absent, Options};
 
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
-/// What letting everybody at the device files means.
-const RISK: &str = "everybody on this machine may then use the GPUs";
+/// The risk of making the device files accessible to all users.
+const RISK: &str = "all users of this machine may then use the GPUs";
 
-/// Opens the library and initialises it, once for all boards.
+/// Loads and initialises the library, once for all boards.
 pub(super) fn open(options: &Options, is_here: bool) -> Result<Arc<Nvml>, Absent> {
     let mut builder = Nvml::builder();
     if let Some(library) = &options.nvml {
@@ -27,20 +27,20 @@ pub(super) fn open(options: &Options, is_here: bool) -> Result<Arc<Nvml>, Absent
         .init()
         .map_err(|error| refusal(&library, is_here, &error))?;
     if opened.lib().nvmlShutdown.is_err() {
-        // The wrapper would panic when it lets go of such a library.
+        // The wrapper would panic on dropping a library without this function.
         std::mem::forget(opened);
         return Err(foreign(&library, is_here, "nvmlShutdown"));
     }
     Ok(Arc::new(opened))
 }
 
-/// The UUID of the board that a MIG instance is a part of.
+/// The UUID of the board that a MIG instance belongs to.
 pub(super) fn parent_of(nvml: &Nvml, instance: &str) -> Option<String> {
     let device = nvml.device_by_uuid(instance).ok()?;
     device.mig_parent_device().ok()?.uuid().ok()
 }
 
-/// Why the library is of no use, and what would change that.
+/// Why the library cannot be used, and how to fix it.
 fn refusal(library: &str, is_here: bool, error: &NvmlError) -> Absent {
     match error {
         NvmlError::LibloadingError(error) => unloadable(library, is_here, &error.to_string()),
@@ -54,28 +54,28 @@ fn refusal(library: &str, is_here: bool, error: &NvmlError) -> Absent {
             risk: Some(RISK.to_owned()),
             ..absent(
                 is_here,
-                "NVIDIA's driver may not be used by this user",
+                "this user may not use NVIDIA's driver: permission denied",
                 Some("sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*"),
             )
         },
         NvmlError::LibRmVersionMismatch => absent(
             is_here,
-            format!("`{library}` is of another version than NVIDIA's driver in the kernel"),
+            format!("`{library}` does not match the version of NVIDIA's kernel driver"),
             Some("sudo reboot"),
         ),
         error => absent(
             is_here,
-            format!("`{library}` does not start: {error}"),
+            format!("cannot initialise `{library}`: {error}"),
             Some("nvidia-smi"),
         ),
     }
 }
 
-/// The loader's own words tell the cases apart: there is nothing else.
+/// Tells the cases apart by the loader's message: it gives no error code.
 fn unloadable(library: &str, is_here: bool, words: &str) -> Absent {
     let says = |part: &[&str]| part.iter().any(|part| words.contains(part));
     if says(&["ELF", "file too short", "Exec format"]) {
-        let reason = format!("`{library}` is made for another kind of machine: {words}");
+        let reason = format!("`{library}` is built for another architecture: {words}");
         absent(
             is_here,
             reason,
@@ -83,16 +83,16 @@ fn unloadable(library: &str, is_here: bool, words: &str) -> Absent {
         )
     } else if says(&["No such file"]) {
         let reason = if is_here {
-            format!("`{library}` is not there, though an NVIDIA board is")
+            format!("cannot find `{library}`, though there is an NVIDIA GPU")
         } else {
-            format!("no NVIDIA board and no `{library}`")
+            format!("no NVIDIA GPU and no `{library}`")
         };
         let fix = "install NVIDIA's driver; start a container with `--gpus all`";
         absent(is_here, reason, is_here.then_some(fix))
     } else {
         absent(
             is_here,
-            format!("`{library}` does not load: {words}"),
+            format!("cannot load `{library}`: {words}"),
             Some("reinstall NVIDIA's driver"),
         )
     }
@@ -101,7 +101,7 @@ fn unloadable(library: &str, is_here: bool, words: &str) -> Absent {
 fn foreign(library: &str, is_here: bool, symbol: &str) -> Absent {
     absent(
         is_here,
-        format!("`{library}` has no `{symbol}`: it is too old, or not NVIDIA's"),
+        format!("`{library}` lacks `{symbol}`: it is too old or not NVIDIA's"),
         Some("update NVIDIA's driver"),
     )
 }

@@ -1,33 +1,33 @@
-//! NVIDIA's boards as the kernel lists them: looking here wakes none.
+//! NVIDIA's boards in the kernel's PCI list. Reading it wakes no board.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const VENDOR: &str = "0x10de";
-/// Display controllers, with or without a display; their sound is a device of its own.
+/// Class of display controllers, with or without a display; a board's audio is a separate device.
 const CLASS: &str = "0x03";
 
-/// A board on the bus.
+/// A board on the PCI bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
-    /// Its place: `0000:3b:00.0`.
+pub(super) struct PciBoard {
+    /// The PCI address: `0000:3b:00.0`.
     pub(super) place: String,
-    /// The file that tells whether it sleeps.
+    /// The kernel's runtime power status file.
     pub(super) status: PathBuf,
 }
 
-impl Listed {
+impl PciBoard {
     pub(super) fn is_suspended(&self) -> bool {
         is_suspended(&self.status)
     }
 }
 
-/// The boards below `sysfs`, by place.
-pub(super) fn listed(sysfs: &Path) -> Vec<Listed> {
+/// The boards below `sysfs`, by PCI address.
+pub(super) fn listed(sysfs: &Path) -> Vec<PciBoard> {
     let Ok(entries) = fs::read_dir(sysfs.join("bus/pci/devices")) else {
         return Vec::new();
     };
-    let mut found: Vec<Listed> = entries
+    let mut found: Vec<PciBoard> = entries
         .flatten()
         .filter(|entry| {
             let says = |file, beginning| {
@@ -37,7 +37,7 @@ pub(super) fn listed(sysfs: &Path) -> Vec<Listed> {
             says("vendor", VENDOR) && says("class", CLASS)
         })
         .filter_map(|entry| {
-            Some(Listed {
+            Some(PciBoard {
                 place: place(entry.file_name().to_str()?)?,
                 status: entry.path().join("power/runtime_status"),
             })
@@ -47,13 +47,13 @@ pub(super) fn listed(sysfs: &Path) -> Vec<Listed> {
     found
 }
 
-/// Whether this file says that its device sleeps.
+/// Whether this status file says that its device is suspended.
 pub(super) fn is_suspended(status: &Path) -> bool {
     fs::read_to_string(status).is_ok_and(|text| text.trim() == "suspended")
 }
 
-/// A place on the bus as the kernel writes it, whoever wrote it: `3B:00.0` and `00000000:3B:00.0`
-/// are `0000:3b:00.0`.
+/// Normalises a PCI address to the kernel's form: `3B:00.0` and `00000000:3B:00.0` become
+/// `0000:3b:00.0`.
 pub(super) fn place(text: &str) -> Option<String> {
     let number = |text: &str| u32::from_str_radix(text, 16).ok();
     let (front, slot) = text.rsplit_once(':')?;

@@ -1,7 +1,7 @@
-//! What can be asked of a board, one call each, and what the answer may be.
+//! The values that a board can report: one call each, and the range of plausible answers.
 //!
-//! The driver says "nothing" in many ways: an error, zero, the largest number of the type. Only
-//! what can be true is passed on.
+//! The driver says "unknown" in many ways: an error, zero, the largest number of the type. Only
+//! plausible values are passed on.
 
 use std::time::Duration;
 
@@ -22,55 +22,55 @@ use super::ID;
 use super::board::Board;
 use super::gpm::Gpm;
 
-/// The driver's own update of the counter on data-centre boards; others were seen to be faster.
+/// The driver's update period of the counter on data-centre boards; others were seen to be faster.
 const COUNTER_PERIOD: Duration = Duration::from_millis(100);
-/// How often power is updated: 100 ms on Turing and newer, 20 ms on Pascal and Volta (Yang, Adámek
+/// Update period of power: 100 ms on Turing and newer, 20 ms on Pascal and Volta (Yang, Adámek
 /// and Armour, 2023, on more than seventy boards).
 const POWER_PERIOD: Duration = Duration::from_millis(100);
 const OLD_POWER_PERIOD: Duration = Duration::from_millis(20);
-/// How long the driver averages where it does.
+/// Length of the driver's average, where it averages.
 const AVERAGED: Duration = Duration::from_secs(1);
 
-/// How far the scale can be trusted: the vendor says 5 % of power, and boards were found about that
-/// far off a meter, each by its own factor (the same study).
+/// Relative uncertainty of the scale: the vendor states 5 % of power, and boards were found about
+/// that far off a meter, each by its own constant factor (the same study).
 const RELATIVE_SIGMA: f64 = 0.05;
 
-/// More than any board draws, in milliwatts: what is larger stands for "not known".
+/// Upper bound for any board, in milliwatts; larger values mean "unknown".
 const LARGEST_POWER: f64 = 20_000_000.0;
-/// More than any counter reaches, in millijoules: a megawatt for thirty years.
+/// Upper bound for any counter, in millijoules: a megawatt for thirty years.
 const LARGEST_ENERGY: u64 = 1_000_000_000_000_000_000;
 
-/// The reasons that slow work down; an idle board or clocks that somebody set do not.
+/// Reasons that slow work down. Idle and clocks set by the user are not among them.
 const SLOWED: ThrottleReasons = ThrottleReasons::SW_POWER_CAP
     .union(ThrottleReasons::HW_SLOWDOWN)
     .union(ThrottleReasons::HW_THERMAL_SLOWDOWN)
     .union(ThrottleReasons::SW_THERMAL_SLOWDOWN)
     .union(ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN);
 
-/// One question.
+/// One value that can be read.
 pub(super) enum Probe {
     /// The energy counter.
     Counter(Domain),
     /// A power field.
     Field(Field),
-    /// The power that the driver gives without being asked which.
+    /// The power call without a choice of kind; the board's generation decides what it means.
     Power(Era),
-    /// Some state.
+    /// A gauge of the board's state.
     State(Gauge),
-    /// How busy the matrix units are.
+    /// Utilization of the matrix units.
     Tensor(Gpm),
 }
 
-/// A power of which there are several.
+/// A power value by scope and kind.
 #[derive(Clone, Copy)]
 pub(super) struct Field {
-    /// Whose.
+    /// The scope.
     domain: Domain,
     is_averaged: bool,
     era: Era,
 }
 
-/// What a board's age says of its sensor.
+/// The board's generation, which decides how its power sensor works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Era {
     /// CUDA's compute capability.
@@ -85,8 +85,8 @@ impl Era {
         }
     }
 
-    /// Whether plain power is a mean: on Ampere and newer, but for the GA100 (8.0). What does not
-    /// say its age is taken for new.
+    /// Whether plain power is an average: on Ampere and newer, except the GA100 (8.0). A board of
+    /// unknown generation counts as new.
     fn averages(self) -> bool {
         self.capability.is_none_or(|capability| capability > (8, 0))
     }
@@ -101,8 +101,8 @@ impl Era {
     }
 }
 
-/// What of energy and power this board tells, the counter first. Where a module's power is told,
-/// the counter is the module's too, as on the GH200.
+/// The energy and power values of this board, the counter first. Where the module's power is
+/// available, the counter covers the module too, as on the GH200.
 pub(super) fn energy(board: &Board) -> Vec<Probe> {
     let era = Era::of(&board.device());
     let field = |domain, is_averaged| {
@@ -114,7 +114,7 @@ pub(super) fn energy(board: &Board) -> Vec<Probe> {
     };
     let offered = |mut probe: Probe| probe.is_offered(board).then_some(probe);
     let module = offered(field(Domain::Module, false));
-    // Memory has no instant power on the boards that tell of it at all.
+    // Boards that report memory power have no instantaneous value of it.
     let memory = offered(field(Domain::GpuMemory, false))
         .or_else(|| offered(field(Domain::GpuMemory, true)));
     let counted = if module.is_some() {
@@ -133,7 +133,7 @@ pub(super) fn energy(board: &Board) -> Vec<Probe> {
         .collect()
 }
 
-/// What of its state this board tells.
+/// The state values of this board.
 pub(super) fn state(board: &Board) -> Vec<Probe> {
     let gauges = [
         Gauge::GpuTemperature,
@@ -156,12 +156,13 @@ pub(super) fn state(board: &Board) -> Vec<Probe> {
 }
 
 impl Probe {
-    /// Whether it is answered. Drivers are known to refuse once in a while what they offer.
+    /// Whether the board supports it. Tries more than once: drivers sometimes refuse a supported
+    /// call.
     fn is_offered(&mut self, board: &Board) -> bool {
         (0..3).any(|_| matches!(self.read(&board.device()), Ok(Some(_))))
     }
 
-    /// The answer in the source's unit; `None` if it cannot be true.
+    /// The value in the source's unit; `None` if it is implausible.
     pub(super) fn read(&mut self, device: &Device<'_>) -> Result<Option<f64>, NvmlError> {
         match self {
             Self::Counter(_) => Ok(joules(device.total_energy_consumption()?)),
@@ -172,7 +173,7 @@ impl Probe {
         }
     }
 
-    /// The source that it is, of the board `id`.
+    /// The source of this value on the board `id`.
     pub(super) fn source(&self, id: &str) -> Source {
         let (quantity, method) = match self {
             Self::Counter(domain) => (
@@ -243,7 +244,7 @@ impl Probe {
         }
     }
 
-    /// Whose energy it tells of.
+    /// The domain of its energy; `None` for state.
     pub(super) fn domain(&self) -> Option<Domain> {
         match self {
             Self::Counter(domain) => Some(*domain),
@@ -264,7 +265,7 @@ fn power(domain: Domain, is_averaged: bool) -> Quantity {
 }
 
 impl Field {
-    /// Milliwatts. The wrapper asks for the scope of the GPU only.
+    /// The value in milliwatts. Called directly because the wrapper supports the GPU scope only.
     #[expect(unsafe_code, reason = "the wrapper does not pass on scopes")]
     fn read(self, device: &Device<'_>) -> Result<f64, NvmlError> {
         let library = device.nvml().lib();
@@ -286,8 +287,8 @@ impl Field {
             nvmlReturn: 0,
             value: nvmlValue_t { ullVal: 0 },
         };
-        // SAFETY: the device is one of this library; one value is asked for, and one is there to be
-        // written to, until the call returns.
+        // SAFETY: the device belongs to this library. One value is requested, and `value` has room
+        // for it until the call returns.
         let code = unsafe { call(device.handle(), 1, &raw mut value) };
         nvml_try(code)?;
         Ok(match FieldValueSample::try_from(value)?.value? {
@@ -322,7 +323,7 @@ fn state_of(gauge: Gauge, device: &Device<'_>) -> Result<Option<f64>, NvmlError>
     })
 }
 
-/// Of millijoules.
+/// From millijoules; `None` if implausible.
 fn joules(energy: u64) -> Option<f64> {
     #[expect(
         clippy::cast_precision_loss,
@@ -331,7 +332,7 @@ fn joules(energy: u64) -> Option<f64> {
     (energy < LARGEST_ENERGY).then(|| energy as f64 / 1000.0)
 }
 
-/// Of milliwatts. A board that runs draws something.
+/// From milliwatts; `None` if implausible. A running board never draws zero.
 pub(super) fn watts(power: f64) -> Option<f64> {
     (power > 0.0 && power < LARGEST_POWER).then_some(power / 1000.0)
 }

@@ -1,4 +1,4 @@
-//! Which boards are meant: those that the user names, else those that CUDA shows to programs.
+//! Selects the boards: those that the user names, else those visible to CUDA programs.
 
 use ipw_core::setting::Setting;
 
@@ -6,7 +6,7 @@ use super::library::absent;
 use super::pci;
 use crate::{Absent, Gpus};
 
-/// What a board may be called by.
+/// The identifiers of a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BoardIds {
     pub(super) index: u32,
@@ -36,26 +36,26 @@ impl BoardIds {
     }
 }
 
-/// The boards that are meant.
+/// The selected boards.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Selection {
-    /// Their places among those that are known.
+    /// Their indices in the list of known boards.
     pub(super) places: Vec<usize>,
     pub(super) notes: Vec<String>,
 }
 
-/// Nothing is meant that is here.
+/// No board is selected.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Nothing {
+pub(super) struct NoSelection {
     reason: String,
     fix: String,
 }
 
-impl Nothing {
-    /// Says which boards there would be, and what is known of others.
+impl NoSelection {
+    /// States which boards exist, and the notes about others.
     pub(super) fn into_absent(self, boards: &[BoardIds], notes: &[String]) -> Absent {
         let boards: Vec<_> = boards.iter().map(BoardIds::words).collect();
-        let mut reason = format!("{}; there is {}", self.reason, boards.join(", "));
+        let mut reason = format!("{}; available: {}", self.reason, boards.join(", "));
         for note in notes {
             reason.push_str("; ");
             reason.push_str(note);
@@ -64,23 +64,22 @@ impl Nothing {
     }
 }
 
-/// What a name stands for.
+/// What a name refers to.
 #[derive(Debug, PartialEq, Eq)]
 enum Match {
     One(usize),
     None,
     Several,
-    /// A part of a board that cannot be told.
+    /// A part of a board whose parent is unknown.
     Unresolved,
 }
 
-/// The boards that are meant. `parent_of` tells the UUID of the board that a MIG instance is a
-/// part of.
+/// Selects boards. `parent_of` yields the UUID of the board that a MIG instance belongs to.
 pub(super) fn select(
     gpus: &Gpus,
     boards: &[BoardIds],
     parent_of: impl Fn(&str) -> Option<String>,
-) -> Result<Selection, Nothing> {
+) -> Result<Selection, NoSelection> {
     let find = |name: &str| find(name, boards, &parent_of);
     if !gpus.named.is_empty() {
         return named(&gpus.named, find);
@@ -94,21 +93,21 @@ pub(super) fn select(
     }
 }
 
-/// Several vendors share the setting: a name that fits no board of ours may be another's.
-fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, Nothing> {
+/// All vendors share this setting: a name that matches no NVIDIA board may be another vendor's.
+fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, NoSelection> {
     let mut places = Vec::new();
     let mut notes = Vec::new();
     for name in names {
         let given = Setting::Gpu.to(name);
         match find(name.trim()) {
             Match::One(place) => places.push(place),
-            Match::Several => notes.push(format!("`{given}` fits several NVIDIA boards")),
-            Match::None => notes.push(format!("`{given}` names no NVIDIA board")),
-            Match::Unresolved => notes.push(format!("the board of `{given}` is not known")),
+            Match::Several => notes.push(format!("`{given}` matches several NVIDIA GPUs")),
+            Match::None => notes.push(format!("`{given}` matches no NVIDIA GPU")),
+            Match::Unresolved => notes.push(format!("the GPU of `{given}` is unknown")),
         }
     }
     if places.is_empty() {
-        return Err(Nothing {
+        return Err(NoSelection {
             reason: notes.join("; "),
             fix: Setting::Gpu
                 .to("INDEX, UUID or PCI ID of one of them")
@@ -118,12 +117,12 @@ fn named(names: &[String], find: impl Fn(&str) -> Match) -> Result<Selection, No
     Ok(Selection { places, notes })
 }
 
-/// As CUDA reads its variable: what follows an entry that is not valid is not visible either.
+/// Follows CUDA's rule: entries after an invalid one are not visible either.
 fn shown(
     visible: &str,
     boards: &[BoardIds],
     find: impl Fn(&str) -> Match,
-) -> Result<Selection, Nothing> {
+) -> Result<Selection, NoSelection> {
     let mut places = Vec::new();
     let mut notes = Vec::new();
     let mut has_index = false;
@@ -131,7 +130,7 @@ fn shown(
         match find(entry) {
             Match::One(place) => places.push(place),
             Match::Unresolved => notes.push(format!(
-                "the board of `{entry}` in `CUDA_VISIBLE_DEVICES` is not known"
+                "the GPU of `{entry}` in `CUDA_VISIBLE_DEVICES` is unknown"
             )),
             Match::None | Match::Several => break,
         }
@@ -140,9 +139,9 @@ fn shown(
     if places.is_empty() {
         notes.insert(
             0,
-            format!("`CUDA_VISIBLE_DEVICES={visible}` shows no board"),
+            format!("`CUDA_VISIBLE_DEVICES={visible}` selects no GPU"),
         );
-        return Err(Nothing {
+        return Err(NoSelection {
             reason: notes.join("; "),
             fix: format!(
                 "unset CUDA_VISIBLE_DEVICES, or `{}`",
@@ -152,8 +151,8 @@ fn shown(
     }
     if has_index && boards.iter().any(|board| board.name != boards[0].name) {
         notes.push(
-            "the boards differ, and CUDA counts the fastest first: set \
-             `CUDA_DEVICE_ORDER=PCI_BUS_ID`, or name boards by UUID"
+            "the GPUs differ, and CUDA lists the fastest first: set \
+             `CUDA_DEVICE_ORDER=PCI_BUS_ID`, or name GPUs by UUID"
                 .to_owned(),
         );
     }
@@ -177,7 +176,7 @@ fn find(name: &str, boards: &[BoardIds], parent_of: &impl Fn(&str) -> Option<Str
         return one(&|board| name.parse() == Ok(board.index));
     }
     if let Some(rest) = name.strip_prefix("MIG-") {
-        // The old spelling has the board's own UUID in it: `MIG-GPU-…/1/0`.
+        // The old spelling contains the board's own UUID: `MIG-GPU-…/1/0`.
         let parent = rest.split_once('/').map(|(board, _)| board.to_owned());
         let parent = parent.or_else(|| parent_of(name));
         return parent.map_or(Match::Unresolved, |uuid| {
@@ -248,7 +247,7 @@ mod tests {
         ] {
             let gpus = Gpus {
                 named: names.iter().map(|name| (*name).to_owned()).collect(),
-                // What is named comes before what the environment shows.
+                // Names given by the user take precedence over the environment.
                 cuda_visible: Some(String::new()),
                 ..Gpus::default()
             };

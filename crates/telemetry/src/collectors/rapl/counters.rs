@@ -1,4 +1,4 @@
-//! RAPL counters as a collector, whichever way they are read.
+//! A collector of RAPL counters, for both interfaces.
 
 use std::io;
 use std::path::Path;
@@ -16,17 +16,17 @@ use super::perf::Event;
 use super::powercap::Zone;
 use crate::collector::{Collector, PollError};
 
-/// How often the hardware updates a counter: about 1 ms, say Intel's manual and the kernel's
-/// documentation of the AMD counters; 0.976 ms with jitter where it was measured.
+/// Update period of a counter: about 1 ms according to Intel's manual and the kernel's
+/// documentation of the AMD counters; measured as 0.976 ms with jitter.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// A value that took longer to read is read again: its stamp would say too little.
+/// A read that takes longer is repeated: its timestamp would be too uncertain.
 const DATED: Duration = Duration::from_millis(2);
 
-/// How often a value is read in one poll at the most.
+/// Maximum number of reads of one value in one poll.
 const TRIES: usize = 3;
 
-/// What one counter is read through.
+/// The interface that a counter is read through.
 pub(super) enum Port {
     /// A powercap zone.
     Zone(Zone),
@@ -36,8 +36,9 @@ pub(super) enum Port {
 }
 
 impl Port {
-    /// A value whose stamp is within [`DATED`] of it. A thread that loses its CPU in the middle of
-    /// every try is as good as never seen; a port that is that slow is better heard than not.
+    /// Reads until the timestamp is within [`DATED`] of the value. Losing the CPU during every try
+    /// is very unlikely. A port that is always this slow still yields its last value: that is
+    /// better than none.
     fn read_dated(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
         for _ in 1..TRIES {
             let before = clock.now();
@@ -66,17 +67,17 @@ impl Port {
     }
 }
 
-/// Why a counter said nothing.
+/// Why a counter yielded no value.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It could not be read.
+    /// The read failed.
     Io(io::Error),
-    /// It was read, and is no energy.
+    /// The value cannot be energy.
     Nonsense,
 }
 
 impl Fault {
-    /// Whether trying again soon is pointless.
+    /// Whether retrying soon is pointless.
     fn is_gone(&self) -> bool {
         use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
         matches!(self, Self::Io(error)
@@ -87,7 +88,7 @@ impl Fault {
         let is_gone = self.is_gone();
         let words = match self {
             Self::Io(error) => format!("cannot read {place}: {error}"),
-            Self::Nonsense => format!("{place} holds nothing that can be energy"),
+            Self::Nonsense => format!("{place} holds a value that cannot be energy"),
         };
         if is_gone {
             PollError::Gone(words)
@@ -107,12 +108,12 @@ impl From<io::Error> for Fault {
 pub(super) struct Counters {
     sources: Vec<Source>,
     ports: Vec<Port>,
-    /// More than each draws, where its package says.
+    /// Upper bound of each counter's power, where its package states one.
     largest: Vec<Option<Watts>>,
 }
 
 impl Counters {
-    /// A collector of these, on the machine that has this `sysfs`.
+    /// A collector of these counters; package limits come from `sysfs`.
     pub(super) fn new(counters: Vec<(Source, Port)>, sysfs: &Path) -> Self {
         let (sources, ports): (Vec<Source>, _) = counters.into_iter().unzip();
         let limits = limits(sysfs);
@@ -159,7 +160,7 @@ impl Collector for Counters {
                     take(index, at, energy.joules());
                     is_heard = true;
                 }
-                // One that may come back soon says more about when to try again.
+                // A fault that may pass soon decides when to retry.
                 Err(fault) => match &failed {
                     Some((_, before)) if fault.is_gone() || !before.is_gone() => {}
                     _ => failed = Some((index, fault)),
@@ -175,7 +176,7 @@ impl Collector for Counters {
     }
 }
 
-/// The source that a counter is.
+/// The source of a counter.
 pub(super) fn source(
     name: String,
     domain: Domain,
@@ -195,11 +196,11 @@ pub(super) fn source(
     }
 }
 
-/// How far the scale of a domain can be trusted; no vendor says. From Haswell on the package is
-/// measured, and follows a meter within a few percent (Khan et al., RAPL in Action, 2018). Memory
-/// is measured on servers and modelled elsewhere, with an offset that differs between machines
-/// (Desrochers et al., MEMSYS 2016). Psys is wired as the board's maker saw fit: on some it is
-/// lower than the package that it contains.
+/// Relative uncertainty of a domain's scale; vendors publish none. From Haswell on, the package is
+/// measured and follows a power meter within a few percent (Khan et al., RAPL in Action, 2018).
+/// Memory is measured on servers and modelled elsewhere, with an offset that differs between
+/// machines (Desrochers et al., MEMSYS 2016). Psys depends on the board's wiring: on some boards it
+/// reads lower than the package that it contains.
 fn relative_sigma(domain: Domain) -> Option<f64> {
     match domain {
         Domain::CpuPackage | Domain::CpuCore | Domain::CpuUncore => Some(0.05),

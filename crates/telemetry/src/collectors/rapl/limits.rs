@@ -1,5 +1,5 @@
-//! What packages say of their own limits, in the powercap files beside the counters. These files are
-//! readable by all users, also where the counters are not.
+//! The power limits of packages, from the powercap files beside the counters. All users may read
+//! these files, even where they may not read the counters.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,17 +9,17 @@ use ipw_core::units::Watts;
 
 use super::powercap::named_zones;
 
-/// How far beyond its highest limit a package may draw for a moment. Limits hold over milliseconds
-/// to seconds; peaks below that reach about twice the short-term limit.
+/// Factor by which a package may exceed its highest limit for a moment. Limits apply over
+/// milliseconds to seconds; shorter peaks reach about twice the short-term limit.
 const MARGIN: f64 = 4.0;
 
-/// Watts that any package may draw: firmware may raise the limits of a laptop later.
+/// Lower bound for any package, in watts: firmware may raise the limits of a laptop later.
 const LEAST: f64 = 400.0;
 
-/// Constraints that the kernel knows: long term, short term, peak.
+/// Number of constraints that the kernel offers: long term, short term, peak.
 const CONSTRAINTS: usize = 3;
 
-/// The highest limit of each package, in watts, by the name of its source.
+/// The highest limit of each package in watts, by source name.
 pub(super) fn limits(sysfs: &Path) -> BTreeMap<String, f64> {
     let zones = named_zones(sysfs).into_iter();
     zones
@@ -28,7 +28,7 @@ pub(super) fn limits(sysfs: &Path) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The highest of the limits in force and of the design power.
+/// The highest of the active limits and the design power.
 fn highest(zone: &Path) -> Option<f64> {
     let watts = |file: String| {
         let text = std::fs::read_to_string(zone.join(file)).ok()?;
@@ -46,7 +46,7 @@ fn highest(zone: &Path) -> Option<f64> {
     files.filter_map(watts).reduce(f64::max)
 }
 
-/// More than the device of `source` draws: a package, and what is inside it.
+/// An upper bound for the power of `source`'s package and of the domains inside it.
 pub(super) fn largest(source: &Source, limits: &BTreeMap<String, f64>) -> Option<Watts> {
     let is_limited = matches!(
         source.domain()?,

@@ -1,7 +1,7 @@
 //! RAPL through the kernel's perf events (`devices/power`).
 //!
-//! The kernel follows the hardware counters itself and widens them to 64 bits, so nothing wraps.
-//! `cpumask` names one CPU of each package or die; an event counts for all of that.
+//! The kernel tracks the hardware counters itself and extends them to 64 bits, so nothing wraps.
+//! `cpumask` names one CPU of each package or die; an event counts for all CPUs of it.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -15,7 +15,7 @@ use ipw_core::units::Joules;
 use perf_event_open_sys::bindings::{PERF_FLAG_FD_CLOEXEC, perf_event_attr};
 use rustix::io::Errno;
 
-use super::Closed;
+use super::AccessError;
 use super::counters::{Counters, Fault, Port, source};
 use crate::collector::Collector;
 
@@ -29,8 +29,8 @@ const EVENTS: [(&str, Domain); 5] = [
     ("energy-psys", Domain::Platform),
 ];
 
-/// Opens the events that the processor really has, each on every package or not at all.
-pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+/// Opens the events that the processor has, each on every package or not at all.
+pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
     let device = sysfs.join("devices/power");
     let pmu = Pmu::read(&device)?;
     let mut counters = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
                 let source = source(name, domain, Rollover::Resets, PRIVILEGE);
                 (source, Port::Event(event))
             })),
-            // Kernels before 5.17 list events that AMD's processors do not have.
+            // Kernels before 5.17 list events that AMD processors lack.
             Err(error) if is_bogus(&error) => {}
             Err(error) => return Err(refusal(event, &device, &error)),
         }
@@ -56,8 +56,11 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
     {
         Ok(Box::new(Counters::new(counters, sysfs)))
     } else {
-        let words = format!("`{}` has no event that counts a package", device.display());
-        Err(Closed::Unusable(words))
+        let words = format!(
+            "`{}` has no event that counts package energy",
+            device.display()
+        );
+        Err(AccessError::Unusable(words))
     }
 }
 
@@ -68,15 +71,15 @@ fn is_bogus(error: &io::Error) -> bool {
     )
 }
 
-fn refusal(event: &str, device: &Path, error: &io::Error) -> Closed {
-    let words = format!("`{event}` of `{}` does not open: {error}", device.display());
+fn refusal(event: &str, device: &Path, error: &io::Error) -> AccessError {
+    let words = format!("cannot open `{event}` of `{}`: {error}", device.display());
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Closed::Denied(words),
-        _ => Closed::Unusable(words),
+        io::ErrorKind::PermissionDenied => AccessError::Denied(words),
+        _ => AccessError::Unusable(words),
     }
 }
 
-/// The names that the powercap zones have; the kernel calls the built-in GPU's plane `uncore` there.
+/// The names of the powercap zones; there the kernel calls the integrated GPU's domain `uncore`.
 fn source_name(domain: Domain, place: usize) -> String {
     match domain {
         Domain::CpuPackage => format!("rapl/package-{place}"),
@@ -88,22 +91,22 @@ fn source_name(domain: Domain, place: usize) -> String {
     }
 }
 
-/// The kernel's number for these events, and where they count.
+/// The kernel's type number for these events, and the CPUs to open them on.
 struct Pmu {
     number: u32,
     cpus: Vec<u16>,
 }
 
 impl Pmu {
-    fn read(device: &Path) -> Result<Self, Closed> {
-        let number = text(&device.join("type")).ok_or(Closed::Missing)?;
+    fn read(device: &Path) -> Result<Self, AccessError> {
+        let number = text(&device.join("type")).ok_or(AccessError::Missing)?;
         let cpus = text(&device.join("cpumask")).and_then(|mask| cpus(&mask));
         if let (Ok(number), Some(cpus)) = (number.parse(), cpus) {
             return Ok(Self { number, cpus });
         }
         let device = device.display();
-        let words = format!("`{device}/type` or `{device}/cpumask` is not understood");
-        Err(Closed::Unusable(words))
+        let words = format!("cannot parse `{device}/type` or `{device}/cpumask`");
+        Err(AccessError::Unusable(words))
     }
 
     fn open(&self, name: &'static str, kind: Kind) -> io::Result<Vec<Event>> {
@@ -119,7 +122,7 @@ impl Pmu {
     }
 }
 
-/// The CPUs of a list like `0,18` or `0-3`; `None` if it names none.
+/// Parses a CPU list like `0,18` or `0-3`; `None` if it is empty or malformed.
 fn cpus(list: &str) -> Option<Vec<u16>> {
     let mut cpus = Vec::new();
     for part in list.split(',') {
@@ -129,16 +132,16 @@ fn cpus(list: &str) -> Option<Vec<u16>> {
     (!cpus.is_empty()).then_some(cpus)
 }
 
-/// What `events/energy-pkg` and the files beside it say.
+/// Configuration and scale of an event, from `events/energy-pkg` and the files beside it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Kind {
     config: u64,
-    /// Joules for one count.
+    /// Joules per count.
     scale: f64,
 }
 
 impl Kind {
-    /// `None` if the event is not there, or is none that we understand.
+    /// `None` if the event does not exist or its unit is unknown.
     fn read(event: &Path) -> Option<Self> {
         let config = text(event)?;
         let config = config.strip_prefix("event=0x")?;
@@ -152,7 +155,7 @@ impl Kind {
     }
 }
 
-/// One event on one CPU, counting for as long as it lives.
+/// One event on one CPU; it counts until it is dropped.
 pub(super) struct Event {
     name: &'static str,
     cpu: u16,
@@ -161,7 +164,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The counter, and the instant right after it was read.
+    /// The counter, and the instant right after the read.
     pub(super) fn read(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
         let mut count = [0; 8];
         self.file.read_exact(&mut count)?;
@@ -174,7 +177,7 @@ impl Event {
         Ok((at, Joules::from_joules(count * self.scale)))
     }
 
-    /// Where it is, for messages.
+    /// The location, for messages.
     pub(super) fn place(&self) -> String {
         format!("perf event `{}` on CPU {}", self.name, self.cpu)
     }
@@ -189,9 +192,9 @@ fn open(pmu: u32, config: u64, cpu: u16) -> io::Result<File> {
         ..Default::default()
     };
     let flags = PERF_FLAG_FD_CLOEXEC.into();
-    // SAFETY: `attributes` is initialised, says its own size, and outlives the call; it asks for a
-    // plain count, so the kernel writes to no memory of ours later. A result that is not negative
-    // is a descriptor that nobody else owns.
+    // SAFETY: `attributes` is initialised, states its own size, and outlives the call. It asks for
+    // a plain count, so the kernel does not write to our memory later. A non-negative result is a
+    // descriptor that nothing else owns.
     let descriptor = unsafe {
         match perf_event_open_sys::perf_event_open(&raw mut attributes, -1, cpu.into(), -1, flags) {
             descriptor @ 0.. => OwnedFd::from_raw_fd(descriptor),

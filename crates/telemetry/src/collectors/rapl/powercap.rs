@@ -1,7 +1,8 @@
-//! RAPL through the powercap files, `class/powercap/intel-rapl:N[:M]` (AMD's processors too).
+//! RAPL through the powercap files, `class/powercap/intel-rapl:N[:M]` (also for AMD processors).
 //!
-//! Files are kept open, and a file that vanishes or is replaced is noticed by its links. Rights that
-//! are taken away later do not matter to a file that is open. `intel-rapl-mmio` shows the same counters a second time.
+//! Files stay open; a file that was removed or replaced is noticed by its link count. Permissions
+//! revoked later do not affect an open file. `intel-rapl-mmio` shows the same counters a second
+//! time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,28 +17,28 @@ use ipw_core::units::Joules;
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::pread;
 
-use super::Closed;
+use super::AccessError;
 use super::counters::{Counters, Fault, Port, source};
 use crate::collector::Collector;
 
-/// The file that holds the energy.
+/// The energy counter of a zone.
 const COUNTER: &str = "energy_uj";
 const PRIVILEGE: &str = "root, or read access to energy_uj";
 
 /// Finds the zones that count energy.
 ///
-/// A package that may not be read stays a source, one that is never heard: without it the sum of
-/// the packages is not known, and must not pass for less. Other zones are left out.
-pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
+/// An unreadable package stays a source that never yields a value: without it, the sum over the
+/// packages is unknown and must not look smaller. Other unreadable zones are left out.
+pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, AccessError> {
     let zones = zones(&sysfs.join("class/powercap"));
     let mut counters: Vec<(Source, Port)> = Vec::new();
     let mut is_readable = false;
-    let mut refused: Option<Closed> = None;
+    let mut refused: Option<AccessError> = None;
     for (id, (directory, _)) in &zones {
         let Some((name, domain)) = identity(id, &zones) else {
             continue;
         };
-        // The kernel numbers packages and dies: the same name is the same counter.
+        // The kernel numbers packages and dies: zones with the same name are the same counter.
         if counters.iter().any(|(known, _)| known.name == name) {
             continue;
         }
@@ -58,11 +59,11 @@ pub(super) fn detect(sysfs: &Path) -> Result<Box<dyn Collector>, Closed> {
     if is_readable {
         Ok(Box::new(Counters::new(counters, sysfs)))
     } else {
-        Err(refused.unwrap_or(Closed::Missing))
+        Err(refused.unwrap_or(AccessError::Missing))
     }
 }
 
-/// Source name, domain and directory of every zone that we know.
+/// Source name, domain and directory of every known zone.
 pub(super) fn named_zones(sysfs: &Path) -> Vec<(String, Domain, PathBuf)> {
     let zones = zones(&sysfs.join("class/powercap"));
     let named = zones.iter().filter_map(|(id, (directory, _))| {
@@ -72,7 +73,7 @@ pub(super) fn named_zones(sysfs: &Path) -> Vec<(String, Domain, PathBuf)> {
     named.collect()
 }
 
-/// Place of a zone in the tree: those behind MSRs sort before their duplicates.
+/// Position of a zone in the tree; MSR zones sort before their MMIO duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Id {
     is_mmio: bool,
@@ -80,7 +81,8 @@ struct Id {
 }
 
 impl Id {
-    /// From `intel-rapl:0:1`; `None` for `intel-rapl` itself, which is a control type and no zone.
+    /// Parses `intel-rapl:0:1`; `None` for `intel-rapl` itself, which is a control type, not a
+    /// zone.
     fn parse(directory: &str) -> Option<Self> {
         let (is_mmio, numbers) = match directory.strip_prefix("intel-rapl:") {
             Some(numbers) => (false, numbers),
@@ -108,7 +110,7 @@ fn zones(powercap: &Path) -> Zones {
         .collect()
 }
 
-/// The source name of a zone and whose energy it is; `None` for a name that we do not know.
+/// The source name and domain of a zone; `None` if its name is unknown.
 fn identity(id: &Id, zones: &Zones) -> Option<(String, Domain)> {
     let (_, name) = zones.get(id)?;
     match id.path[..] {
@@ -147,12 +149,12 @@ fn inner_domain(name: &str) -> Option<Domain> {
     }
 }
 
-/// One zone's counter.
+/// The counter of one zone.
 pub(super) struct Zone {
     directory: PathBuf,
-    /// Its counter, kept open: opening it at every poll would cost several times the reading.
+    /// Kept open: opening it at every poll would cost several times the read.
     file: Option<OwnedFd>,
-    /// The largest value that it shows, in µJ; `None` when it does not say.
+    /// The largest counter value in µJ (`max_energy_range_uj`); `None` if unknown.
     largest: Option<u64>,
 }
 
@@ -166,16 +168,16 @@ impl Zone {
         }
     }
 
-    /// Whether it can be read at all; what it says is of no interest yet.
+    /// Whether the counter is readable; the value is ignored.
     fn probe(&mut self) -> io::Result<()> {
         self.take(&mut [0; 1]).map(|_| ())
     }
 
-    fn refusal(&self, error: &io::Error) -> Closed {
-        let words = format!("{} is not readable: {error}", self.place());
+    fn refusal(&self, error: &io::Error) -> AccessError {
+        let words = format!("cannot read {}: {error}", self.place());
         match error.kind() {
-            io::ErrorKind::PermissionDenied => Closed::Denied(words),
-            _ => Closed::Unusable(words),
+            io::ErrorKind::PermissionDenied => AccessError::Denied(words),
+            _ => AccessError::Unusable(words),
         }
     }
 
@@ -185,20 +187,20 @@ impl Zone {
         })
     }
 
-    /// The counter, and the instant right after it was read.
+    /// The counter, and the instant right after the read.
     pub(super) fn read(&mut self, clock: &dyn Clock) -> Result<(Timestamp, Joules), Fault> {
         let mut text = [0; 32];
         let length = self.take(&mut text)?;
         let at = clock.now();
         let value = number(&text[..length]).ok_or(Fault::Nonsense)?;
-        // All ones are what a device that is off reads as.
+        // A device that is off reads as all ones.
         if value == u64::MAX || self.largest.is_some_and(|largest| value > largest) {
             return Err(Fault::Nonsense);
         }
         Ok((at, Joules::from_microjoules(value)))
     }
 
-    /// The file: open since the last poll, unless it was replaced or removed meanwhile.
+    /// The open file; opened again if it was replaced or removed.
     fn file(&mut self) -> io::Result<&OwnedFd> {
         let is_there = |file: &OwnedFd| fstat(file).is_ok_and(|about| about.st_nlink > 0);
         if !self.file.as_ref().is_some_and(is_there) {
@@ -214,13 +216,13 @@ impl Zone {
     fn take(&mut self, text: &mut [u8]) -> io::Result<usize> {
         let taken = pread(self.file()?, text, 0);
         if taken.is_err() {
-            // A device that went away leaves a dead file behind: look again next time.
+            // A device that went away leaves a dead file: open it again at the next poll.
             self.file = None;
         }
         Ok(taken?)
     }
 
-    /// Where it is, for messages.
+    /// The location, for messages.
     pub(super) fn place(&self) -> String {
         format!("`{}`", self.directory.join(COUNTER).display())
     }

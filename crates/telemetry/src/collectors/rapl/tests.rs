@@ -144,7 +144,7 @@ fn files_that_may_not_be_read_are_absent_with_the_command_that_opens_them() {
     forbid(&tree.path().join("class/powercap/intel-rapl:0/energy_uj"));
     without_rights(|| {
         let absent = tree.detect().err().unwrap();
-        assert!(absent.reason.contains("not readable"), "{absent:?}");
+        assert!(absent.reason.contains("cannot read"), "{absent:?}");
         let zones = tree.path().join("class/powercap/intel-rapl*/energy_uj");
         let command = format!("sudo chmod a+r {}", zones.display());
         assert_eq!(absent.fix, Some(command));
@@ -155,7 +155,7 @@ fn files_that_may_not_be_read_are_absent_with_the_command_that_opens_them() {
 #[test]
 fn both_ways_denied_give_both_fixes_and_one_missing_gives_one() {
     let sysfs = Path::new("/sys");
-    let denied = |words: &str| Closed::Denied(words.to_owned());
+    let denied = |words: &str| AccessError::Denied(words.to_owned());
     let both = absent(sysfs, &denied("perf"), &denied("files"));
     assert_eq!(both.reason, "perf; files");
     let fix = both.fix.unwrap();
@@ -166,9 +166,13 @@ fn both_ways_denied_give_both_fixes_and_one_missing_gives_one() {
         "{fix}"
     );
 
-    let perf = absent(sysfs, &denied("perf"), &Closed::Missing);
+    let perf = absent(sysfs, &denied("perf"), &AccessError::Missing);
     assert!(!perf.fix.unwrap().contains("chmod"));
-    let broken = absent(sysfs, &Closed::Missing, &Closed::Unusable("odd".to_owned()));
+    let broken = absent(
+        sysfs,
+        &AccessError::Missing,
+        &AccessError::Unusable("odd".to_owned()),
+    );
     assert_eq!((broken.reason.as_str(), broken.fix), ("odd", None));
 }
 
@@ -187,7 +191,7 @@ fn perf_comes_first_and_the_files_serve_where_it_is_denied() {
     without_rights(|| {
         let mut collector = tree.detect().unwrap();
         if is_perf(collector.as_ref()) {
-            return skipped("kernel.perf_event_paranoid lets everybody open perf events");
+            return skipped("kernel.perf_event_paranoid lets all users open perf events");
         }
         assert_eq!(
             poll(collector.as_mut()).unwrap(),

@@ -54,7 +54,7 @@ impl Machine {
     }
 }
 
-/// A clock that moves on by 100 ms whenever somebody looks at it.
+/// A clock that advances by 100 ms at every read.
 #[derive(Default)]
 pub(crate) struct Ticks(AtomicU64);
 

@@ -4,9 +4,9 @@
 //! (`include/amd_smi/amdsmi.h` of ROCm/amdsmi, later ROCm/rocm-systems) and of the ctypes wrapper
 //! that AMD generates from it and publishes as the Python package `amdsmi`: 6.3.3 for version 24,
 //! 6.4.0 and 6.4.4 for 25, 7.0.0 and 7.0.2 for 26. zeus (`zeusd/src/devices/gpu/amdsmi/ffi.rs`)
-//! reads the same ones. A version that is not here is not called.
+//! uses the same layouts. A version that is not listed here is never called.
 
-/// Major versions whose structures are known.
+/// Major versions with known structures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Abi {
     /// ROCm 6.2 and 6.3.
@@ -17,9 +17,9 @@ pub(super) enum Abi {
     V26,
 }
 
-/// `amdsmi_version_t`: 24 bytes. Until 25 it begins with the year, then the major version; from 26
-/// on with the major version. The year of 24 and 25 is the number that the file's name carries, so
-/// the first word tells the layouts apart.
+/// `amdsmi_version_t`: 24 bytes. Up to 25 it starts with the year, then the major version; from 26
+/// on with the major version. The year of 24 and 25 is the number in the file name, so the first
+/// word tells the layouts apart.
 #[repr(C)]
 #[derive(Default)]
 pub(super) struct Version {
@@ -31,7 +31,7 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// The layouts of this version; `None` if it is not known.
+    /// The layouts of this version; `None` if it is not supported.
     pub(super) const fn abi(&self) -> Option<Abi> {
         match self.first {
             24 => Some(Abi::V24),
@@ -41,7 +41,7 @@ impl Version {
         }
     }
 
-    /// As the library spells it.
+    /// The version as the library spells it.
     pub(super) fn spelled(&self) -> String {
         let Self {
             first,
@@ -78,7 +78,8 @@ pub(super) struct PowerInfo25 {
     reserved: [u32; 2],
 }
 
-/// `amdsmi_power_info_t` of version 26: 192 bytes. Later 26 use the padding behind the limit.
+/// `amdsmi_power_info_t` of version 26: 192 bytes. Later releases of 26 use the padding after the
+/// limit.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct PowerInfo26 {
@@ -91,7 +92,7 @@ pub(super) struct PowerInfo26 {
     reserved: [u64; 18],
 }
 
-/// Room for any of them; the library fills in the one of its version.
+/// Room for any of them; the library fills the layout of its version.
 #[repr(C)]
 pub(super) union PowerInfo {
     v24: PowerInfo24,
@@ -119,8 +120,8 @@ impl PowerInfo {
     }
 }
 
-/// `amdsmi_asic_info_t`: it begins with the market name, 256 characters in each of these versions,
-/// and takes 456 bytes in 24, 896 in 25 and 26. This is room for all.
+/// `amdsmi_asic_info_t`: it starts with the market name, 256 characters in all of these versions,
+/// and has 456 bytes in 24, 896 in 25 and 26. This has room for all.
 #[repr(C, align(8))]
 pub(super) struct AsicInfo {
     pub(super) market_name: [u8; 256],

@@ -1,10 +1,10 @@
-//! Whether a library is one for this kind of machine: the loader's own message does not say.
+//! Checks whether a library is built for this architecture: the loader's message does not say.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Class and machine of our own files in ELF: 64 bits, and the numbers of the standard.
+/// ELF class and machine number of this program: 64 bits, and the numbers of the standard.
 const OURS: Option<(u8, u16)> = if cfg!(target_arch = "x86_64") {
     Some((2, 62))
 } else if cfg!(target_arch = "aarch64") {
@@ -13,16 +13,16 @@ const OURS: Option<(u8, u16)> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// What is wrong with a file that is a library for other machines, or none at all; `None` if it is
-/// one for this machine, or if it is for the loader to find.
+/// What is wrong with a file that is a library for another architecture or no library. `None` if it
+/// fits this machine, or if the loader has to find it.
 pub(super) fn foreign(path: &Path) -> Option<String> {
-    // A bare name is for the loader, which does not look where we stand.
+    // The loader searches for a bare name, and not in the current directory.
     let is_place = path.components().nth(1).is_some();
     let ours = OURS.filter(|_| cfg!(target_os = "linux") && is_place)?;
     let mut head = [0; 20];
     let mut file = File::open(path).ok()?;
     if file.read_exact(&mut head).is_err() || !head.starts_with(b"\x7fELF") {
-        return Some("is no library".to_owned());
+        return Some("is not a library".to_owned());
     }
     let machine = u16::from_le_bytes([head[18], head[19]]);
     let is_ours = (head[4], machine) == ours;

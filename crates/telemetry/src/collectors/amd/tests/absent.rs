@@ -1,4 +1,4 @@
-//! What is said where there is nothing to read.
+//! The reasons when there is nothing to read.
 
 use super::*;
 
@@ -25,9 +25,9 @@ fn a_board_without_power_says_where_it_was_looked_for_and_what_would_help() {
     let found = absent(tree.detect());
     assert!(found.is_here);
     for words in [
-        "`0000:03:00.0` shows no power",
+        "`0000:03:00.0` reports no power",
         "hwmon4",
-        "libamd_smi.so` is not here",
+        "libamd_smi.so`",
     ] {
         assert!(found.reason.contains(words), "{}", found.reason);
     }
@@ -49,7 +49,7 @@ fn a_sign_of_a_board_without_a_card_is_a_board_that_cannot_be_read() {
     let found = absent(tree.detect());
     assert!(found.is_here);
     assert!(
-        found.reason.contains("dev/kfd`, and no card"),
+        found.reason.contains("dev/kfd`, but no card"),
         "{}",
         found.reason
     );
@@ -92,8 +92,8 @@ fn a_library_for_other_machines_is_told_from_one_that_is_missing() {
             b"\x7fELF\x01\x01\x01 and 32 bits of it ".to_vec(),
             "32-bit machines",
         ),
-        (b"not a library at all".to_vec(), "is no library"),
-        (b"short".to_vec(), "is no library"),
+        (b"not a library at all".to_vec(), "is not a library"),
+        (b"short".to_vec(), "is not a library"),
     ] {
         let tree = Tree::new();
         tree.card(0, "0000:03:00.0", "744c", &RADEON[..6]);

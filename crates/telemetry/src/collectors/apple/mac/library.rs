@@ -6,22 +6,22 @@ use ipw_core::hardware::Device;
 use ipw_core::time::{Clock, Timestamp};
 use macmon::{Metrics, Sampler, SocInfo};
 
-use super::super::chip::{Feed, INTERVAL, Look, Sample};
+use super::super::chip::{Feed, INTERVAL, Sample, Survey};
 use super::unnamed;
 use crate::PollError;
 
 thread_local! {
-    /// It may not change threads, so each thread that polls makes its own.
+    /// A sampler may not change threads, so each polling thread creates its own.
     static SAMPLER: RefCell<Option<Sampler>> = const { RefCell::new(None) };
 }
 
-/// Whether this is a Mac inside another.
+/// Whether this Mac is a virtual machine.
 pub(super) fn is_virtual() -> bool {
     SocInfo::new().is_ok_and(|soc| soc.vm)
 }
 
-/// Looks at the chip for so many samples at most.
-pub(super) fn look(samples: u32) -> Result<(Look, Device), String> {
+/// Inspects the chip over at most `samples` samples.
+pub(super) fn look(samples: u32) -> Result<(Survey, Device), String> {
     let mut sampler = Sampler::new().map_err(|error| error.to_string())?;
     let soc = sampler.get_soc_info();
     let device = Device {
@@ -30,7 +30,7 @@ pub(super) fn look(samples: u32) -> Result<(Look, Device), String> {
         memory_total_mib: (soc.memory_gb > 0).then(|| f64::from(soc.memory_gb) * 1024.0),
         ..unnamed()
     };
-    let mut look = Look::new();
+    let mut look = Survey::new();
     for _ in 0..samples {
         let metrics = sampler
             .get_metrics(millis())
@@ -43,7 +43,7 @@ pub(super) fn look(samples: u32) -> Result<(Look, Device), String> {
     Ok((look, device))
 }
 
-/// The next samples. A call waits until [`INTERVAL`] has passed since the one before.
+/// Yields samples. Each call waits until [`INTERVAL`] has passed since the previous one.
 pub(super) fn feed() -> Feed {
     let mut last: Option<Timestamp> = None;
     let next = move |clock: &dyn Clock| {
@@ -53,7 +53,7 @@ pub(super) fn feed() -> Feed {
             PollError::Gone(format!("macmon: {error}"))
         })?;
         let end = clock.now();
-        // The library counts from its last sample on.
+        // The library measures from its previous sample on.
         let elapsed = end.since(last.replace(end).unwrap_or(asked));
         let sample = Sample {
             elapsed,
@@ -72,7 +72,7 @@ fn next(place: &mut Option<Sampler>) -> Result<Metrics, String> {
         Some(sampler) => sampler,
         None => Sampler::new().map_err(|error| error.to_string())?,
     };
-    // One that failed is made anew.
+    // After a failure, the next call creates a new sampler.
     let metrics = sampler
         .get_metrics(millis())
         .map_err(|error| error.to_string())?;

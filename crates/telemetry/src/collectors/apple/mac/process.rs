@@ -8,28 +8,28 @@ use std::time::Duration;
 use ipw_core::time::Clock;
 use rustix::process::geteuid;
 
-use super::super::chip::{Feed, INTERVAL, Look, Sample};
-use super::super::powermetrics::{ARGUMENTS, Unreadable, next};
+use super::super::chip::{Feed, INTERVAL, Sample, Survey};
+use super::super::powermetrics::{ARGUMENTS, SampleError, next};
 use crate::PollError;
 
 const PROGRAM: &str = "/usr/bin/powermetrics";
 
-/// It takes a moment to start, and is late at times.
+/// The program takes a moment to start, and is late at times.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// Samples that wait for the poll.
+/// Number of samples that may wait for the poll.
 const WAITING: usize = 4;
 
-/// The program at work; it ends with this.
-struct Running {
+/// The running program; dropping this ends it.
+struct Program {
     child: Child,
-    samples: Receiver<Result<Sample, Unreadable>>,
+    samples: Receiver<Result<Sample, SampleError>>,
 }
 
-impl Running {
+impl Program {
     fn start() -> Result<Self, String> {
         if !geteuid().is_root() {
-            return Err("powermetrics needs root".to_owned());
+            return Err("`powermetrics` needs root".to_owned());
         }
         let mut child = Command::new(PROGRAM)
             .args(ARGUMENTS)
@@ -38,8 +38,8 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| format!("`{PROGRAM}` does not start: {error}"))?;
-        let stream = child.stdout.take().ok_or("powermetrics has no output")?;
+            .map_err(|error| format!("cannot start `{PROGRAM}`: {error}"))?;
+        let stream = child.stdout.take().ok_or("`powermetrics` has no output")?;
         let (sender, samples) = sync_channel(WAITING);
         let running = Self { child, samples };
         std::thread::Builder::new()
@@ -52,36 +52,36 @@ impl Running {
     fn next(&self) -> Result<Sample, String> {
         match self.samples.recv_timeout(LONGEST_WAIT) {
             Ok(sample) => sample.map_err(|error| error.to_string()),
-            Err(RecvTimeoutError::Timeout) => Err("`powermetrics` says nothing".to_owned()),
+            Err(RecvTimeoutError::Timeout) => Err("`powermetrics` writes no sample".to_owned()),
             Err(RecvTimeoutError::Disconnected) => Err("`powermetrics` has ended".to_owned()),
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Until the stream ends or nobody listens.
-fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, Unreadable>>) {
+/// Forwards samples until the stream ends or the receiver is dropped.
+fn pass_on(stream: ChildStdout, sender: &SyncSender<Result<Sample, SampleError>>) {
     let mut stream = BufReader::new(stream);
     loop {
         let sample = next(&mut stream);
-        let is_over = matches!(sample, Err(Unreadable::Ended | Unreadable::Stream(_)));
+        let is_over = matches!(sample, Err(SampleError::Ended | SampleError::Stream(_)));
         if sender.send(sample).is_err() || is_over {
             return;
         }
     }
 }
 
-/// Looks at the chip for so many samples at most. The program is started anew for the polls: what
-/// it writes until then would make it late for ever.
-pub(super) fn look(samples: u32) -> Result<(Look, Feed), String> {
-    let running = Running::start()?;
-    let mut look = Look::new();
+/// Inspects the chip over at most `samples` samples. The program is started again for the polls:
+/// samples that it wrote in between would delay all later ones.
+pub(super) fn look(samples: u32) -> Result<(Survey, Feed), String> {
+    let running = Program::start()?;
+    let mut look = Survey::new();
     for _ in 0..samples {
         look.see(&running.next()?);
         if look.is_settled() {
@@ -92,13 +92,13 @@ pub(super) fn look(samples: u32) -> Result<(Look, Feed), String> {
 }
 
 fn feed() -> Feed {
-    let mut running: Option<Running> = None;
+    let mut running: Option<Program> = None;
     let next = move |clock: &dyn Clock| {
         let program = match running.take() {
             Some(program) => program,
-            None => Running::start().map_err(PollError::Gone)?,
+            None => Program::start().map_err(PollError::Gone)?,
         };
-        // One that failed is started anew at the next poll.
+        // After a failure, the next poll starts the program again.
         let sample = program.next().map_err(PollError::Gone)?;
         running = Some(program);
         Ok((clock.now(), sample))

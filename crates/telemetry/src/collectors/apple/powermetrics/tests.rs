@@ -1,4 +1,4 @@
-//! Two captures whose origin stands in their files, and what a stream may do.
+//! Two captures (origin stated in their files), and the ways a stream can end.
 
 use std::io::{BufReader, Cursor};
 
@@ -59,7 +59,7 @@ fn power_and_energy_of_the_captures_agree() {
     }
 }
 
-/// So `combined_power` says nothing of its own, and is no source.
+/// So `combined_power` adds nothing and is not a source.
 #[test]
 fn what_is_combined_is_the_sum_of_the_parts() {
     for (capture, milliwatts) in [(M1, 59.4301), (M2_ULTRA, 71_759.8)] {
@@ -91,17 +91,17 @@ fn a_stream_is_cut_at_its_nought_bytes() {
     assert!(close(gpu().unwrap(), 0.015_352_8));
     assert!(close(gpu().unwrap(), 70.9246));
     assert!(close(gpu().unwrap(), 0.015_352_8));
-    assert!(matches!(gpu(), Err(Unreadable::Ended)));
+    assert!(matches!(gpu(), Err(SampleError::Ended)));
 }
 
 #[test]
 fn a_sample_that_is_cut_off_costs_itself_only() {
     let stream = [&M1[..900], "\0", M2_ULTRA, "\0", &M1[..900]].concat();
     let mut stream = Cursor::new(stream);
-    assert!(matches!(next(&mut stream), Err(Unreadable::Plist(_))));
+    assert!(matches!(next(&mut stream), Err(SampleError::Plist(_))));
     assert!(close(next(&mut stream).unwrap().gpu, 70.9246));
-    assert!(matches!(next(&mut stream), Err(Unreadable::Plist(_))));
-    assert!(matches!(next(&mut stream), Err(Unreadable::Ended)));
+    assert!(matches!(next(&mut stream), Err(SampleError::Plist(_))));
+    assert!(matches!(next(&mut stream), Err(SampleError::Ended)));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn nonsense_is_left_out_or_refused() {
         "<key>elapsed_ns</key><string>soon</string>",
     ] {
         let error = sample(&document(elapsed, "")).unwrap_err();
-        assert!(matches!(error, Unreadable::Timeless), "{elapsed}: {error}");
+        assert!(matches!(error, SampleError::Timeless), "{elapsed}: {error}");
     }
     for power in [
         "<string>12</string>",
@@ -145,5 +145,5 @@ fn keys_that_come_twice_are_no_fault() {
 #[test]
 fn a_stream_without_an_end_is_given_up() {
     let mut stream = BufReader::new(io::repeat(b'x'));
-    assert!(matches!(next(&mut stream), Err(Unreadable::Endless)));
+    assert!(matches!(next(&mut stream), Err(SampleError::Endless)));
 }

@@ -13,12 +13,12 @@ use super::*;
 fn detect_or_skip(tree: &Tree) -> Option<Box<dyn Collector>> {
     match detect(tree.path()) {
         Ok(collector) => Some(collector),
-        Err(Closed::Denied(why)) => {
+        Err(AccessError::Denied(why)) => {
             skipped(&why);
             None
         }
         // No such system call: a sandbox.
-        Err(Closed::Unusable(why)) if why.contains("os error 38") => {
+        Err(AccessError::Unusable(why)) if why.contains("os error 38") => {
             skipped(&why);
             None
         }
@@ -90,7 +90,7 @@ fn a_package_that_does_not_open_everywhere_does_not_count() {
     // No machine has that many CPUs.
     tree.write("devices/power/cpumask", "0,65535\n");
     match detect(tree.path()).err().unwrap() {
-        Closed::Unusable(words) => assert!(words.contains("no event"), "{words}"),
+        AccessError::Unusable(words) => assert!(words.contains("no event"), "{words}"),
         closed => skipped(&format!("{closed:?}")),
     }
 }
@@ -100,22 +100,25 @@ fn without_rights_it_is_denied() {
     let tree = Tree::new();
     tree.pmu();
     without_rights(|| match detect(tree.path()) {
-        Err(Closed::Denied(words)) => assert!(words.contains("energy-pkg"), "{words}"),
+        Err(AccessError::Denied(words)) => assert!(words.contains("energy-pkg"), "{words}"),
         Err(closed) => skipped(&format!("{closed:?}")),
-        Ok(_) => skipped("kernel.perf_event_paranoid lets everybody open perf events"),
+        Ok(_) => skipped("kernel.perf_event_paranoid lets all users open perf events"),
     });
 }
 
 #[test]
 fn a_tree_without_the_pmu_is_missing_it_and_a_garbled_one_is_unusable() {
     let tree = Tree::new();
-    assert_eq!(detect(tree.path()).err(), Some(Closed::Missing));
+    assert_eq!(detect(tree.path()).err(), Some(AccessError::Missing));
     tree.pmu();
     for (file, content) in [("type", "power"), ("cpumask", ""), ("cpumask", "0-")] {
         tree.pmu();
         tree.write(&format!("devices/power/{file}"), content);
         let closed = detect(tree.path()).err();
-        assert!(matches!(closed, Some(Closed::Unusable(_))), "{closed:?}");
+        assert!(
+            matches!(closed, Some(AccessError::Unusable(_))),
+            "{closed:?}"
+        );
     }
 }
 

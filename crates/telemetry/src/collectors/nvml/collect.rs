@@ -1,4 +1,4 @@
-//! A board as two collectors: what it uses, and how it is.
+//! The two collectors of a board: energy with power, and state.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use super::board::{Board, is_loss};
 use super::probe::{self, Probe};
 use crate::{Collector, PollError};
 
-/// Drivers refuse now and then when they are asked more often, and the counter has not moved.
+/// Drivers sometimes refuse calls at shorter intervals, and the counter has not moved by then.
 const ENERGY_INTERVAL: Duration = Duration::from_millis(50);
-/// State changes slowly, and asking for it takes the driver's locks.
+/// State changes slowly, and reading it takes the driver's locks.
 const STATE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Some of what a board tells.
-struct Polled {
+/// One group of a board's sources.
+struct BoardCollector {
     board: Board,
     sources: Vec<Source>,
     probes: Vec<Probe>,
-    /// The board itself, in the first of its collectors.
+    /// The board itself, in the first of its collectors only.
     devices: Vec<Device>,
     shortest: Duration,
 }
 
-/// The collectors of one board. `notes` goes with what is told of it.
+/// The collectors of one board. `notes` become part of its description.
 pub(super) fn collectors(
     board: Board,
     driver: Option<&str>,
@@ -38,12 +38,15 @@ pub(super) fn collectors(
     let device = about(&board, &energy, driver, notes);
     let again = board.again();
     let mut collectors = vec![
-        Polled::new(again, energy, ENERGY_INTERVAL),
-        Polled::new(board, state, STATE_INTERVAL),
+        BoardCollector::new(again, energy, ENERGY_INTERVAL),
+        BoardCollector::new(board, state, STATE_INTERVAL),
     ];
-    // A board that tells nothing at all is still a board.
-    if collectors.iter().any(|polled| !polled.probes.is_empty()) {
-        collectors.retain(|polled| !polled.probes.is_empty());
+    // A board without any source is still listed as a device.
+    if collectors
+        .iter()
+        .any(|collector| !collector.probes.is_empty())
+    {
+        collectors.retain(|collector| !collector.probes.is_empty());
     } else {
         collectors.drain(..1);
     }
@@ -52,11 +55,11 @@ pub(super) fn collectors(
     }
     collectors
         .into_iter()
-        .map(|polled| Box::new(polled) as Box<dyn Collector>)
+        .map(|collector| Box::new(collector) as Box<dyn Collector>)
         .collect()
 }
 
-impl Polled {
+impl BoardCollector {
     fn new(board: Board, probes: Vec<Probe>, shortest: Duration) -> Self {
         let id = board.id();
         Self {
@@ -71,13 +74,13 @@ impl Polled {
     fn passing(&self, place: usize, error: Option<&NvmlError>) -> PollError {
         let name = &self.sources[place].name;
         PollError::Retry(match error {
-            Some(error) => format!("`{name}` says nothing: {error}"),
-            None => format!("`{name}` says what cannot be"),
+            Some(error) => format!("cannot read `{name}`: {error}"),
+            None => format!("`{name}` reports an impossible value"),
         })
     }
 }
 
-impl Collector for Polled {
+impl Collector for BoardCollector {
     fn id(&self) -> &'static str {
         ID
     }
@@ -94,7 +97,7 @@ impl Collector for Polled {
         wanted.max(self.shortest)
     }
 
-    /// Energy waits for nobody's state.
+    /// Separate circles, so that energy never waits for state.
     fn circle(&self) -> Option<&'static str> {
         Some(if self.shortest == ENERGY_INTERVAL {
             "nvml"
@@ -129,23 +132,23 @@ impl Collector for Polled {
     }
 }
 
-/// What is known of the board itself.
+/// Describes the board.
 fn about(board: &Board, energy: &[Probe], driver: Option<&str>, mut notes: Vec<String>) -> Device {
     let device = board.device();
     let known = &board.known;
     let mig = device.mig_mode().ok().map(|mode| mode.current == 1);
     let tells = |domain| energy.iter().any(|probe| probe.domain() == Some(domain));
     if mig == Some(true) {
-        notes.push("board energy is not split among MIG instances".to_owned());
+        notes.push("energy is measured for the whole board, not per MIG instance".to_owned());
     }
     if energy.is_empty() {
-        notes.push("the driver tells neither energy nor power of this board".to_owned());
+        notes.push("the driver reports neither energy nor power of this board".to_owned());
     } else if tells(Domain::Module) && !tells(Domain::Gpu) {
-        notes.push("energy is that of the module: its CPU and memory are in it".to_owned());
+        notes.push("energy covers the whole module, CPU and memory included".to_owned());
     } else if tells(Domain::Module) {
         notes.push(
-            "the counter is that of the module, CPU and memory included: the GPU's own energy is \
-             integrated from its power"
+            "the energy counter covers the whole module, CPU and memory included: the GPU's own \
+             energy is integrated from its power"
                 .to_owned(),
         );
     }

@@ -1,8 +1,8 @@
 //! Known benchmarks: published questions by name, from the hub or from a copy on disk.
 //!
-//! What is particular to one stands in the [table]; everything here is the same for all. A row is
-//! turned into what our own files have (`problem`, `answer`, `subject`, `choices`, `scorer`), so that
-//! the rest of the way knows no benchmark.
+//! The [table] holds what is particular to one benchmark; the code here is the same for all. A
+//! published row becomes a row as our own files have it (`problem`, `answer`, `subject`, `choices`,
+//! `scorer`), so the code behind it has no case for a benchmark.
 
 mod choices;
 mod fetch;
@@ -26,69 +26,70 @@ use crate::rows::Rows;
 use crate::{Fetching, files};
 use prompt::Template;
 use row::Shaper;
-use supply::Published;
+use supply::BenchmarkRows;
 
 /// A published set of questions.
 #[derive(Debug, Clone, Copy)]
 pub struct Benchmark {
-    /// The name that selects it.
+    /// The id that selects it on the command line and in plans.
     pub id: &'static str,
-    /// Other names that do.
+    /// Other names that select it.
     pub aliases: &'static [&'static str],
-    /// What people call it.
+    /// The name for people.
     pub title: &'static str,
-    /// Where it is on the hub, whose page documents its columns; `None` for what is on disk only.
+    /// The repository on the hub, whose page documents the columns; `None` if it is only read from
+    /// disk.
     pub repository: Option<&'static str>,
-    /// Which configuration, unless told.
+    /// The default configuration.
     pub config: &'static str,
-    /// Which split, unless told.
+    /// The default split.
     pub split: &'static str,
-    /// Which revision, unless told.
+    /// The default revision.
     pub revision: &'static str,
-    /// How many rows that split has, as published.
+    /// Rows of the default split, as published.
     pub rows: u64,
-    /// Its licence, as the hub's own tag has it.
+    /// The licence, as the hub's tag says.
     pub license: &'static str,
-    /// Whether the hub wants to know who has it.
+    /// Whether the hub gives it only to accounts that asked for access.
     pub is_gated: bool,
-    /// How answers are graded.
+    /// The id of the scorer.
     pub scorer: &'static str,
     pub(crate) question: Wording,
     pub(crate) answer: Answer,
     pub(crate) subject: Subject,
-    /// The first of them that a row has is its id.
+    /// Candidates for the id: the first column that a row has is used.
     pub(crate) id_columns: &'static [&'static str],
-    /// What else of a row is kept.
+    /// Other columns that are kept as metadata.
     pub(crate) keep: &'static [&'static str],
-    /// Whether bad rows are left out unless told.
+    /// Whether `on_error=skip` is the default, because published rows are known to be bad.
     pub(crate) leaves_out: bool,
 }
 
-/// Where the question is.
+/// Where a row holds the question.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wording {
-    /// In a column.
+    /// The text of a column.
     Column(&'static str),
-    /// In a conversation, the first message of that role.
+    /// The first message of that role in a conversation.
     FirstTurn {
         column: &'static str,
         role: &'static str,
     },
 }
 
-/// Where the reference answer is.
+/// Where a row holds the reference answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
-    /// There is none.
+    /// The benchmark has no reference answers.
     None,
-    /// In a column.
+    /// The text of a column.
     Column(&'static str),
-    /// In a column, behind the last mark.
+    /// The part of a column after the last `mark`.
     Behind {
         column: &'static str,
         mark: &'static str,
     },
-    /// In a conversation, the first message of that role after the question.
+    /// The first message of that role after the question.
     FirstTurn {
         column: &'static str,
         role: &'static str,
@@ -97,10 +98,10 @@ pub(crate) enum Answer {
     Choice(Choices),
 }
 
-/// How options are given, and which is right.
+/// How a row gives the options, and which of them is right.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Choices {
-    /// A list of texts, and a column that says which.
+    /// A list of texts, and a column with the key of the right one.
     List {
         column: &'static str,
         answer: &'static str,
@@ -111,32 +112,32 @@ pub(crate) enum Choices {
         column: &'static str,
         answer: &'static str,
     },
-    /// Texts with a mark each, the right one's being 1. They are mixed.
+    /// Texts with a mark each; the mark of the right one is 1. They are shuffled.
     Marked { column: &'static str },
-    /// A column each. They are mixed.
+    /// One column for each option. They are shuffled.
     Columns {
         right: &'static str,
         wrong: &'static [&'static str],
     },
 }
 
-/// How a column names one of a list.
+/// How a column names one option of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Key {
-    /// By its number, from 0.
+    /// A number, from 0.
     Index,
-    /// By its letter, from A.
+    /// A letter, from A.
     Letter,
 }
 
-/// Where the topic is.
+/// Where a row holds the topic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject {
-    /// Nowhere.
+    /// The benchmark has no topics.
     None,
-    /// In a column.
+    /// The text of a column.
     Column(&'static str),
-    /// Under a key in a column, which is a struct or a text that looks like one.
+    /// A key in a column that is a struct, or a text in the form of one.
     Inside {
         column: &'static str,
         key: &'static str,
@@ -163,7 +164,7 @@ const SEED: (&str, &str) = (
     "which shuffle, of rows and of mixed options (default 0)",
 );
 
-/// What every benchmark can be told, each with its meaning.
+/// The parameters of every benchmark, each with its meaning.
 pub(crate) const PARAMS: &[(&str, &str)] = &[
     PATH,
     CONFIG,
@@ -178,12 +179,11 @@ pub(crate) const PARAMS: &[(&str, &str)] = &[
     options::ON_ERROR,
 ];
 
-/// All benchmarks.
 pub(crate) fn all() -> &'static [Benchmark] {
     table::TABLE
 }
 
-/// The benchmark with this name.
+/// The benchmark with this id or alias.
 pub(crate) fn find(name: &str) -> Option<&'static Benchmark> {
     all()
         .iter()
@@ -191,7 +191,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Benchmark> {
 }
 
 impl Benchmark {
-    /// Whether the options of a question are put into an order of our own.
+    /// Whether the options of a question are shuffled by a seed.
     pub fn mixes_options(&self) -> bool {
         matches!(
             self.answer,
@@ -199,13 +199,13 @@ impl Benchmark {
         )
     }
 
-    /// The published columns that are read: what must be there, then what may be.
+    /// The published columns that are read: first the required ones, then the optional ones.
     pub fn columns(&self) -> (Vec<&'static str>, Vec<&'static str>) {
         let mut required = match self.question {
             Wording::Column(column) | Wording::FirstTurn { column, .. } => vec![column],
         };
         match self.answer {
-            // The reply is in the conversation that the question is in.
+            // The reply is in the same column as the question.
             Answer::None | Answer::FirstTurn { .. } => {}
             Answer::Column(column)
             | Answer::Behind { column, .. }
@@ -232,9 +232,9 @@ impl Benchmark {
     }
 }
 
-/// Which part of a benchmark.
+/// The part of a benchmark that the user selected; `None` means the benchmark's default.
 #[derive(Debug)]
-struct Wanted {
+struct BenchmarkPart {
     benchmark: &'static Benchmark,
     config: Option<String>,
     split: Option<String>,
@@ -242,7 +242,7 @@ struct Wanted {
     subject: Option<String>,
 }
 
-impl Wanted {
+impl BenchmarkPart {
     fn config(&self) -> &str {
         self.config.as_deref().unwrap_or(self.benchmark.config)
     }
@@ -255,7 +255,7 @@ impl Wanted {
         self.revision.as_deref().unwrap_or(self.benchmark.revision)
     }
 
-    /// The benchmark's name, with whatever is not as usual.
+    /// The benchmark's id, followed by each choice that differs from the default.
     fn name(&self) -> String {
         let usual = self.benchmark;
         let other = |told: &Option<String>, usual| told.clone().filter(|told| told != usual);
@@ -272,7 +272,7 @@ impl Wanted {
     }
 }
 
-/// Opens and checks a benchmark, fetched first if it is not here.
+/// Opens and checks a benchmark; fetches it first if it is not in the cache.
 pub(crate) fn open(
     benchmark: &'static Benchmark,
     params: &Params,
@@ -281,7 +281,7 @@ pub(crate) fn open(
     let id = benchmark.id;
     let mut reader = params.reader(id);
     let path = reader.text(PATH.0).map(PathBuf::from);
-    let wanted = Wanted {
+    let wanted = BenchmarkPart {
         benchmark,
         config: reader.text(CONFIG.0),
         split: reader.text(SPLIT.0),
@@ -311,7 +311,7 @@ pub(crate) fn open(
         template: template.unwrap_or_default(),
         seed: seed.unwrap_or(0),
     };
-    let published = Published::new(parts, shaper, wanted.subject.clone());
+    let published = BenchmarkRows::new(parts, shaper, wanted.subject.clone());
     let subjects = published.subjects();
     let otherwise = if benchmark.leaves_out {
         OnError::Skip
@@ -340,7 +340,7 @@ pub(crate) fn open(
     }
 }
 
-/// Why there is nothing to fetch.
+/// The error of a benchmark that is only read from disk and was given no path.
 fn needs_path(benchmark: &Benchmark) -> DatasetError {
     ipw_core::params::ParamError::Missing {
         owner: benchmark.id.to_owned(),

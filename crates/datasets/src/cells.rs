@@ -1,23 +1,23 @@
-//! The cells of one record, fed piece by piece.
+//! Splits one CSV record into cells, fed piece by piece.
 
 use memchr::{memchr, memchr2};
 
 use crate::fault::Fault;
 
-/// The most columns that a row, or all rows together, may have.
+/// Limit of columns in one row, and of different columns in all rows.
 pub(crate) const MOST_COLUMNS: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before the first byte of a cell.
     Start,
-    /// In a cell without quotes.
+    /// In an unquoted cell.
     Bare,
     /// Between quotes.
     Quoted,
-    /// Behind a quote that closes the cell, or is the first of two.
+    /// After a quote that either closes the cell or is the first of two.
     Closed,
-    /// Behind the end of the line.
+    /// After the end of the line.
     Complete,
 }
 
@@ -27,12 +27,12 @@ pub(crate) struct Cells {
     delimiter: u8,
     state: State,
     content: Vec<u8>,
-    /// Where each cell ends in the content, and whether it was quoted.
+    /// The end of each cell in the content, and whether the cell was quoted.
     ends: Vec<(usize, bool)>,
     is_quoted: bool,
-    /// How many bytes were fed.
+    /// Bytes fed so far.
     fed: usize,
-    /// Where something follows a closing quote.
+    /// Position and value of a byte that wrongly follows a closing quote.
     astray: Option<(usize, u8)>,
 }
 
@@ -57,18 +57,17 @@ impl Cells {
         self.astray = None;
     }
 
-    /// Keeps the place, but not what was there.
+    /// Drops the content but keeps the position, so that an over-long record still ends correctly.
     pub(crate) fn forget(&mut self) {
         self.content.clear();
         self.ends.clear();
     }
 
-    /// Whether the record has ended.
+    /// Whether the end of the record was fed.
     pub(crate) fn is_complete(&self) -> bool {
         self.state == State::Complete
     }
 
-    /// How many cells there are.
     pub(crate) fn count(&self) -> usize {
         self.ends.len()
     }
@@ -83,7 +82,6 @@ impl Cells {
         })
     }
 
-    /// Goes on with `piece`.
     pub(crate) fn feed(&mut self, mut piece: &[u8]) {
         while let [byte, rest @ ..] = piece {
             let plain = self.plain(piece);
@@ -99,7 +97,7 @@ impl Cells {
         }
     }
 
-    /// How many bytes at the beginning of `piece` mean nothing but themselves.
+    /// The number of leading bytes of `piece` that have no special meaning in this state.
     fn plain(&self, piece: &[u8]) -> usize {
         let next = match self.state {
             State::Bare => memchr2(self.delimiter, b'\n', piece),
@@ -137,7 +135,7 @@ impl Cells {
     }
 
     fn end_cell(&mut self) {
-        // One too many is kept, so that it is known.
+        // One cell above the limit is kept, so that `fault` can see the excess.
         if self.ends.len() <= MOST_COLUMNS {
             self.ends.push((self.content.len(), self.is_quoted));
         }
@@ -153,14 +151,14 @@ impl Cells {
         self.state = State::Complete;
     }
 
-    /// There is nothing more.
+    /// Marks the end of the input.
     pub(crate) fn finish(&mut self) {
         if !matches!(self.state, State::Quoted | State::Complete) {
             self.end_record();
         }
     }
 
-    /// What is wrong with the quotes of the record, which `text` is.
+    /// The fault in the quotes or the number of cells; `text` is the record as written.
     pub(crate) fn fault(&self, text: &[u8]) -> Option<Fault> {
         if self.state == State::Quoted {
             return Some(Fault::new(

@@ -1,10 +1,13 @@
-//! Prompts that are more than one text: messages with roles, and conversations of several turns.
+//! Prompts of several messages: lists with roles, and conversations of several turns.
 //!
 //! Three shapes are in use: objects with `role` and `content`, objects with `from` and `value`, and
-//! plain texts, which are a user's turns without the replies. A list that ends with a question is
-//! one query, sent as it stands. A list that ends with a reply is a recorded conversation: each of
-//! its replies is the reference of one query, which is asked with all that stands before it. Turns
-//! without replies are asked one after the other, with what the service itself said in between.
+//! plain texts (a user's turns without the replies).
+//!
+//! - A list that ends with a question is one query, sent as it is.
+//! - A list that ends with a reply is a recorded conversation. Each reply is the reference answer
+//!   of
+//!   one query, which is sent with all messages before it.
+//! - Turns without replies are sent one after the other, with the service's own replies in between.
 
 use std::str::FromStr;
 
@@ -29,19 +32,19 @@ pub(crate) const HISTORY: (&str, &str) = (
      or the `live` ones, as the service gives them in this run",
 );
 
-/// Columns that hold messages, where they hold a list.
+/// Usual names of columns that hold a list of messages.
 pub(crate) const USUAL: &[&str] = &["messages", "conversations", "conversation", "turns"];
-/// The column with a conversation's own id.
+/// The column with the id of a conversation.
 pub(crate) const CONVERSATION: &str = "conversation_id";
 
-/// Which turns are asked.
+/// Which turns of a conversation become queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turns {
     Each,
     Last,
 }
 
-/// What a turn sees of the replies before it.
+/// Which replies a turn sees of the turns before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum History {
     Recorded,
@@ -72,30 +75,31 @@ impl FromStr for History {
     }
 }
 
-/// How conversations are asked; `None` goes by what a row holds.
+/// Options of conversations; `None` leaves the choice to the content of each row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct ChatOptions {
     turns: Option<Turns>,
     history: Option<History>,
 }
 
-/// One question of a row.
+/// One query of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Question {
-    /// Its text.
+    /// The text of the last message of the user.
     pub(crate) problem: String,
     /// The reply that the dataset records for it.
     pub(crate) recorded: Option<String>,
-    /// All that is sent.
+    /// All messages that are sent.
     pub(crate) messages: Vec<Message>,
-    /// Which of the conversation's turns it is, from 1.
+    /// The turn's number in the conversation, from 1.
     pub(crate) number: u32,
-    /// Before which messages the run's own replies belong; `None` where they do not.
+    /// Indices of the messages before which replies of the run are inserted; `None` if the recorded
+    /// replies are sent.
     pub(crate) replies_before: Option<Vec<usize>>,
 }
 
-impl Manner {
-    /// Takes the two parameters.
+impl ChatOptions {
+    /// Reads the parameters `turns` and `history`.
     pub(crate) fn read(reader: &mut ParamReader<'_>) -> Result<Self, DatasetError> {
         Ok(Self {
             turns: reader.parsed(TURNS.0, "`each` or `last`")?,
@@ -103,16 +107,16 @@ impl Manner {
         })
     }
 
-    /// What the list in the column `name` asks: one question or more.
+    /// The questions, one or more, of the list in the column `name`.
     pub(crate) fn questions(self, name: &str, list: &Value) -> Result<Vec<Question>, Fault> {
-        let list = Heard::of(name, list)?;
+        let list = RowMessages::of(name, list)?;
         let has_replies = list.messages.iter().any(Message::is_reply);
         let is_recorded = list.messages.last().is_some_and(Message::is_reply);
         let each = match self.turns {
             Some(turns) => turns == Turns::Each,
             None => is_recorded || list.is_bare,
         };
-        // Without replies in between, questions in a row are turns only if somebody says so.
+        // Several user messages in a row are separate turns only with `turns=each`.
         let is_bare = list.is_bare || (!has_replies && self.turns == Some(Turns::Each));
         let ends = ends(&list.messages, is_bare);
         let Some(last) = ends.last() else {
@@ -149,7 +153,7 @@ impl Manner {
     }
 }
 
-/// The list that `value` is, if it is one: tables and texts carry lists as JSON too.
+/// The value as a list. Tables and texts may hold a list as JSON.
 pub(crate) fn list(value: &Value) -> Option<std::borrow::Cow<'_, Value>> {
     use std::borrow::Cow;
     match value {
@@ -164,14 +168,14 @@ pub(crate) fn list(value: &Value) -> Option<std::borrow::Cow<'_, Value>> {
     }
 }
 
-/// The messages of a row.
-struct Heard {
+/// The messages of one row.
+struct RowMessages {
     messages: Vec<Message>,
-    /// Whether they are a user's turns alone.
+    /// Whether all of them are turns of a user, without replies.
     is_bare: bool,
 }
 
-impl Heard {
+impl RowMessages {
     fn of(name: &str, list: &Value) -> Result<Self, Fault> {
         let items = list.as_array().map_or(&[][..], Vec::as_slice);
         if items.is_empty() {
@@ -197,7 +201,7 @@ impl Heard {
     }
 }
 
-/// One message, in whichever of the two shapes.
+/// One message, in either of the two shapes.
 fn message(fields: &Map<String, Value>, place: &str) -> Result<Message, Fault> {
     if !fields.contains_key("role")
         && let (Some(from), Some(value)) = (fields.get("from"), fields.get("value"))
@@ -226,7 +230,7 @@ fn described(value: &Value) -> String {
     )
 }
 
-/// The role by the names that `ShareGPT` and its kin use.
+/// The role for a `from` of `ShareGPT` and related datasets.
 fn role_of(from: &str) -> Option<&'static str> {
     Some(match from {
         "human" | "user" => "user",
@@ -237,7 +241,7 @@ fn role_of(from: &str) -> Option<&'static str> {
     })
 }
 
-/// Tables write null for every field that some other message has, at any depth.
+/// Removes nulls at any depth: tables store null for every field that only other messages have.
 pub(crate) fn without_nulls(fields: &Map<String, Value>) -> Map<String, Value> {
     let kept = fields.iter().filter(|(_, value)| !value.is_null());
     kept.map(|(name, value)| (name.clone(), pruned(value)))
@@ -252,7 +256,8 @@ fn pruned(value: &Value) -> Value {
     }
 }
 
-/// Where questions end: behind each run of messages that one replies to. Bare turns are a run each.
+/// Indices behind the last message of each question. Consecutive messages of a user are one
+/// question, except bare turns, which are one each.
 fn ends(messages: &[Message], is_bare: bool) -> Vec<usize> {
     let asks = |message: &Message| !message.is_reply() && !message.is_system();
     let is_end = |place: usize| {
@@ -264,7 +269,7 @@ fn ends(messages: &[Message], is_bare: bool) -> Vec<usize> {
         .collect()
 }
 
-/// The question of the messages before `end`, asked with what is recorded.
+/// The question of the messages before `end`, sent with the recorded replies.
 fn recorded(name: &str, messages: &[Message], number: u32, end: usize) -> Result<Question, Fault> {
     let sent = &messages[..end];
     let reply = messages.get(end).filter(|message| message.is_reply());
@@ -277,7 +282,7 @@ fn recorded(name: &str, messages: &[Message], number: u32, end: usize) -> Result
     })
 }
 
-/// Each turn, asked with the replies of the run.
+/// The question of each turn, sent with the replies of the run.
 fn live(name: &str, messages: &[Message], ends: &[usize]) -> Result<Vec<Question>, Fault> {
     if messages.iter().any(|message| message.role() == "tool") {
         return Err(Fault::new(
@@ -309,7 +314,7 @@ fn live(name: &str, messages: &[Message], ends: &[usize]) -> Result<Vec<Question
         .collect()
 }
 
-/// The text of what is asked: the last thing that a user says.
+/// The text of the question: the last message of a user.
 fn problem(name: &str, sent: &[Message]) -> Result<String, Fault> {
     let by_user = sent.iter().rfind(|message| message.role() == "user");
     let Some(asked) = by_user.or(sent.last()) else {
@@ -325,11 +330,11 @@ fn problem(name: &str, sent: &[Message]) -> Result<String, Fault> {
     Ok(asked.text())
 }
 
-/// A field of a chat request that a row of messages may bring along: its name, what it must be, and
-/// whether it is.
-type Along = (&'static str, &'static str, fn(&Value) -> bool);
+/// A field of a chat request that a row with messages may carry: its name, its expected form in
+/// words, and the check of it.
+type RequestField = (&'static str, &'static str, fn(&Value) -> bool);
 
-const ALONG: [Along; 4] = [
+const ALONG: [RequestField; 4] = [
     ("tools", "a list of objects", |value| {
         let items = value.as_array();
         items.is_some_and(|items| items.iter().all(Value::is_object))
@@ -345,7 +350,7 @@ const ALONG: [Along; 4] = [
     ("response_format", "an object", Value::is_object),
 ];
 
-/// Moves what belongs into the request out of `rest`; what `parameters` say goes first.
+/// Moves request fields from `rest` into the parameters; fields in `parameters` win.
 pub(crate) fn along(
     rest: &mut Map<String, Value>,
     parameters: &mut Map<String, Value>,

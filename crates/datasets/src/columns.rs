@@ -1,15 +1,15 @@
-//! From a row's columns to the parts of a query.
+//! Finds the parts of a query in a row's columns.
 //!
-//! A column that the user named must be in every row. Without a name, each row gives the first of
-//! the usual names that it has. Which column the prompt is in never depends on what is in it: an
-//! empty one is an error, not a prompt from some other column.
+//! A column that the user names must be in every row. Without a name, each row uses the first of
+//! the usual names that it has. The choice of the prompt's column never depends on its content: an
+//! empty prompt is an error and no reason to use another column.
 
 use ipw_core::nearest::nearest;
 use ipw_core::params::ParamReader;
 use ipw_core::text::{excerpt, printable};
 use serde_json::{Map, Value};
 
-use crate::chat::{self, Manner, Question};
+use crate::chat::{self, ChatOptions, Question};
 use crate::error::DatasetError;
 use crate::fault::Fault;
 use crate::object::describe;
@@ -43,67 +43,66 @@ const USUAL_ANSWER: &[&str] = &["answer", "solution", "output", "target", "refer
 const USUAL_SUBJECT: &[&str] = &["subject", "category", "topic"];
 const USUAL_ID: &[&str] = &["id", "query_id", "uid"];
 
-/// More columns than this are not listed in a message.
+/// Limit of columns listed in a message.
 const MOST_LISTED: usize = 20;
 
-/// Which columns hold what; `None` goes by the usual names.
+/// The columns that the user names; `None` means the usual names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Columns {
     problem: Option<String>,
     answer: Option<String>,
     subject: Option<String>,
     id: Option<String>,
-    manner: Manner,
+    manner: ChatOptions,
 }
 
-/// A row taken apart.
+/// The parts of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    /// The row's own id, if it has one.
+    /// `None` if the row has no id.
     pub(crate) id: Option<String>,
-    /// What it asks.
-    pub(crate) asks: Asks,
-    /// The reference answer: of the last question, or of each.
+    /// One prompt, or the questions of a conversation.
+    pub(crate) asks: RowPrompt,
+    /// The reference answer, of the last question or of each.
     pub(crate) answer: Answer,
-    /// The topic.
     pub(crate) subject: Option<String>,
-    /// The generation parameters that it asks for.
+    /// Generation parameters for this row.
     pub(crate) parameters: Map<String, Value>,
-    /// All other columns, in the row's order.
+    /// All other columns, in the order of the row.
     pub(crate) rest: Map<String, Value>,
 }
 
-/// What a row asks.
+/// The prompt of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Asks {
-    /// One text.
+pub(crate) enum RowPrompt {
+    /// A single text.
     Text(String),
-    /// A conversation: its own id, and what is asked of it.
+    /// A conversation: its id, if the row has one, and its questions.
     Chat(Option<String>, Vec<Question>),
 }
 
-/// What a row says is right.
+/// The reference answer of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// To the last that is asked.
+    /// An answer to the last question.
     Last(Option<String>),
-    /// To each that is asked.
+    /// An answer to each question.
     Each(Vec<Option<String>>),
 }
 
 impl Columns {
-    /// Takes the parameters that name columns, and those that say how conversations are asked.
+    /// Reads the parameters that name columns, and those of conversations.
     pub(crate) fn read(reader: &mut ParamReader<'_>) -> Result<Self, DatasetError> {
         Ok(Self {
             problem: reader.text(PROBLEM.0),
             answer: reader.text(ANSWER.0),
             subject: reader.text(SUBJECT.0),
             id: reader.text(ID.0),
-            manner: Manner::read(reader)?,
+            manner: ChatOptions::read(reader)?,
         })
     }
 
-    /// The row that the object is.
+    /// Takes a row apart.
     pub(crate) fn row(&self, object: Map<String, Value>) -> Result<Row, Fault> {
         let problem_name = self
             .find_messages(&object)
@@ -126,7 +125,7 @@ impl Columns {
             .filter(|(name, _)| !taken.iter().flatten().any(|taken| taken == name))
             .collect();
         let mut parameters = parameters(&mut rest)?;
-        if let Asks::Chat(conversation, _) = &mut asks {
+        if let RowPrompt::Chat(conversation, _) = &mut asks {
             chat::along(&mut rest, &mut parameters)?;
             if rest.get(chat::CONVERSATION).is_some_and(is_id) {
                 *conversation = rest
@@ -153,20 +152,20 @@ impl Columns {
         })
     }
 
-    /// What the value of that column asks.
-    fn asks(&self, name: &str, value: &Value) -> Result<Asks, Fault> {
-        // A text that looks like a list is a text, unless its column is one for lists.
+    /// The prompt in the column `name`.
+    fn asks(&self, name: &str, value: &Value) -> Result<RowPrompt, Fault> {
+        // A text that looks like a JSON list stays a text, except in a column for messages.
         let may_be_list = value.is_array() || chat::USUAL.contains(&name);
         match Some(value).filter(|_| may_be_list).and_then(chat::list) {
             Some(list) => {
                 let asked = self.manner.questions(&shown(name), &list)?;
-                Ok(Asks::Chat(None, asked))
+                Ok(RowPrompt::Chat(None, asked))
             }
-            None => problem(name, value).map(Asks::Text),
+            None => problem(name, value).map(RowPrompt::Text),
         }
     }
 
-    /// The column with messages, unless the user names where the prompt is.
+    /// The column with messages; `None` if the user names the prompt's column.
     fn find_messages(&self, object: &Map<String, Value>) -> Option<&'static str> {
         if self.problem.is_some() {
             return None;
@@ -179,7 +178,7 @@ impl Columns {
         self.find(PROBLEM.0, self.problem.as_deref(), USUAL_PROBLEM, object)
     }
 
-    /// The column for `role` in this row.
+    /// The column that plays `role` in this row.
     fn find<'a>(
         &'a self,
         role: &str,
@@ -194,7 +193,8 @@ impl Columns {
         }
     }
 
-    /// The column with the id: what cannot be one is an error if it was named, else metadata.
+    /// The column with the id. A value that cannot be an id is an error in a column that the user
+    /// named; in a column with a usual name it is metadata.
     fn find_id(&self, object: &Map<String, Value>) -> Result<Option<&str>, Fault> {
         let Some(name) = self.find(ID.0, self.id.as_deref(), &[], object)? else {
             return Ok(self
@@ -211,7 +211,7 @@ impl Columns {
         ))
     }
 
-    /// The usual names that the user has not given another meaning.
+    /// The usual names that the user did not give to another role.
     fn free(&self, usual: &[&'static str]) -> impl Iterator<Item = &'static str> {
         let named = [&self.problem, &self.answer, &self.subject, &self.id];
         usual
@@ -225,7 +225,7 @@ fn is_id(value: &Value) -> bool {
     value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
 }
 
-/// A value as text: a string as it is, all else as JSON prints it; null is nothing.
+/// A value as text: a string unchanged, any other value as JSON; `None` for null.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -245,10 +245,10 @@ fn problem(name: &str, value: &Value) -> Result<String, Fault> {
     }
 }
 
-/// A list of as many answers as there are questions has one for each.
-fn answers(asks: &Asks, value: &Value) -> Answer {
+/// A list with one answer for each question is taken as such; any other value is one answer.
+fn answers(asks: &RowPrompt, value: &Value) -> Answer {
     match (asks, value) {
-        (Asks::Chat(_, asked), Value::Array(items)) if items.len() == asked.len() => {
+        (RowPrompt::Chat(_, asked), Value::Array(items)) if items.len() == asked.len() => {
             Answer::Each(items.iter().map(text).collect())
         }
         (_, value) => Answer::Last(text(value)),
@@ -268,8 +268,8 @@ fn is_texts(value: &Value) -> bool {
     items.is_some_and(|items| items.iter().all(Value::is_string))
 }
 
-/// Choices as ARC has them, `{"text": […], "label": […]}`, become the list of their texts; what is
-/// left are the labels.
+/// Replaces choices in the form of ARC, `{"text": […], "label": […]}`, by the list of their texts.
+/// Returns the labels.
 fn without_labels(rest: &mut Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(choices)) = rest.get_mut("choices") else {
         return Vec::new();
@@ -291,18 +291,18 @@ fn without_labels(rest: &mut Map<String, Value>) -> Vec<String> {
     labels
 }
 
-/// An answer that is a label becomes the letter of that choice: ARC also counts in numbers.
+/// Turns an answer that is a label into the letter of that choice: some labels of ARC are numbers.
 fn as_letter(answer: String, labels: &[String]) -> String {
     let place = labels.iter().position(|label| *label == answer);
     place.and_then(letter).map_or(answer, String::from)
 }
 
-/// The letter of the choice at `place`, as long as there are letters.
+/// The letter of the choice at `place`, from 0; `None` past Z.
 pub(crate) fn letter(place: usize) -> Option<char> {
     ('A'..='Z').nth(place)
 }
 
-/// Exports of tables write null for what a row does not have, so null is always good.
+/// Null always passes, because exports of tables write null for a missing value.
 fn check(
     name: &str,
     expected: &str,
@@ -344,7 +344,7 @@ fn no_column(role: &str, name: &str, object: &Map<String, Value>) -> Fault {
     }
 }
 
-/// Which columns there are, in words.
+/// Lists the columns of a row in words.
 pub(crate) fn listed(object: &Map<String, Value>) -> String {
     let names: Vec<_> = object
         .keys()
@@ -359,12 +359,12 @@ pub(crate) fn listed(object: &Map<String, Value>) -> String {
     }
 }
 
-/// Whether a column of that name has the prompt, where `named` is what the user says.
+/// Whether the column `name` holds the prompt; `named` is the user's choice.
 pub(crate) fn is_problem(name: &str, named: Option<&str>) -> bool {
     named.map_or_else(|| USUAL_PROBLEM.contains(&name), |named| named == name)
 }
 
-/// A name as a message shows it.
+/// A column's name as messages show it.
 pub(crate) fn shown(name: &str) -> String {
     excerpt(&printable(name), 40)
 }

@@ -1,4 +1,4 @@
-//! Tables as text: CSV, TSV and their relatives, with a header.
+//! CSV, TSV and other delimited tables with a header.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::DatasetInfo;
 use crate::columns;
 use crate::error::DatasetError;
-use crate::fault::{At, Fault};
+use crate::fault::{Fault, RowPosition};
 use crate::files;
 use crate::object::{is_small, utf8};
 use crate::options::{Options, row_params};
-use crate::reader::{Object, Raw, Reader, Supply, Written};
+use crate::reader::{Encoding, Object, RawRow, Reader, Supply};
 use crate::records::{Record, Records};
 use crate::rows::Rows;
 use crate::source::{Input, Source};
@@ -28,20 +28,20 @@ pub(crate) const DELIMITER: (&str, &str) = (
     "what is between the cells: one character, or `tab` (else guessed from the first line)",
 );
 
-/// What can be said of it without opening it.
+/// The entry in the list of datasets.
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a table as text with a header (.csv, .tsv); naming its path is enough",
     params: row_params!(PATH, DELIMITER),
 };
 
-/// Columns whose cells are JSON, because their values are no text.
+/// Columns whose cells are JSON, because their values are lists or objects.
 const STRUCTURED: [&str; 2] = ["choices", "parameters"];
 
-/// What a delimiter is guessed from.
+/// Delimiters that are guessed.
 const USUAL: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// Opens and checks the file that `params` name.
+/// Opens and checks the file in `params`.
 pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);
@@ -59,7 +59,7 @@ pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetEr
     Rows::open(ID, name, Box::new(supply), options)
 }
 
-/// Takes the parameter `delimiter`.
+/// Reads the parameter `delimiter`.
 pub(crate) fn delimiter(
     reader: &mut ParamReader<'_>,
     owner: &str,
@@ -82,7 +82,7 @@ pub(crate) fn delimiter(
     }
 }
 
-/// The usual delimiter that is most often in the line, outside of quotes.
+/// The usual delimiter that occurs most often in the line, outside of quotes.
 pub(crate) fn guess(line: &[u8]) -> u8 {
     let mut counts = [0_usize; USUAL.len()];
     let mut is_quoted = false;
@@ -97,7 +97,7 @@ pub(crate) fn guess(line: &[u8]) -> u8 {
     USUAL[place.unwrap_or(0)]
 }
 
-/// Rows of cells in a text.
+/// A delimited text.
 #[derive(Debug)]
 pub(crate) struct Csv {
     pub(crate) source: Source,
@@ -130,7 +130,7 @@ impl Supply for Csv {
         };
         let names = names.map_err(|fault| DatasetError::Row {
             path: self.path(),
-            at: At::Line(line),
+            at: RowPosition::Line(line),
             fault: Box::new(fault),
         })?;
         Ok(Box::new(CsvReader {
@@ -152,17 +152,17 @@ struct CsvReader {
 }
 
 impl Reader for CsvReader {
-    fn advance(&mut self) -> Result<Option<Raw<'_>>, DatasetError> {
+    fn advance(&mut self) -> Result<Option<RawRow<'_>>, DatasetError> {
         let record = match self.records.advance() {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.source.unreadable(error)),
         };
-        Ok(Some(Raw {
+        Ok(Some(RawRow {
             path: &self.path,
-            at: At::Line(record.number),
+            at: RowPosition::Line(record.number),
             offset: record.offset,
-            written: Written::Text(record.text),
+            written: Encoding::Text(record.text),
             object: object(&self.names, &record, self.delimiter),
         }))
     }
@@ -174,14 +174,14 @@ impl Reader for CsvReader {
     }
 }
 
-/// The columns' names, each once.
+/// The names of the columns; a name that occurs twice is a fault.
 fn header(record: &Record<'_>) -> Result<Vec<String>, Fault> {
     let cells = cells(record)?;
     let mut names = Vec::<String>::new();
     let mut known = std::collections::HashSet::new();
     for (place, (text, _)) in cells.iter().enumerate() {
         let name = match text.trim() {
-            // As tables with an index but no name for it are written.
+            // Exported tables often have an index column without a name.
             "" => format!("column {}", place + 1),
             name => name.to_owned(),
         };
@@ -223,10 +223,10 @@ fn object(names: &[String], record: &Record<'_>, delimiter: u8) -> Result<Object
         .collect())
 }
 
-/// Each cell's text and whether it was quoted.
+/// The text of each cell, and whether it was quoted.
 fn cells<'a>(record: &'a Record<'_>) -> Result<Vec<(&'a str, bool)>, Fault> {
     let cells = record.cells.as_ref().map_err(Clone::clone)?;
-    // Said of the whole record, so that the place is right.
+    // Checked on the whole record, so that the reported position is right.
     utf8(record.text)?;
     cells
         .iter()
@@ -234,7 +234,7 @@ fn cells<'a>(record: &'a Record<'_>) -> Result<Vec<(&'a str, bool)>, Fault> {
         .collect()
 }
 
-/// An empty cell is nothing, and a quoted one an empty text.
+/// An empty cell is null; an empty quoted cell is an empty text.
 fn value(name: &str, text: &str, is_quoted: bool) -> Value {
     if text.is_empty() && !is_quoted {
         return Value::Null;

@@ -1,5 +1,5 @@
-//! What a path leads to: by its first bytes where they leave no doubt, then by its name, then by
-//! its first line.
+//! Detects the format of a path: by its first bytes where they are unambiguous, then by its name,
+//! then by its first line.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -12,20 +12,20 @@ use crate::error::DatasetError;
 use crate::source::Source;
 use crate::{csv, files, hf, jsonl, parquet};
 
-/// The id of a path whose kind cannot be told: opening it says what was looked for.
+/// The id of a path whose format is unknown; opening it fails and says what was tried.
 pub(crate) const AUTO: &str = "auto";
-/// The parameter with the path, whatever the kind.
+/// The parameter with the path, for every format.
 pub(crate) const PATH: &str = "path";
 
 const PARQUET: &[u8] = b"PAR1";
 const ARROW_FILE: &[u8] = b"ARROW1";
-/// A message's marker; the length of the head that follows is far below 16 MiB.
+/// The continuation marker of an Arrow IPC message, which also begins a stream.
 const ARROW_STREAM: &[u8] = &[0xff; 4];
 
-/// So much of a text is looked at for its first line.
+/// Bytes of a text that are searched for the end of the first line.
 const HEAD: u64 = 64 << 10;
 
-/// Names that end like this are paths, whether they exist or not.
+/// An argument with one of these endings is a path, even if no such file exists.
 const ENDINGS: [(&str, &str); 6] = [
     ("jsonl", jsonl::ID),
     ("ndjson", jsonl::ID),
@@ -35,7 +35,7 @@ const ENDINGS: [(&str, &str); 6] = [
     ("arrow", hf::ID),
 ];
 
-/// The kind that a path's name says.
+/// The format by the ending of the name.
 pub(crate) fn by_name(path: &Path) -> Option<&'static str> {
     ENDINGS
         .iter()
@@ -43,11 +43,11 @@ pub(crate) fn by_name(path: &Path) -> Option<&'static str> {
         .map(|(_, id)| *id)
 }
 
-/// The kind of what the path leads to.
+/// The format of the file or directory at `path`.
 pub(crate) fn kind(path: &Path, params: &Params) -> Option<&'static str> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Some(hf::ID),
-        // A pipe would lose what is read here.
+        // Bytes read from a pipe here would be missing later.
         Ok(metadata) if metadata.is_file() => by_magic(path)
             .or_else(|| by_name(path))
             .or_else(|| by_first_line(path, params)),
@@ -88,7 +88,7 @@ fn by_first_line(path: &Path, params: &Params) -> Option<&'static str> {
     is_header.then_some(csv::ID)
 }
 
-/// Why the path of `params` has no kind.
+/// The error for a path whose format is unknown.
 pub(crate) fn refusal(params: &Params) -> DatasetError {
     let path = params.iter().find(|(name, _)| *name == PATH);
     let path = PathBuf::from(path.map_or("", |(_, path)| path));

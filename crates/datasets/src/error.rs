@@ -1,4 +1,4 @@
-//! Why a dataset cannot be had.
+//! Errors of opening and reading datasets.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use ipw_core::text::{printable, printable_path, with_causes};
 use ipw_hub::CacheError;
 use ipw_store::StoreError;
 
-use crate::fault::{At, Fault};
+use crate::fault::{Fault, RowPosition};
 
 /// Why a dataset could not be opened, or stopped in the middle.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// No dataset has that id.
     #[error(
-        "unknown dataset `{}`{} (known: {}); for a file of your own give its path, as in `./queries.jsonl`",
+        "unknown dataset `{}`{} (known: {}); for your own file, give its path, as in `./queries.jsonl`",
         printable(id), did_you_mean(*nearest), known.join(", ")
     )]
     Unknown {
@@ -30,13 +30,13 @@ pub enum DatasetError {
         /// All known ids.
         known: Vec<&'static str>,
     },
-    /// A parameter cannot be taken.
+    /// A dataset parameter is unknown or has a bad value.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// A seed that nothing would use.
+    /// A seed was given that has no effect.
     #[error("`{owner}` has a `seed` but does not shuffle: add `shuffle=true` or leave `seed` out")]
     SeedWithoutShuffle {
-        /// Whose parameter it is.
+        /// Id of the dataset.
         owner: String,
     },
     /// There is no such file.
@@ -52,7 +52,7 @@ pub enum DatasetError {
         path: PathBuf,
         /// A file beside it with a similar name.
         nearest: Option<PathBuf>,
-        /// What should have been there.
+        /// The expected content, in words.
         expected: &'static str,
     },
     /// Something other than a file has that path.
@@ -64,26 +64,26 @@ pub enum DatasetError {
     NotAFile {
         /// The path as given.
         path: PathBuf,
-        /// What it is instead.
+        /// The kind of the thing at the path, in words.
         kind: &'static str,
     },
-    /// The file is there and cannot be opened.
+    /// The file exists but cannot be opened.
     #[error("cannot open `{}`", printable_path(path))]
     Open {
         /// The path as given.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file was opened and cannot be read.
+    /// The file was opened but a read failed.
     #[error("cannot read `{}`", printable_path(path))]
     Read {
         /// The path as given.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A row that cannot be a query.
+    /// A row from which no query can be made.
     #[error(
         "`{}` {at}{}: {fault}", printable_path(path),
         fault.column.map(|column| format!(", column {column}")).unwrap_or_default()
@@ -91,30 +91,28 @@ pub enum DatasetError {
     Row {
         /// The path as given.
         path: PathBuf,
-        /// Where it is.
-        at: At,
-        /// What is wrong with it.
+        /// Its line or row.
+        at: RowPosition,
+        /// The fault in the row.
         fault: Box<Fault>,
     },
-    /// A table that cannot be read.
+    /// A Parquet or Arrow file cannot be read.
     ///
-    /// With its causes, because paths and words out of the file are in them: all of it is made fit
-    /// for a terminal here.
+    /// The message includes the causes, because they hold paths and text from the file, and all of
+    /// it must be made safe for a terminal here.
     #[error("{}", printable(&with_causes(.0)))]
     Table(StoreError),
-    /// A file whose kind cannot be told.
+    /// A file whose format cannot be detected.
     #[error(
-        "cannot tell what `{}` is: looked for a name that ends in .jsonl, .ndjson, .csv or .tsv \
-         (also with .gz or .zst), .parquet or .arrow, for the first bytes of Parquet, Arrow, gzip \
-         and zstd, for a first line that begins with `{{`, and for one that names a column with \
-         the prompt; say which it is, as in `{} {}`",
+        "cannot tell the format of `{}` by its name, its first bytes or its first line (known: JSON \
+         lines, CSV, TSV, also with gzip or zstd; Parquet, Arrow); name it, as in `{} {}`",
         printable_path(path), Setting::Dataset.to("csv"), Setting::DatasetParam.to("path=…")
     )]
     Unrecognised {
         /// The path as given.
         path: PathBuf,
     },
-    /// A file with nothing in it, and a name that says nothing.
+    /// An empty file whose name does not say its format.
     #[error("`{}` is empty; expected a row for each prompt", printable_path(path))]
     Empty {
         /// The path as given.
@@ -125,12 +123,12 @@ pub enum DatasetError {
     NoDataset {
         /// The path as given.
         path: PathBuf,
-        /// What would have been one.
+        /// What was looked for, in words.
         looked_for: &'static str,
     },
-    /// Which of several splits is not said, or there is no such.
+    /// There are several splits and none was chosen, or the chosen one does not exist.
     #[error(
-        "`{}` {}; choose with `{}` (there are: {})",
+        "`{}` {}; choose with `{}` (available: {})",
         printable_path(path),
         wanted.as_deref().map_or_else(
             || "has more than one split".to_owned(),
@@ -144,65 +142,67 @@ pub enum DatasetError {
     Split {
         /// The path as given.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested split; `None` if none was.
         wanted: Option<String>,
         /// The split whose name it resembles.
         nearest: Option<String>,
-        /// The splits that there are.
+        /// The existing splits.
         known: Vec<String>,
     },
     /// The hub has no such configuration or split of a benchmark.
     #[error(
-        "`{repository}` has no {what} `{}`{}; choose with `{}` (there are: {})",
+        "`{repository}` has no {what} `{}`{}; choose with `{}` (available: {})",
         printable(wanted), did_you_mean(nearest.as_deref()),
         Setting::DatasetParam.to(format_args!("{what}=…")), printable(&known.join(", "))
     )]
     NoPart {
-        /// Where it is published.
+        /// The repository on the hub.
         repository: &'static str,
         /// `config` or `split`.
         what: &'static str,
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
         /// The name that it resembles.
         nearest: Option<String>,
-        /// The names that there are.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// No row of a benchmark has that topic.
+    /// No row of a benchmark has the requested topic.
     #[error(
-        "`{id}` has no subject `{}`{} (there are: {})",
+        "`{id}` has no subject `{}`{} (available: {})",
         printable(wanted), did_you_mean(nearest.as_deref()),
         if known.is_empty() { "none".to_owned() } else { printable(&known.join(", ")) }
     )]
     NoSubject {
-        /// Which benchmark.
+        /// Id of the benchmark.
         id: &'static str,
-        /// What was asked for.
+        /// The requested topic.
         wanted: String,
         /// The subject that it resembles.
         nearest: Option<String>,
-        /// The subjects that there are, up to some hundred.
+        /// The existing topics, up to a limit.
         known: Vec<String>,
     },
-    /// A copy on disk is what it is.
-    #[error("`{id}` has a `path` and a `revision`: a copy on disk has none; leave one of them out")]
+    /// Both a local copy and a revision were given; a copy on disk has no revisions.
+    #[error(
+        "`{id}` has a `path` and a `revision`: a copy on disk has no revisions; leave one of them out"
+    )]
     RevisionOfCopy {
-        /// Which benchmark.
+        /// Id of the benchmark.
         id: &'static str,
     },
-    /// The hub does not let us have a benchmark.
+    /// The hub refuses access to a benchmark.
     #[error("cannot get `{id}`: the hub refuses `{repository}` ({status}){}\nhelp: {help}", is_gated_in_words(*is_gated))]
     Denied {
-        /// Which benchmark.
+        /// Id of the benchmark.
         id: &'static str,
-        /// Where it is published.
+        /// The repository on the hub.
         repository: &'static str,
-        /// What it answers.
+        /// The HTTP status of the hub's answer.
         status: u16,
-        /// Whether that was to be expected.
+        /// Whether the benchmark is known to be gated.
         is_gated: bool,
-        /// Where to ask for access.
+        /// How to get access.
         help: String,
     },
     /// A benchmark could not be fetched.
@@ -212,36 +212,36 @@ pub enum DatasetError {
         printable(reason), Setting::DatasetParam.to("path=…")
     )]
     Unfetched {
-        /// Which benchmark.
+        /// Id of the benchmark.
         id: &'static str,
-        /// Where it is published.
+        /// The repository on the hub.
         repository: &'static str,
-        /// Who was asked.
+        /// The host of the hub.
         host: String,
-        /// Why not.
         reason: String,
     },
-    /// The cache cannot be used.
+    /// The cache cannot be read or written.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// There is no cache.
+    /// No cache directory is known.
     #[error(transparent)]
     NoCache(#[from] NoCache),
-    /// Nobody will type a dataset.
+    /// Standard input is a terminal, so no dataset will arrive there.
     #[error("standard input is a terminal; pipe a dataset into it, or give the path of a file")]
     Terminal,
-    /// What must be put aside does not fit on the disk.
+    /// A temporary copy of the dataset cannot be written.
     #[error(
-        "cannot put the dataset aside in `{}`; make room there, or set `TMPDIR` to another directory",
+        "cannot write a temporary copy of the dataset to `{}`; free space there, or set `TMPDIR` to \
+         another directory",
         printable_path(directory)
     )]
     Spool {
-        /// Where temporary files go.
+        /// The directory for temporary files.
         directory: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is not what it was when it was opened.
+    /// The file changed after it was opened.
     #[error(
         "`{}` changed while the run was reading it: row {row} {change}; \
          leave the file as it is until the run has ended",
@@ -252,13 +252,13 @@ pub enum DatasetError {
         path: PathBuf,
         /// The row's place in the source, from 0.
         row: u64,
-        /// What became of it.
+        /// What changed, in words.
         change: &'static str,
     },
 }
 
 impl DatasetError {
-    /// Whether what was asked for cannot be, whatever the state of disk and network.
+    /// Whether the request itself is wrong, independent of the state of disk and network.
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,

@@ -1,22 +1,22 @@
-//! What is wrong with a row, and where it is.
+//! A fault in a row, and the row's position.
 
 use std::fmt;
 
 use ipw_core::text::{excerpt, printable};
 
-/// The longest piece of a row that a message shows, in characters.
+/// Limit of the excerpt in a message, in characters.
 const LONGEST_EXCERPT: usize = 60;
 
-/// Where a row is, as a person counts.
+/// The position of a row, as an editor or a data frame counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
-    /// The line of a text, from 1, as editors count.
+pub enum RowPosition {
+    /// The line in a text, from 1.
     Line(u64),
-    /// The row of a table, from 0, as data frames count.
+    /// The row in a table, from 0.
     Row(u64),
 }
 
-impl fmt::Display for At {
+impl fmt::Display for RowPosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(formatter, "line {line}"),
@@ -28,15 +28,15 @@ impl fmt::Display for At {
 /// What is wrong with one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The character of the line, from 1; `None` when the fault is not at one place.
+    /// The character in the line, from 1; `None` if the fault has no single place.
     pub column: Option<u64>,
-    /// What should have been there.
+    /// The expected content, in words.
     pub expected: String,
-    /// What was there.
+    /// The content found, in words.
     pub found: String,
-    /// What to do about it, if there is something to say.
+    /// How to fix it; `None` if there is no advice.
     pub help: Option<String>,
-    /// The part of the line where the fault is, printable and short.
+    /// The part of the line around the fault, printable and short.
     pub excerpt: String,
 }
 
@@ -67,13 +67,13 @@ impl Fault {
         }
     }
 
-    /// The same with the part of `line` that it is about.
+    /// Adds an excerpt of `line` around the fault.
     pub(crate) fn shown_in(mut self, line: &[u8]) -> Self {
         let line = String::from_utf8_lossy(line);
         let column = self
             .column
             .map_or(0, |column| usize::try_from(column).unwrap_or(usize::MAX));
-        // The fault stays in sight, with what led to it.
+        // Keeps the fault visible, with some text before it.
         let start = if column > LONGEST_EXCERPT * 2 / 3 {
             column - LONGEST_EXCERPT / 2
         } else {

@@ -1,19 +1,20 @@
-//! How a benchmark that is not on this disk gets here.
+//! How benchmarks are fetched.
 
 use ipw_hub::{Access, Progress};
 
 use crate::error::DatasetError;
 
-/// How a benchmark is fetched.
+/// The source, the cache and the progress callback of a fetch.
 pub struct Fetching<'a> {
-    /// From where and to where; `None`: as the environment says, which is asked only when it matters.
+    /// The hub and the cache; `None` takes both from the environment, and only when something must
+    /// be fetched.
     pub access: Option<Access>,
-    /// Who is told how it goes on.
+    /// Called with the progress.
     pub report: &'a mut dyn FnMut(Progress),
 }
 
 impl<'a> Fetching<'a> {
-    /// As the environment says; `report` is told how it goes on.
+    /// Takes hub and cache from the environment and reports progress to `report`.
     pub fn from_env(report: &'a mut dyn FnMut(Progress)) -> Self {
         Self {
             access: None,

@@ -1,4 +1,4 @@
-//! Paths of the user's: whether something is there, what is near, what to call it.
+//! Checks paths given by the user, and names datasets after them.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,10 +8,10 @@ use ipw_core::nearest::nearest;
 
 use crate::error::DatasetError;
 
-/// Endings that say how a text was packed.
+/// Endings of compressed files.
 const PACKED: [&str; 3] = ["gz", "zst", "zstd"];
 
-/// The path must lead to something that can be read twice.
+/// Checks that the path is a regular file, which can be read more than once.
 pub(crate) fn check(path: &Path, expected: &'static str) -> Result<(), DatasetError> {
     match exists(path, expected)? {
         metadata if metadata.is_file() => Ok(()),
@@ -26,7 +26,7 @@ pub(crate) fn check(path: &Path, expected: &'static str) -> Result<(), DatasetEr
     }
 }
 
-/// The path must lead somewhere.
+/// Checks that the path exists.
 pub(crate) fn exists(path: &Path, expected: &'static str) -> Result<fs::Metadata, DatasetError> {
     fs::metadata(path).map_err(|source| match source.kind() {
         ErrorKind::NotFound => DatasetError::NotFound {
@@ -41,7 +41,7 @@ pub(crate) fn exists(path: &Path, expected: &'static str) -> Result<fs::Metadata
     })
 }
 
-/// Whether the name, without what says how it was packed, ends in `.ending`.
+/// Whether the name ends in `.ending`, disregarding an ending of compression.
 pub(crate) fn has_ending(path: &Path, ending: &str) -> bool {
     let is = |path: &Path, ending: &str| {
         path.extension()
@@ -66,7 +66,7 @@ pub(crate) fn name(path: &Path, otherwise: &str) -> String {
     )
 }
 
-/// A file in the same directory whose name resembles the one that is not there.
+/// A file in the same directory with a name similar to the missing one.
 fn nearest_file(path: &Path) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_str()?;
     let directory = path.parent()?;

@@ -1,5 +1,5 @@
-//! What Hugging Face's tools leave on disk: a `save_to_disk` directory, also one of our runs; a
-//! snapshot or a cache folder with Parquet or Arrow files inside.
+//! Hugging Face datasets on disk: a `save_to_disk` directory (a run is one too), or a snapshot or
+//! cache folder with Parquet or Arrow files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const PATH: (&str, &str) = (
 /// The parameter `split` and its meaning.
 const SPLIT: (&str, &str) = ("split", "which split, where there is more than one");
 
-/// What can be said of it without opening it.
+/// The entry in the list of datasets.
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a Hugging Face dataset on disk, or a run of ours; naming its directory is enough",
@@ -37,7 +37,7 @@ pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
 const LOOKED_FOR: &str = "`state.json` or `dataset_dict.json` of `save_to_disk`, \
                           and files below it that end in `.parquet` or `.arrow`";
 
-/// Opens and checks what `params` name.
+/// Opens and checks the directory in `params`.
 pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);
@@ -64,7 +64,7 @@ fn saved(path: &Path, files: Vec<PathBuf>) -> Tables {
     }
 }
 
-/// The tables of a directory; `wanted` is the split.
+/// The tables of the split `wanted` in a directory.
 pub(crate) fn directory(path: &Path, wanted: Option<&str>) -> Result<Tables, DatasetError> {
     if path.join("state.json").is_file() {
         if let (Some(wanted), Some(own)) = (wanted, own_split(path)) {
@@ -96,13 +96,14 @@ pub(crate) fn directory(path: &Path, wanted: Option<&str>) -> Result<Tables, Dat
     })
 }
 
-/// The split that a `save_to_disk` directory says it is.
+/// The split that the metadata of a `save_to_disk` directory names.
 fn own_split(path: &Path) -> Option<String> {
     let state: Value = serde_json::from_slice(&fs::read(path.join("state.json")).ok()?).ok()?;
     state["_split"].as_str().map(str::to_owned)
 }
 
-/// Only names of directories that are there: a list of splits leads nowhere else.
+/// The splits that the directory lists. A name that is not a directory inside of it is left out, so
+/// that no listed name leads elsewhere.
 fn splits_of_dict(path: &Path) -> Result<Vec<String>, DatasetError> {
     let file = path.join("dataset_dict.json");
     let text = fs::read(&file).map_err(|source| DatasetError::Read {
@@ -123,7 +124,7 @@ fn splits_of_dict(path: &Path) -> Result<Vec<String>, DatasetError> {
         .collect())
 }
 
-/// In the folder of one dataset in the hub's cache, the newest snapshot that it knows of.
+/// The newest snapshot that is known in a dataset's folder of the hub's cache.
 fn snapshot(path: &Path) -> Result<PathBuf, DatasetError> {
     let snapshots = path.join("snapshots");
     if !snapshots.is_dir() {
@@ -145,7 +146,7 @@ fn snapshot(path: &Path) -> Result<PathBuf, DatasetError> {
     }
 }
 
-/// The one that is wanted, or the only one.
+/// The requested split, or the only one.
 pub(crate) fn choose<T>(
     path: &Path,
     mut splits: Vec<T>,
@@ -160,7 +161,7 @@ pub(crate) fn choose<T>(
         None => true,
         Some(wanted) => name(split) == wanted || last(split).as_deref() == Some(wanted),
     };
-    // `train` is that one, and not also `other/train`.
+    // An exact name wins: `train` does not also mean `other/train`.
     let exact = splits.iter().position(|split| Some(name(split)) == wanted);
     let fitting: Vec<_> = (0..splits.len()).filter(|at| fits(&splits[*at])).collect();
     let only = (fitting.len() == 1).then(|| fitting[0]);
@@ -179,7 +180,7 @@ pub(crate) fn choose<T>(
     })
 }
 
-/// What the hub calls the dataset, or the directory's name; with the split, if one was named.
+/// The dataset's name on the hub, or the directory's name; followed by the split if one was chosen.
 fn name(path: &Path, split: Option<&str>) -> String {
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let hub = full

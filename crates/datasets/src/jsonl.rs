@@ -1,4 +1,4 @@
-//! A file of the user's with one JSON object on each line.
+//! A file with one JSON object on each line.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use ipw_core::params::Params;
 
 use crate::DatasetInfo;
 use crate::error::DatasetError;
-use crate::fault::{At, Fault};
+use crate::fault::{Fault, RowPosition};
 use crate::files;
 use crate::lines::{LONGEST, Lines};
 use crate::object;
 use crate::options::{Options, row_params};
-use crate::reader::{Raw, Reader, Supply, Written};
+use crate::reader::{Encoding, RawRow, Reader, Supply};
 use crate::rows::Rows;
 use crate::source::{Input, Source};
 
@@ -21,19 +21,19 @@ pub(crate) const ID: &str = "jsonl";
 /// The parameter `path` and its meaning.
 const PATH: (&str, &str) = ("path", "the file, with one JSON object on each line");
 
-/// What can be said of it without opening it.
+/// The entry in the list of datasets.
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a file with one JSON object on each line; naming its path is enough",
     params: row_params!(PATH),
 };
 
-/// Opens and checks the file that `params` name.
+/// Opens and checks the file in `params`.
 pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);
     let options = Options::read(&mut reader, ID)?.taking(most);
-    // A mistyped `path` is better called unknown than missing.
+    // Checked before `path`: a mistyped `path` is reported as unknown rather than missing.
     reader.finish()?;
     let path = PathBuf::from(path?);
     files::check(&path, PATH.1)?;
@@ -41,7 +41,7 @@ pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetEr
     Rows::open(ID, name, Box::new(Jsonl(Source::File(path))), options)
 }
 
-/// Lines of JSON in a text.
+/// A text with one JSON object on each line.
 #[derive(Debug)]
 pub(crate) struct Jsonl(pub(crate) Source);
 
@@ -70,7 +70,7 @@ struct JsonlReader {
 }
 
 impl Reader for JsonlReader {
-    fn advance(&mut self) -> Result<Option<Raw<'_>>, DatasetError> {
+    fn advance(&mut self) -> Result<Option<RawRow<'_>>, DatasetError> {
         let line = match self.lines.advance() {
             Ok(Some(line)) => line,
             Ok(None) => return Ok(None),
@@ -82,11 +82,11 @@ impl Reader for JsonlReader {
             let expected = format!("a line of at most {} MiB", LONGEST >> 20);
             Err(Fault::new(expected, "a longer one"))
         };
-        Ok(Some(Raw {
+        Ok(Some(RawRow {
             path: &self.path,
-            at: At::Line(line.number),
+            at: RowPosition::Line(line.number),
             offset: line.offset,
-            written: Written::Json(line.bytes),
+            written: Encoding::Json(line.bytes),
             object,
         }))
     }

@@ -1,29 +1,29 @@
-//! How long texts are: distributions that mean the same numbers for ever.
+//! Distributions of text lengths whose values never change for a seed.
 //!
-//! Only addition, multiplication and division are used, which are exact to the last bit on every
-//! machine; the logarithms and exponentials of system libraries are not.
+//! Only addition, multiplication and division are used: they are exact to the last bit on every
+//! machine. Logarithms and exponentials of system libraries are not.
 
 use std::str::FromStr;
 
 use ipw_core::random::Random;
 
-/// Nobody's context is longer.
+/// Longer than the context of any model.
 const MOST: u32 = 10_000_000;
 
 /// A distribution of whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Lengths {
-    /// Always the same.
+    /// Always the same length.
     Constant(u32),
-    /// Each from the first to the last as likely.
+    /// Equally likely lengths from the first to the last, both included.
     Uniform(u32, u32),
-    /// Around a mean, with a standard deviation.
+    /// Mean and standard deviation.
     Normal(f64, f64),
-    /// Around a median, with the standard deviation of the logarithm: a few are much longer.
+    /// Median, and standard deviation of the logarithm: a few lengths are much longer.
     LogNormal(f64, f64),
 }
 
-/// What to call one in a message.
+/// The accepted forms, for error messages.
 pub(crate) const EXPECTED: &str = "`constant:N`, `uniform:FROM:TO`, `normal:MEAN:DEVIATION` or \
                                    `lognormal:MEDIAN:SIGMA`, with numbers from 1 up";
 
@@ -51,7 +51,7 @@ impl FromStr for Lengths {
             }
             ["lognormal", median, sigma] => {
                 let sigma = real(sigma, 0.0)?;
-                // Beyond this, lengths would be anything at all.
+                // A larger sigma would draw mostly lengths at the limits.
                 let is_sane = sigma <= 4.0;
                 is_sane.then_some(()).ok_or(())?;
                 Ok(Self::LogNormal(real(median, 1.0)?, sigma))
@@ -62,7 +62,7 @@ impl FromStr for Lengths {
 }
 
 impl Lengths {
-    /// One length, at least 1.
+    /// Draws a length, at least 1.
     pub(crate) fn draw(self, random: &mut Random) -> u32 {
         match self {
             Self::Constant(number) => number,
@@ -85,16 +85,17 @@ fn rounded(length: f64) -> u32 {
     length.round().clamp(1.0, f64::from(MOST)) as u32
 }
 
-/// A normal number as the sum of twelve even ones: within 6 deviations, with slightly thin tails.
+/// Approximates a standard normal number by the sum of twelve uniform ones (Irwin–Hall): within 6
+/// standard deviations, with slightly thin tails.
 fn bell(random: &mut Random) -> f64 {
-    // 32 bits each: the sum is exact.
+    // 32 bits each, so the sum is exact.
     let sum: u64 = (0..12).map(|_| random.number() >> 32).sum();
     #[expect(clippy::cast_precision_loss, reason = "it has at most 36 bits")]
     let sum = sum as f64;
     sum / 4_294_967_296.0 - 6.0
 }
 
-/// e to the power of `x`, by its series on a small number and then by squaring.
+/// e to the power of `x`: its series for a small number, then repeated squaring.
 fn exponential(x: f64) -> f64 {
     let small = x / 1024.0;
     let mut term = 1.0;

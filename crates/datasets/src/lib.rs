@@ -1,9 +1,9 @@
 //! Where queries come from.
 //!
-//! A dataset is looked through once when it is opened: every row is checked and the shape of the
-//! metadata is settled, so that a bad row is an error before the first request and not after hours.
-//! A limit on rows or queries ends that look early in a large file.
-//! Then it streams. Nothing here scores an answer or sends a prompt.
+//! Opening a dataset reads it once: every row is checked and the shape of the metadata is fixed. A
+//! bad row is thus an error before the first request and not after hours. In a large file, a limit
+//! on rows or queries ends this pass early. After that the dataset streams its rows. This crate
+//! neither sends prompts nor scores answers.
 
 mod benchmarks;
 mod cells;
@@ -43,18 +43,18 @@ use ipw_core::nearest::nearest;
 
 pub use benchmarks::Benchmark;
 pub use error::DatasetError;
-pub use fault::{At, Fault};
+pub use fault::{Fault, RowPosition};
 pub use fetching::Fetching;
 pub use ipw_core::dataset::{Dataset, DatasetSpec, Queries, ReadError};
 pub use ipw_hub::Access;
 pub use spec::named;
 
-/// Opens and checks the dataset that `spec` names. What must be fetched is fetched in silence.
+/// Opens and checks the dataset in `spec`. Files that must be fetched are fetched without progress.
 pub fn open(spec: &DatasetSpec) -> Result<Box<dyn Dataset>, DatasetError> {
     open_with(spec, &mut Fetching::from_env(&mut |_| {}))
 }
 
-/// The same; `fetching` says from where and who is told.
+/// Like [`open`]; `fetching` says where to fetch from and receives the progress.
 pub fn open_with(
     spec: &DatasetSpec,
     fetching: &mut Fetching<'_>,
@@ -62,8 +62,8 @@ pub fn open_with(
     open_for(spec, None, fetching)
 }
 
-/// The same for a run that takes at most `most` queries: of a large file in its own order, only the
-/// beginning is looked through. What is not looked at is neither checked nor counted.
+/// Like [`open_with`], for a run of at most `most` queries. Of a large file in its own order only
+/// the beginning is read; rows behind it are neither checked nor counted.
 pub fn open_for(
     spec: &DatasetSpec,
     most: Option<u64>,
@@ -99,28 +99,28 @@ pub fn open_for(
     }
 }
 
-/// What can be said of a dataset without opening it.
+/// What is known of a dataset without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatasetInfo {
-    /// The name that selects it.
+    /// The id that selects it.
     pub id: &'static str,
-    /// One line about it.
+    /// One line for `ipw list`.
     pub summary: &'static str,
-    /// Its parameters, each with its meaning.
+    /// The parameters, each with its meaning.
     pub params: &'static [(&'static str, &'static str)],
 }
 
-/// All known benchmarks: datasets of others that are fetched by name.
+/// All known benchmarks: published datasets that are fetched by name.
 pub fn benchmarks() -> &'static [Benchmark] {
     benchmarks::all()
 }
 
-/// The parameters that every benchmark takes, each with its meaning.
+/// The parameters of every benchmark, each with its meaning.
 pub fn benchmark_params() -> &'static [(&'static str, &'static str)] {
     benchmarks::PARAMS
 }
 
-/// All other datasets, the default one first.
+/// All other datasets, the default first.
 pub fn known() -> &'static [DatasetInfo] {
     KNOWN
 }
@@ -149,14 +149,14 @@ mod tests {
                 "unknown dataset `startr`; did you mean `starter`? (known: starter, jsonl, csv, parquet, hf, stdin, synthetic, \
                  mmlu, mmlu-pro, supergpqa, gpqa, gsm8k, math-500, aime, aime-2025, arc, hellaswag, \
                  truthfulqa, simpleqa, natural-reasoning, wildchat, ifeval, ipw); \
-                 for a file of your own give its path, as in `./queries.jsonl`",
+                 for your own file, give its path, as in `./queries.jsonl`",
             ),
             (
                 "zzz",
                 "unknown dataset `zzz` (known: starter, jsonl, csv, parquet, hf, stdin, synthetic, \
                  mmlu, mmlu-pro, supergpqa, gpqa, gsm8k, math-500, aime, aime-2025, arc, hellaswag, \
                  truthfulqa, simpleqa, natural-reasoning, wildchat, ifeval, ipw); \
-                 for a file of your own give its path, as in `./queries.jsonl`",
+                 for your own file, give its path, as in `./queries.jsonl`",
             ),
         ] {
             let spec = named(id, Params::default());

@@ -1,29 +1,28 @@
-//! The lines of a text that are not blank, one at a time in one buffer.
+//! Reads the lines of a text that are not blank, one at a time into one buffer.
 //!
-//! Knows where each line begins, for reading in another order later, and which number an editor
-//! would give it. Knows nothing of JSON.
+//! Tracks the offset of each line, so that lines can later be read in another order, and its number
+//! as an editor counts.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A longer row is not kept: who has no line ends would have the whole file in memory.
+/// Limit of a row in bytes. Without it, a file without line ends would be read into memory whole.
 pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// One line that is not blank.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
-    /// The line as an editor counts it, from 1.
+    /// Number of the line, from 1.
     pub(crate) number: u64,
-    /// Where its first byte is in the source.
+    /// Offset of its first byte in the source.
     pub(crate) offset: u64,
-    /// Its bytes without the line end.
+    /// The bytes without the line end.
     pub(crate) bytes: &'a [u8],
-    /// Whether these are all of its bytes.
+    /// Whether `bytes` is the whole line; false if the line exceeds [`LONGEST`].
     pub(crate) is_whole: bool,
 }
 
-/// A reader of lines.
 pub(crate) struct Lines<R> {
     reader: R,
     longest: u64,
@@ -73,14 +72,14 @@ impl<R: BufRead> Lines<R> {
 }
 
 impl<R: BufRead + Seek> Lines<R> {
-    /// Goes to the line that begins at `offset`; its number is no longer known.
+    /// Seeks to the line at `offset`; line numbers are unknown from then on.
     pub(crate) fn jump(&mut self, offset: u64) -> io::Result<()> {
         self.position = self.reader.seek(SeekFrom::Start(offset))?;
         Ok(())
     }
 }
 
-/// How many bytes of a text's beginning are a byte order mark.
+/// Length of the byte order mark at the beginning of a text.
 pub(crate) fn mark_length(start: u64, bytes: &[u8]) -> usize {
     if start == 0 && bytes.starts_with(BYTE_ORDER_MARK) {
         BYTE_ORDER_MARK.len()

@@ -1,15 +1,15 @@
-//! One line as one JSON object, or what is wrong with it.
+//! Parses one line as one JSON object.
 
 use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 
-/// The most values in one row.
+/// Limit of the values in one row.
 const MOST_VALUES: usize = 1_000_000;
 
 const EXPECTED: &str = "one JSON object on the line";
 
-/// The object that the line holds.
+/// Parses the line as an object.
 pub(crate) fn parse(line: &[u8]) -> Result<Map<String, Value>, Fault> {
     let text = utf8(line)?;
     if !is_small(text) {
@@ -22,7 +22,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Map<String, Value>, Fault> {
         Err(error) => {
             let message = error.to_string();
             let what = message.split(" at line ").next().unwrap_or_default();
-            // Its column counts the bytes up to and with the one that it stumbled over.
+            // Its column counts bytes, up to and including the one at fault.
             let fault = Fault::new(EXPECTED, format!("broken JSON ({what})"))
                 .at_byte(line, error.column().saturating_sub(1));
             Err(with_help(fault, text))
@@ -30,8 +30,8 @@ pub(crate) fn parse(line: &[u8]) -> Result<Map<String, Value>, Fault> {
     }
 }
 
-/// Whether the JSON in a text has few enough values: each takes far more memory than the two bytes
-/// that it can be written with.
+/// Whether the JSON in a text has at most [`MOST_VALUES`] values. A value can be written with two
+/// bytes and takes far more in memory.
 pub(crate) fn is_small(text: &str) -> bool {
     let (mut values, mut is_inside, mut is_escaped) = (0, false, false);
     if text.len() <= MOST_VALUES {
@@ -49,7 +49,7 @@ pub(crate) fn is_small(text: &str) -> bool {
     values <= MOST_VALUES
 }
 
-/// The text that the bytes are.
+/// The bytes as text.
 pub(crate) fn utf8(line: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(line).map_err(|error| {
         let byte = error.valid_up_to();
@@ -69,7 +69,7 @@ fn with_help(fault: Fault, text: &str) -> Fault {
     }
 }
 
-/// What a value is, in words.
+/// Describes a value in words.
 pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -1,4 +1,4 @@
-//! What every kind with rows can be told: columns, selection, and what to do with bad rows.
+//! Options of every dataset with rows: columns, selection, and the treatment of bad rows.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::columns::Columns;
 use crate::error::DatasetError;
 use crate::order::Selection;
 
-/// The parameters of a dataset that reads rows: its own, then those of [`Options`].
+/// The parameters of a dataset with rows: its own, then those of [`Options`].
 macro_rules! row_params {
     ($($own:expr),+) => {
         &[
@@ -35,13 +35,13 @@ pub(crate) const ON_ERROR: (&str, &str) = (
     "`skip` to leave bad rows out, counted and listed (default `fail`)",
 );
 
-/// What becomes of a bad row.
+/// The treatment of a bad row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OnError {
-    /// It is the dataset's error.
+    /// Opening the dataset fails.
     #[default]
     Fail,
-    /// It is left out.
+    /// The row is left out.
     Skip,
 }
 
@@ -57,21 +57,21 @@ impl FromStr for OnError {
     }
 }
 
-/// How rows are taken.
+/// How rows are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Which columns hold what.
+    /// Which columns hold the parts of a query.
     pub(crate) columns: Columns,
-    /// Which rows, in which order.
+    /// Which rows are taken, in which order.
     pub(crate) selection: Selection,
-    /// What becomes of bad ones.
+    /// What happens to bad rows.
     pub(crate) on_error: OnError,
-    /// How many queries the run takes at most: no more rows need be looked at.
+    /// Limit of the run's queries: more rows need not be read.
     pub(crate) most: Option<u64>,
 }
 
 impl Options {
-    /// Takes the parameters on behalf of `owner`.
+    /// Reads the parameters; `owner` is the id in error messages.
     pub(crate) fn read(reader: &mut ParamReader<'_>, owner: &str) -> Result<Self, DatasetError> {
         let columns = Columns::read(reader)?;
         let selection = Selection::read(reader, owner)?;
@@ -84,13 +84,13 @@ impl Options {
         })
     }
 
-    /// Whether the rows may end before their source does.
+    /// Whether the pass may end before the source does.
     pub(crate) fn is_limited(&self) -> bool {
         let is_limited = self.selection.limit.is_some() || self.most.is_some();
         is_limited && self.selection.shuffle.is_none()
     }
 
-    /// The same for a run that takes at most that many queries.
+    /// Sets the limit of the run's queries.
     pub(crate) fn taking(self, most: Option<u64>) -> Self {
         Self { most, ..self }
     }

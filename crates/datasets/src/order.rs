@@ -1,7 +1,7 @@
-//! Which rows a run takes, and in which order: first shuffle, then offset, then limit.
+//! Which rows a run takes, in which order: first shuffle, then offset, then limit.
 //!
-//! The shuffle is our own so that a seed means the same order for ever, on every machine and with
-//! every version of every dependency.
+//! The shuffle is our own, so that a seed gives the same order on every machine and with every
+//! version of every dependency. It must never change.
 
 use std::num::NonZeroU64;
 
@@ -25,19 +25,19 @@ pub(crate) const SEED: (&str, &str) = (
     "which shuffle: the same number gives the same order for ever (default 0)",
 );
 
-/// The rows that the user asked for.
+/// The rows that the user selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// Rows to leave out at the start.
+    /// Rows to skip at the start.
     pub(crate) offset: u64,
-    /// The most rows to take; `None` is all.
+    /// Limit of rows; `None` takes all.
     pub(crate) limit: Option<NonZeroU64>,
     /// The seed to shuffle with; `None` keeps the order of the source.
     pub(crate) shuffle: Option<u64>,
 }
 
 impl Selection {
-    /// Takes the four parameters of a selection on behalf of `owner`.
+    /// Reads the four parameters of a selection; `owner` is the id in error messages.
     pub(crate) fn read(reader: &mut ParamReader<'_>, owner: &str) -> Result<Self, DatasetError> {
         let (selection, seed) = Self::read_with_seed(reader)?;
         if seed.is_some() && selection.shuffle.is_none() {
@@ -47,7 +47,8 @@ impl Selection {
         Ok(selection)
     }
 
-    /// The same where a seed is of use also without a shuffle; with the seed, if there is one.
+    /// Like [`Self::read`], for datasets that also use a seed without a shuffle. Returns the seed
+    /// too.
     pub(crate) fn read_with_seed(
         reader: &mut ParamReader<'_>,
     ) -> Result<(Self, Option<u64>), DatasetError> {
@@ -65,7 +66,7 @@ impl Selection {
         Ok((selection, seed))
     }
 
-    /// Whether the row with so many good ones before it is selected, in the order of the source.
+    /// Whether a row is selected that has `before` good rows before it in the source.
     pub(crate) fn holds(&self, before: u64) -> bool {
         let place = before.checked_sub(self.offset);
         place.is_some_and(|place| self.limit.is_none_or(|limit| place < limit.get()))
@@ -78,7 +79,7 @@ impl Selection {
     }
 }
 
-/// Fisher and Yates's shuffle, from the end, with the numbers of [`Random`].
+/// The shuffle of Fisher and Yates, from the end, with the numbers of [`Random`].
 pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut random = Random::new(seed);
     for last in (1..items.len()).rev() {

@@ -1,4 +1,4 @@
-//! Text that was packed with gzip or zstd.
+//! Decompresses texts packed with gzip or zstd.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, copy, sink};
 
@@ -8,7 +8,6 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::source::Input;
 
-/// How a text was packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     Gzip,
@@ -16,36 +15,36 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// What the first bytes say.
+    /// Detects the compression by the first bytes.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
-            // A frame, or one that is to be skipped, which some tools write first.
+            // A frame, or a skippable frame, which some tools write first.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
             _ => None,
         }
     }
 }
 
-/// The text that `input` holds packed.
+/// The decompressed text of `input`.
 pub(crate) fn unpack(packing: Packing, input: Box<dyn Input>) -> Box<dyn Input> {
     match packing {
-        // A file may be several members one after the other, as `cat a.gz b.gz` makes it.
-        Packing::Gzip => Box::new(OneWay(BufReader::new(MultiGzDecoder::new(input)))),
-        Packing::Zstd => Box::new(OneWay(BufReader::new(Frames::new(input)))),
+        // A gzip file may have several members, as `cat a.gz b.gz` makes it.
+        Packing::Gzip => Box::new(Unseekable(BufReader::new(MultiGzDecoder::new(input)))),
+        Packing::Zstd => Box::new(Unseekable(BufReader::new(Frames::new(input)))),
     }
 }
 
-/// A reader that knows only one direction.
-struct OneWay<R>(R);
+/// A reader that cannot seek.
+struct Unseekable<R>(R);
 
-impl<R: Read> Read for OneWay<R> {
+impl<R: Read> Read for Unseekable<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer)
     }
 }
 
-impl<R: BufRead> BufRead for OneWay<R> {
+impl<R: BufRead> BufRead for Unseekable<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.0.fill_buf()
     }
@@ -55,13 +54,13 @@ impl<R: BufRead> BufRead for OneWay<R> {
     }
 }
 
-impl<R> Seek for OneWay<R> {
+impl<R> Seek for Unseekable<R> {
     fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
-/// The frames of a zstd file, one after the other; the decoder knows only of one.
+/// The frames of a zstd file, one after the other; the decoder reads only one.
 struct Frames<R> {
     input: R,
     decoder: FrameDecoder,
@@ -94,7 +93,7 @@ impl<R: BufRead> Frames<R> {
         Ok(())
     }
 
-    /// Some bytes of the frame; 0 at its end.
+    /// Reads some bytes of the frame; 0 at its end.
     fn inside(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
             self.decoder
@@ -106,7 +105,7 @@ impl<R: BufRead> Frames<R> {
             self.is_inside = false;
             let written = self.decoder.get_checksum_from_data();
             if written.is_some() && written != self.decoder.get_calculated_checksum() {
-                return Err(damaged("its checksum is another"));
+                return Err(damaged("its checksum does not match"));
             }
         }
         Ok(length)

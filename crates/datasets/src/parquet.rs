@@ -1,4 +1,4 @@
-//! Parquet: one file, or all of a directory.
+//! One Parquet file, or all files of a directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ const PATH: (&str, &str) = (
     "the Parquet file, or a directory of them, read in the order of their names",
 );
 
-/// What can be said of it without opening it.
+/// The entry in the list of datasets.
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "a Parquet file, or a directory of them; naming the file's path is enough",
     params: row_params!(PATH),
 };
 
-/// Opens and checks what `params` name.
+/// Opens and checks the file or directory in `params`.
 pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let path = reader.required(PATH.0, PATH.1);

@@ -1,8 +1,8 @@
-//! The records of a text with cells, one at a time in one buffer.
+//! Reads the records of a delimited text, one at a time into one buffer.
 //!
-//! RFC 4180 with any delimiter. Our own and not the `csv` crate, which takes whatever comes: a
-//! quote that is never closed would be one row with the rest of the file in it, all in memory.
-//! Here that is a fault of the row, with the line where it began.
+//! RFC 4180 with any delimiter. The `csv` crate is not used because it accepts a quote that is
+//! never closed: the rest of the file would become one row, all in memory. Here that is a fault of
+//! the row, reported with the line where it began.
 
 use std::io::{self, BufRead, Seek, SeekFrom};
 
@@ -13,23 +13,22 @@ use crate::lines::{LONGEST, mark_length};
 /// One record.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
-    /// Its first line as an editor counts, from 1.
+    /// Number of its first line, from 1.
     pub(crate) number: u64,
-    /// Where its first byte is in the source.
+    /// Offset of its first byte in the source.
     pub(crate) offset: u64,
-    /// As it is written, without the line end.
+    /// The record as written, without the line end.
     pub(crate) text: &'a [u8],
-    /// Its cells, or why it has none.
+    /// The cells, or the fault that hides them.
     pub(crate) cells: Result<&'a Cells, Fault>,
 }
 
-/// A reader of records.
 pub(crate) struct Records<R> {
     reader: R,
     longest: u64,
     buffer: Vec<u8>,
     cells: Cells,
-    /// Lines that are behind us.
+    /// Lines read so far.
     lines: u64,
     position: u64,
 }
@@ -91,7 +90,7 @@ impl<R: BufRead> Records<R> {
         Ok(())
     }
 
-    /// Reads up to the end of a line that no quote continues; whether there was something.
+    /// Reads up to a line end outside of quotes; returns whether there was a record.
     fn read(&mut self) -> io::Result<bool> {
         self.buffer.clear();
         self.cells.clear();
@@ -109,7 +108,7 @@ impl<R: BufRead> Records<R> {
             let line_end = memchr::memchr(b'\n', piece);
             let piece = &piece[..line_end.map_or(piece.len(), |end| end + 1)];
             length += piece.len() as u64;
-            // What is too long is read on for its quotes, but not kept.
+            // An over-long record is scanned to find its end, but not kept.
             if length <= self.longest {
                 self.buffer.extend_from_slice(piece);
             } else {
@@ -130,7 +129,7 @@ impl<R: BufRead> Records<R> {
 }
 
 impl<R: BufRead + Seek> Records<R> {
-    /// Goes to the record that begins at `offset`; its number is no longer known.
+    /// Seeks to the record at `offset`; line numbers are unknown from then on.
     pub(crate) fn jump(&mut self, offset: u64) -> io::Result<()> {
         self.position = self.reader.seek(SeekFrom::Start(offset))?;
         Ok(())

@@ -1,52 +1,51 @@
-//! A dataset of rows, whatever they are stored in.
+//! A dataset of rows, independent of their storage.
 //!
 //! Opening makes one pass over the rows, also over those that offset and limit leave out: the shape
 //! of the metadata then does not depend on the selection. Only in a large file does a limit end the
-//! pass (`seen`). Kept in memory are the shape and,
-//! only when rows are shuffled, the place of each selected row; never the rows.
+//! pass early. Memory holds the shape and, only for a shuffle, the place of each selected row; it
+//! never holds the rows.
 
 use ipw_core::query::{Live, Query, Turn};
 use ipw_core::shape::Shape;
 use serde_json::{Map, Value};
 
 use crate::chat::Question;
-use crate::columns::{Answer, Asks, Columns, Row};
+use crate::columns::{Answer, Columns, Row, RowPrompt};
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
 use crate::options::{OnError, Options};
 use crate::order::{Selection, shuffle};
-use crate::reader::{Raw, Supply};
+use crate::reader::{RawRow, Supply};
 use crate::stream::Stream;
-use crate::survey::{Skipped, Survey};
+use crate::survey::{SkippedRows, Survey};
 use crate::{Dataset, Queries, ReadError};
 
-/// The field of the metadata that says where in the source a row was.
+/// The metadata field with a row's place in the source.
 const ROW: &str = "row";
 
-/// Where one row is in its source.
+/// The place of one row in its source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// How many rows are before it.
+    /// Rows before it.
     pub(crate) row: u64,
-    /// Where to jump to for it.
+    /// The argument of [`Reader::jump`](crate::reader::Reader::jump) that leads to it.
     pub(crate) offset: u64,
-    /// How many queries it is.
+    /// Queries that it yields.
     pub(crate) queries: u32,
 }
 
-/// The order of the rows.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// As in the source, from this row on.
+    /// The order of the source, from `first` on.
     AsWritten {
         /// The first row, from 0.
         first: u64,
     },
-    /// Just these, just so.
+    /// Exactly these rows, in this order.
     Shuffled(Vec<Place>),
 }
 
-/// Rows that have been looked through once.
+/// The rows of a dataset after the first pass.
 #[derive(Debug)]
 pub(crate) struct Rows {
     id: &'static str,
@@ -57,14 +56,14 @@ pub(crate) struct Rows {
     order: Order,
     size: u64,
     shape: Shape,
-    /// What the source's own column `row` is called in the metadata.
+    /// The new name of the source's own column `row` in the metadata.
     source_row: Option<String>,
-    skipped: Skipped,
+    skipped: SkippedRows,
     is_cut: bool,
 }
 
 impl Rows {
-    /// Looks through `supply`.
+    /// Makes the first pass over `supply`.
     pub(crate) fn open(
         id: &'static str,
         name: String,
@@ -108,23 +107,21 @@ impl Rows {
         })
     }
 
-    /// Whether there may be more rows than were looked at.
+    /// Whether the first pass ended early, so that there may be more rows.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Where the rows are read from.
     pub(crate) fn supply(&self) -> &dyn Supply {
         self.supply.as_ref()
     }
 
-    /// In which order they are read.
     pub(crate) fn order(&self) -> &Order {
         &self.order
     }
 
-    /// Whether a bad row is left out.
-    pub(crate) fn leaves_out(&self, raw: &Raw<'_>) -> bool {
+    /// Whether a bad row is skipped.
+    pub(crate) fn leaves_out(&self, raw: &RawRow<'_>) -> bool {
         self.on_error == OnError::Skip
             && raw
                 .object
@@ -132,27 +129,32 @@ impl Rows {
                 .map_or(true, |object| self.columns.row(object.clone()).is_err())
     }
 
-    /// The queries of one row, from this index on; `None` when the row is not what it was in the
-    /// first pass.
-    pub(crate) fn queries_of(&self, index: u64, number: u64, raw: Raw<'_>) -> Option<Vec<Query>> {
+    /// The queries of one row, numbered from `index`; `None` if the row has changed since the first
+    /// pass.
+    pub(crate) fn queries_of(
+        &self,
+        index: u64,
+        number: u64,
+        raw: RawRow<'_>,
+    ) -> Option<Vec<Query>> {
         let mut row = self.columns.row(raw.object.ok()?).ok()?;
-        let asks = std::mem::replace(&mut row.asks, Asks::Text(String::new()));
+        let asks = std::mem::replace(&mut row.asks, RowPrompt::Text(String::new()));
         let answer = std::mem::replace(&mut row.answer, Answer::Last(None));
         let shared = self.shared(index, number, row)?;
         Some(match asks {
-            Asks::Text(problem) => vec![Query {
+            RowPrompt::Text(problem) => vec![Query {
                 problem,
                 answer: answers(answer, 1).next().flatten(),
                 ..shared
             }],
-            Asks::Chat(conversation, asked) => {
+            RowPrompt::Chat(conversation, asked) => {
                 let conversation = conversation.unwrap_or_else(|| shared.id.clone());
                 turns(&shared, &conversation, asked, answer)
             }
         })
     }
 
-    /// What all queries of a row have in common.
+    /// The parts that all queries of a row share.
     fn shared(&self, index: u64, number: u64, row: Row) -> Option<Query> {
         Some(Query {
             index,
@@ -193,7 +195,7 @@ fn answers(answer: Answer, count: usize) -> impl Iterator<Item = Option<String>>
     all.into_iter()
 }
 
-/// A query for each turn that is asked.
+/// One query for each turn that is sent.
 fn turns(shared: &Query, conversation: &str, asked: Vec<Question>, answer: Answer) -> Vec<Query> {
     let count = asked.len();
     let of = u32::try_from(count).unwrap_or(u32::MAX);
@@ -236,7 +238,7 @@ fn order(mut places: Vec<Place>, selection: &Selection) -> Order {
     Order::Shuffled(places)
 }
 
-/// The rows' joined shape with `row` in front, and the new name of a column that was called so.
+/// The joined shape of all rows with `row` in front, and the new name of a source column `row`.
 fn with_row(joined: Shape) -> (Shape, Option<String>) {
     let mut fields = match joined {
         Shape::Struct(fields) => fields,

@@ -1,6 +1,7 @@
-//! Where text comes from: a file, a text in the program, or what was put aside on disk.
+//! The sources of text: a file, a text in the program, or a temporary file.
 //!
-//! What was packed with gzip or zstd is unpacked on the way; its first bytes say so, not its name.
+//! Compressed text (gzip, zstd) is decompressed while it is read. It is detected by the first
+//! bytes, not by the name.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
@@ -11,29 +12,28 @@ use crate::error::DatasetError;
 use crate::packed::{Packing, unpack};
 use crate::spool::SpoolReader;
 
-/// What text is read from.
+/// A seekable, buffered stream of text.
 pub(crate) trait Input: BufRead + Seek + Send {}
 
 impl<T: BufRead + Seek + Send> Input for T {}
 
-/// Where the text is.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// In a file.
+    /// A file of the user.
     File(PathBuf),
-    /// In the program itself.
+    /// A text in the program.
     Text(&'static str),
-    /// In a file without a name.
+    /// A temporary file without a name.
     Spool {
-        /// The file.
+        /// The open file.
         file: Arc<File>,
-        /// What messages call it.
+        /// The name in messages.
         label: PathBuf,
     },
 }
 
 impl Source {
-    /// What messages call it.
+    /// The name in messages.
     pub(crate) fn path(&self) -> PathBuf {
         match self {
             Self::File(path) | Self::Spool { label: path, .. } => path.clone(),
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// The text from its first byte on, unpacked.
+    /// Opens the text at its first byte, decompressed.
     pub(crate) fn open(&self) -> Result<Box<dyn Input>, DatasetError> {
         let mut input = self.bytes()?;
         let packing = self.packing_of(&mut input)?;
@@ -51,12 +51,12 @@ impl Source {
         })
     }
 
-    /// Whether it must be unpacked, and so cannot be read in another order.
+    /// Whether the text is compressed and thus cannot be read in another order.
     pub(crate) fn is_packed(&self) -> Result<bool, DatasetError> {
         Ok(self.packing_of(&mut self.bytes()?)?.is_some())
     }
 
-    /// At most `most` bytes of the text.
+    /// The first bytes of the text, at most `most`.
     pub(crate) fn head(&self, most: u64) -> Result<Vec<u8>, DatasetError> {
         let mut head = Vec::new();
         self.open()?
@@ -66,7 +66,7 @@ impl Source {
         Ok(head)
     }
 
-    /// The error of a read that failed.
+    /// Wraps the error of a failed read.
     pub(crate) fn unreadable(&self, source: io::Error) -> DatasetError {
         DatasetError::Read {
             path: self.path(),

@@ -1,4 +1,4 @@
-//! From what a user types to the dataset that a plan stores.
+//! Turns the argument of a user into the dataset that a plan stores.
 
 use std::path::{self, Path};
 
@@ -7,11 +7,11 @@ use ipw_core::params::Params;
 
 use crate::{benchmarks, detect, stdin};
 
-/// The dataset that a user names: by a known id, a path, or `-` for standard input. The content and
-/// the name of a path tell its kind; where neither does, [`crate::open`] fails.
+/// The dataset that the user names by a known id, a path, or `-` for standard input. The content or
+/// the name of a path decides its format; if neither does, [`crate::open`] fails.
 ///
-/// A known id wins over a file of the same name, so that a stray file called `starter` does
-/// not change what a run asks; `./starter` is the file. A path wins over a parameter `path`.
+/// A known id wins over a file of the same name, so that a stray file called `starter` does not
+/// change a run; `./starter` means the file. A path wins over a parameter `path`.
 pub fn named(argument: &str, mut params: Params) -> DatasetSpec {
     let id = if argument == stdin::DASH {
         stdin::ID

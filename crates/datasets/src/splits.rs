@@ -1,4 +1,4 @@
-//! Which files below a directory make up which split.
+//! Groups the files below a directory into splits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::error::DatasetError;
 use crate::files;
 
-/// Deeper than this nobody keeps data; also what ends a loop of links.
+/// Limit of the depth. Datasets are less deep; it also ends a loop of links.
 const DEEPEST: usize = 8;
 
-/// Words by which Hugging Face's tools know a split, too.
+/// Words that mark a split for Hugging Face's tools too.
 const WORDS: [&str; 8] = [
     "train",
     "training",
@@ -22,7 +22,7 @@ const WORDS: [&str; 8] = [
     "eval",
 ];
 
-/// What a file belongs to whose path says nothing.
+/// The split of files whose path names none.
 pub(crate) const ALL: &str = "all";
 
 /// The files of one split.
@@ -30,11 +30,11 @@ pub(crate) const ALL: &str = "all";
 pub(crate) struct Split {
     /// `train`, or `main/train` where there are several configurations.
     pub(crate) name: String,
-    /// Its files in the order of their names.
+    /// The files in the order of their names.
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// The splits that the files with that ending make up.
+/// The splits of the files whose names end in `ending`.
 pub(crate) fn below(root: &Path, ending: &str) -> Result<Vec<Split>, DatasetError> {
     let mut found = Vec::new();
     collect(root, ending, 0, &mut found)?;
@@ -71,7 +71,7 @@ fn entries(path: &Path) -> Result<Vec<PathBuf>, DatasetError> {
         .collect()
 }
 
-/// Links are followed: in the hub's cache every file is one.
+/// Follows links, because every file in the hub's cache is one.
 fn collect(
     directory: &Path,
     ending: &str,
@@ -80,7 +80,7 @@ fn collect(
 ) -> Result<(), DatasetError> {
     for path in entries(directory)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // `map` and `filter` leave `cache-….arrow` beside the data.
+        // `map` and `filter` of `datasets` leave `cache-….arrow` beside the data.
         if name.starts_with('.') || name.starts_with("cache-") {
             continue;
         }
@@ -95,7 +95,7 @@ fn collect(
     Ok(())
 }
 
-/// The split that a file belongs to, by its path below the root.
+/// The split of a file, by its path below the root.
 pub(crate) fn name(relative: &Path) -> String {
     let stem = files::name(relative, "");
     let mut steps: Vec<_> = relative
@@ -113,14 +113,14 @@ pub(crate) fn name(relative: &Path) -> String {
     }
 }
 
-/// What a file's name says of its split: `train-00000-of-00002`, `gsm8k-train`, `test`; a number
-/// or a name without such a word says nothing.
+/// The split in a file's name: `train-00000-of-00002`, `gsm8k-train`, `test`. `None` for a number
+/// or a name without a known word.
 fn own_name(stem: &str) -> Option<String> {
     if let Some(place) = stem.find("-of-") {
         let (head, _) = stem.split_at(place);
         let (name, number) = head.rsplit_once('-')?;
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        // The library's own cache puts the dataset's name in front.
+        // The cache of `datasets` puts the dataset's name in front.
         let last = name.rsplit('-').next().filter(|last| WORDS.contains(last));
         return is_number.then(|| last.unwrap_or(name).to_owned());
     }

@@ -1,6 +1,7 @@
-//! What cannot be read twice, or not in any order, put aside on disk.
+//! A temporary copy on disk, for sources that can be read only once or only in their own order.
 //!
-//! The file has no name: it goes with the process, however that ends. Disk is all that bounds it.
+//! The file has no name, so it vanishes with the process, however that ends. Only the disk bounds
+//! its size.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Read, Seek, SeekFrom, Write};
@@ -9,13 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::DatasetError;
-use crate::reader::{Object, Written};
+use crate::reader::{Encoding, Object};
 use crate::source::Source;
 
-/// Bytes of a usual line at most.
+/// A usual line has fewer bytes.
 const LINE: u64 = 16 << 10;
 
-/// A file without a name, while it is written.
+/// The temporary file while it is written.
 #[derive(Debug)]
 pub(crate) struct Spool {
     file: BufWriter<File>,
@@ -31,7 +32,8 @@ impl Spool {
         })
     }
 
-    /// Takes that many lines of `input`; whether it is over. Where lines are long, fewer are taken.
+    /// Copies that many lines of `input`, fewer if they are long; returns whether the input has
+    /// ended.
     pub(crate) fn copy_lines(
         &mut self,
         input: &mut dyn BufRead,
@@ -57,7 +59,7 @@ impl Spool {
         Ok(false)
     }
 
-    /// What was put aside so far.
+    /// A source of what was copied so far.
     pub(crate) fn source(&mut self, label: PathBuf) -> Result<Source, DatasetError> {
         self.file.flush().map_err(full)?;
         let file = self.file.get_ref().try_clone().map_err(full)?;
@@ -67,16 +69,16 @@ impl Spool {
         })
     }
 
-    /// Adds one row as a line of JSON and says where it is.
+    /// Adds one row as a line of JSON; returns its offset.
     pub(crate) fn push(
         &mut self,
-        written: Written<'_>,
+        written: Encoding<'_>,
         object: &Object,
     ) -> Result<u64, DatasetError> {
         let offset = self.length;
         let text;
-        let line = if let Written::Json(line) = written {
-            // Read and printed again, a number could differ in its last digit.
+        let line = if let Encoding::Json(line) = written {
+            // Kept as written: parsed and printed again, a number could differ in its last digit.
             line
         } else {
             text = serde_json::to_vec(object).expect("an object with text keys serializes");
@@ -88,7 +90,7 @@ impl Spool {
         Ok(offset)
     }
 
-    /// The end of writing.
+    /// Ends writing and returns the source.
     pub(crate) fn finish(self, label: PathBuf) -> Result<Source, DatasetError> {
         let file = self
             .file
@@ -108,7 +110,7 @@ fn full(source: io::Error) -> DatasetError {
     }
 }
 
-/// One way through the file; another has its own place.
+/// One pass over the file, with its own position.
 pub(crate) struct SpoolReader {
     file: Arc<File>,
     position: u64,

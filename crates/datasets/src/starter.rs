@@ -1,10 +1,9 @@
-//! The workload that is built in: prompts with checkable answers, for a first run and for trying
-//! out a server.
+//! The built-in dataset: prompts with checkable answers, for a first run and for trying a server.
 //!
-//! 32 templates of eight rows, four templates to a subject, from easy to hard: a model of a hundred
-//! million parameters gets a third of it right, and one of some billions not all. The order is such
-//! that every 32 rows hold each template once. `docs/starter.md` says what was measured. Not a
-//! benchmark to compare models by.
+//! It has 32 templates of eight rows, four templates per subject, from easy to hard. A model of a
+//! hundred million parameters answers a third of it; one of some billions does not answer all of
+//! it. Every 32 consecutive rows hold each template once. `docs/starter.md` has the measurements.
+//! It is not a benchmark for comparing models.
 
 use ipw_core::params::Params;
 
@@ -22,7 +21,7 @@ const ROWS: &str = include_str!("starter.jsonl");
 /// The id in the registry.
 pub(crate) const ID: &str = "starter";
 
-/// What can be said of it without opening it.
+/// The entry in the list of datasets.
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "built in: 256 questions from eight subjects, easy to hard, with answers that can be checked",

@@ -1,7 +1,7 @@
 //! Standard input.
 //!
-//! A dataset is read more than once, so it is put aside on disk before anything else: all of it, or
-//! as much as a limit on rows or queries needs.
+//! A dataset is read more than once, so standard input is first copied to a temporary file: all of
+//! it, or as much as a limit on rows or queries needs.
 
 use std::io::{BufRead, IsTerminal, stdin};
 use std::path::PathBuf;
@@ -19,25 +19,25 @@ use crate::rows::Rows;
 use crate::source::Source;
 use crate::spool::Spool;
 
-/// The id in the registry, also the dataset's name.
+/// The id in the list of datasets, also the dataset's name.
 pub(crate) const ID: &str = "stdin";
-/// Lines that are put aside at first where rows are limited.
+/// Lines that are copied first if rows are limited.
 const FIRST_LINES: u64 = 4096;
-/// What messages call it.
+/// The name in messages.
 const LABEL: &str = "(standard input)";
-/// What people type for it.
+/// The argument that means standard input.
 pub(crate) const DASH: &str = "-";
 
 const FORMAT: (&str, &str) = ("format", "`jsonl` (default), `csv` or `tsv`");
 
-/// What can be said of it without opening it.
+/// The entry in the list of datasets.
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
-    summary: "standard input, also spelt `-`; put aside on disk before the first request",
+    summary: "standard input, also spelt `-`; copied to disk before the first request",
     params: row_params!(FORMAT, csv::DELIMITER),
 };
 
-/// Reads all of standard input and checks it.
+/// Copies standard input to disk and checks it.
 pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let format = reader.text(FORMAT.0);
@@ -70,7 +70,7 @@ pub(crate) fn open(params: &Params, most: Option<u64>) -> Result<Rows, DatasetEr
     read(&mut input.lock(), &supply, &options)
 }
 
-/// Puts lines aside until the rows that are asked for are there, or the input ends.
+/// Copies lines until the requested rows are complete or the input ends.
 fn read(
     input: &mut dyn BufRead,
     supply: &dyn Fn(Source) -> Box<dyn Supply>,
@@ -81,7 +81,7 @@ fn read(
         path: PathBuf::from(LABEL),
         source,
     })?;
-    // What is packed must be whole.
+    // A compressed stream can only be read when it is complete.
     let mut lines = if options.is_limited() && Packing::of(head).is_none() {
         FIRST_LINES
     } else {
@@ -95,7 +95,8 @@ fn read(
         match rows {
             Ok(rows) if is_over || rows.is_cut() => return Ok(rows),
             Ok(_) => fault = None,
-            // A row may go on behind what was put aside; then another fault comes next.
+            // The last row may be cut off where copying stopped; the next round shows whether it is
+            // bad.
             Err(error) => {
                 let words = error.to_string();
                 if is_over || fault.as_ref() == Some(&words) {

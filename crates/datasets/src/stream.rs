@@ -1,7 +1,7 @@
 //! One pass over the queries of a dataset of rows.
 //!
-//! The rows were good when the dataset was opened. One that is not good now, or not there, means
-//! that somebody wrote to the file; the queries before it have been asked, so the pass ends there.
+//! All rows were good when the dataset was opened. A row that is now bad or missing means that the
+//! file was changed. The queries before it were already sent, so the pass ends there with an error.
 
 use std::slice;
 
@@ -11,15 +11,15 @@ use crate::error::DatasetError;
 use crate::reader::Reader;
 use crate::rows::{Order, Place, Rows};
 
-/// The way through the rows that is still ahead.
+/// The rows that are still to be read.
 enum Course<'a> {
-    /// On from here, the next row of the source being this one.
+    /// In the order of the source; `next` is the next row.
     AsWritten { next: u64 },
-    /// From place to place.
+    /// At these places.
     Shuffled(slice::Iter<'a, Place>),
 }
 
-/// The queries of one pass.
+/// One pass over the queries.
 pub(crate) struct Stream<'a> {
     rows: &'a Rows,
     reader: Box<dyn Reader>,
@@ -31,7 +31,7 @@ pub(crate) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// A pass of `size` queries, before the first of them.
+    /// Starts a pass of `size` queries.
     pub(crate) fn begin(rows: &'a Rows, size: u64) -> Result<Self, DatasetError> {
         let mut reader = rows.supply().reader()?;
         let course = match rows.order() {
@@ -40,7 +40,7 @@ impl<'a> Stream<'a> {
                 let mut left = if size == 0 { 0 } else { *first };
                 while left > 0 {
                     let Some(raw) = reader.advance()? else {
-                        // Said of the row that the first query would have been.
+                        // The error names the row of the first query.
                         next += left;
                         break;
                     };
@@ -119,7 +119,7 @@ impl Iterator for Stream<'_> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // An error ends the pass early, so what is left is only the most that can come.
+        // An error ends the pass early, so the rest is only an upper bound.
         let least = usize::from(self.index < self.end);
         (least, usize::try_from(self.end - self.index).ok())
     }

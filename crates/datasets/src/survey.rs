@@ -1,4 +1,4 @@
-//! The first look at all rows.
+//! The first pass over the rows: checks them and fixes the shape of the metadata.
 
 use std::path::Path;
 
@@ -7,37 +7,37 @@ use ipw_core::text::printable_path;
 use serde_json::Value;
 
 use crate::cells::MOST_COLUMNS;
-use crate::columns::Asks;
+use crate::columns::RowPrompt;
 use crate::error::DatasetError;
 use crate::fault::Fault;
 use crate::options::{OnError, Options};
-use crate::reader::{Raw, Supply, Written};
+use crate::reader::{Encoding, RawRow, Supply};
 use crate::rows::Place;
 use crate::spool::Spool;
 
-/// A file of fewer rows and bytes is always looked through to its end.
+/// A file with fewer rows and bytes than these is always read to its end.
 const MOST_AHEAD_ROWS: u64 = 1000;
 const MOST_AHEAD_BYTES: u64 = 16 << 20;
 
-/// So many skipped rows are listed.
+/// Limit of skipped rows that are listed.
 const MOST_LISTED: usize = 5;
 
-/// What the rows so far have shown.
+/// The state of the first pass.
 #[derive(Debug)]
 pub(crate) struct Survey {
-    /// The shape that holds the metadata of all of them.
+    /// The shape that fits the metadata of all rows so far.
     pub(crate) joined: Shape,
-    /// Where they are, if they are to be shuffled.
+    /// Their places, if they are to be shuffled.
     pub(crate) places: Vec<Place>,
     /// The rows themselves, if they are to be shuffled and their source cannot jump.
     pub(crate) spool: Option<Spool>,
-    /// How many are good.
+    /// Number of good rows.
     pub(crate) good: u64,
-    /// How many queries those are that are selected, if they are not to be shuffled.
+    /// Number of queries of the selected rows, if they are not shuffled.
     pub(crate) selected: u64,
-    /// Those that were left out.
-    pub(crate) skipped: Skipped,
-    /// Bytes of the rows so far, where they are written as text.
+    /// Bad rows that were skipped.
+    pub(crate) skipped: SkippedRows,
+    /// Bytes of the rows so far, where they are text.
     bytes: u64,
 }
 
@@ -50,13 +50,13 @@ impl Survey {
             spool: is_spooled.then(Spool::new).transpose()?,
             good: 0,
             selected: 0,
-            skipped: Skipped::default(),
+            skipped: SkippedRows::default(),
             bytes: 0,
         })
     }
 
-    /// Whether all rows that will be asked are among those so far, and enough others that a file of
-    /// usual size has been looked through.
+    /// Whether all selected rows have been read, and enough others that a file of usual size is
+    /// read to its end.
     pub(crate) fn is_enough(&self, options: &Options) -> bool {
         let selection = &options.selection;
         if selection.shuffle.is_some() {
@@ -71,16 +71,16 @@ impl Survey {
         is_long && (rows_are_there || queries_are_there)
     }
 
-    /// Looks at one row.
-    pub(crate) fn look(&mut self, raw: Raw<'_>, options: &Options) -> Result<(), DatasetError> {
+    /// Checks one row.
+    pub(crate) fn look(&mut self, raw: RawRow<'_>, options: &Options) -> Result<(), DatasetError> {
         let row = self.good + self.skipped.count;
         let mut offset = raw.offset;
         self.bytes += match raw.written {
-            Written::Json(text) | Written::Text(text) => text.len() as u64,
-            Written::Binary => 0,
+            Encoding::Json(text) | Encoding::Text(text) => text.len() as u64,
+            Encoding::Binary => 0,
         };
         let taken = raw.object.and_then(|object| {
-            // Cheap only because a spool is rare.
+            // The copy is acceptable because a spool is rare.
             let kept = self.spool.as_ref().map(|_| object.clone());
             options.columns.row(object).map(|row| (row, kept))
         });
@@ -99,8 +99,8 @@ impl Survey {
                     });
                 }
                 let queries = match &taken.asks {
-                    Asks::Text(_) => 1,
-                    Asks::Chat(_, asked) => u32::try_from(asked.len()).unwrap_or(u32::MAX),
+                    RowPrompt::Text(_) => 1,
+                    RowPrompt::Chat(_, asked) => u32::try_from(asked.len()).unwrap_or(u32::MAX),
                 };
                 let selection = &options.selection;
                 if selection.shuffle.is_some() {
@@ -133,7 +133,7 @@ impl Survey {
     }
 }
 
-/// Not one row's fault, so that it cannot be skipped.
+/// A fault of all rows together, so it cannot be skipped.
 fn too_many_columns() -> Fault {
     Fault::new(
         format!("at most {MOST_COLUMNS} different columns in all rows, with those in columns"),
@@ -142,21 +142,21 @@ fn too_many_columns() -> Fault {
     .help("keep what differs from row to row in one column, as a list or a text")
 }
 
-fn shown(fault: Fault, written: Written<'_>) -> Fault {
+fn shown(fault: Fault, written: Encoding<'_>) -> Fault {
     match written {
-        Written::Json(text) | Written::Text(text) => fault.shown_in(text),
-        Written::Binary => fault,
+        Encoding::Json(text) | Encoding::Text(text) => fault.shown_in(text),
+        Encoding::Binary => fault,
     }
 }
 
-/// Rows that were left out.
+/// The rows that were skipped.
 #[derive(Debug, Default)]
-pub(crate) struct Skipped {
+pub(crate) struct SkippedRows {
     count: u64,
     first: Vec<String>,
 }
 
-impl Skipped {
+impl SkippedRows {
     fn push(&mut self, error: &DatasetError) {
         self.count += 1;
         if self.first.len() < MOST_LISTED {
@@ -164,14 +164,14 @@ impl Skipped {
         }
     }
 
-    /// How many there were, and the first of them.
+    /// One note with their number, and the first of them.
     pub(crate) fn notes(&self, path: &Path) -> Vec<String> {
         if self.count == 0 {
             return Vec::new();
         }
         let rows = if self.count == 1 { "row" } else { "rows" };
         let path = printable_path(path);
-        let head = format!("left {} bad {rows} of `{path}` out", self.count);
+        let head = format!("skipped {} bad {rows} of `{path}`", self.count);
         let more = self.count - self.first.len() as u64;
         let rest = (more > 0).then(|| format!("and {more} more"));
         [head]

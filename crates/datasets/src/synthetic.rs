@@ -1,7 +1,7 @@
-//! Prompts made of words, as long as asked: for load, not for answers.
+//! Prompts of random words with given lengths: for load tests, not for answers.
 //!
-//! Row `n` of a seed is the same for ever, whatever the other rows are. Prompts begin with
-//! different words, so that no server can reuse what it computed for another one.
+//! Row `n` of a seed never changes and does not depend on other rows. Prompts begin with different
+//! words, so that no server can reuse its prefix cache.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::DatasetInfo;
 use crate::columns::Columns;
 use crate::error::DatasetError;
-use crate::fault::At;
+use crate::fault::RowPosition;
 use crate::lengths::{EXPECTED, Lengths};
 use crate::options::{OnError, Options};
 use ipw_core::random::Random;
 
 use crate::order::Selection;
-use crate::reader::{Object, Raw, Reader, Supply, Written};
+use crate::reader::{Encoding, Object, RawRow, Reader, Supply};
 use crate::rows::Rows;
 use crate::words::WORDS;
 
@@ -38,7 +38,7 @@ const OUTPUT: (&str, &str) = (
 );
 const FORCE_OUTPUT: (&str, &str) = (
     "force_output",
-    "`true` to send `ignore_eos`, so that replies are just so long (default `false`)",
+    "`true` to send `ignore_eos`, so that replies have exactly this length (default `false`)",
 );
 const SHARED_PREFIX: (&str, &str) = (
     "shared_prefix",
@@ -49,14 +49,14 @@ const SEED: (&str, &str) = (
     "which prompts: the same number gives the same rows for ever (default 0)",
 );
 
-/// What can be said of it without opening it.
+/// The entry in the list of datasets.
 pub(crate) const KNOWN: DatasetInfo = DatasetInfo {
     id: ID,
     summary: "prompts of random words with given lengths of prompts and replies, for load",
     params: &[COUNT, INPUT, OUTPUT, FORCE_OUTPUT, SHARED_PREFIX, SEED],
 };
 
-/// What the rows are made from.
+/// The parameters of the rows.
 #[derive(Debug, Clone)]
 struct Synthetic {
     count: u64,
@@ -67,7 +67,7 @@ struct Synthetic {
     seed: u64,
 }
 
-/// Makes the rows that `params` describe.
+/// Generates the rows that `params` describe.
 pub(crate) fn open(params: &Params) -> Result<Rows, DatasetError> {
     let mut reader = params.reader(ID);
     let synthetic = Synthetic::read(&mut reader)?;
@@ -105,7 +105,7 @@ impl Synthetic {
 
     fn row(&self, number: u64) -> Object {
         let mut random = Random::new(Random::new(self.seed).number() ^ number);
-        // A second step apart, or neighbours would draw from overlapping sequences.
+        // The second generator keeps neighbouring rows from drawing overlapping sequences.
         random = Random::new(random.number());
         let length = self.input.draw(&mut random);
         let most = self.output.draw(&mut random);
@@ -131,7 +131,8 @@ impl Synthetic {
         for _ in 0..self.shared_prefix {
             words.push(WORDS[shared.up_to(WORDS.len() - 1)]);
         }
-        // The row's number, with words for digits; the seed says what each digit's words mean.
+        // The prompt begins with the row's number in words for digits; the seed chooses those
+        // words.
         let base = WORDS.len() as u64;
         let mut rest = number;
         let mut last = self.count - 1;
@@ -176,17 +177,17 @@ struct SyntheticReader {
 }
 
 impl Reader for SyntheticReader {
-    fn advance(&mut self) -> Result<Option<Raw<'_>>, DatasetError> {
+    fn advance(&mut self) -> Result<Option<RawRow<'_>>, DatasetError> {
         if self.next >= self.rows.count {
             return Ok(None);
         }
         let row = self.next;
         self.next += 1;
-        Ok(Some(Raw {
+        Ok(Some(RawRow {
             path: Path::new("(synthetic)"),
-            at: At::Row(row),
+            at: RowPosition::Row(row),
             offset: row,
-            written: Written::Binary,
+            written: Encoding::Binary,
             object: Ok(self.rows.row(row)),
         }))
     }

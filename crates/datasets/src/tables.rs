@@ -7,24 +7,23 @@ use ipw_store::tables::{self, TableRows};
 use serde_json::Value;
 
 use crate::error::DatasetError;
-use crate::fault::At;
-use crate::reader::{Object, Raw, Reader, Supply, Written};
+use crate::fault::RowPosition;
+use crate::reader::{Encoding, Object, RawRow, Reader, Supply};
 
-/// How a table is stored.
+/// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Parquet,
     Arrow,
 }
 
-/// Tables of one format that belong together.
+/// The files of one table.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// What messages call them.
+    /// The name in messages.
     pub(crate) path: PathBuf,
-    /// How they are stored.
     pub(crate) format: Format,
-    /// Each file, in order.
+    /// The files in order.
     pub(crate) files: Vec<PathBuf>,
 }
 
@@ -34,7 +33,7 @@ impl Supply for Tables {
     }
 
     fn jumps(&self) -> Result<bool, DatasetError> {
-        // To reach one row, hundreds or thousands must be unpacked.
+        // Reaching one row means decompressing hundreds or thousands of others.
         Ok(false)
     }
 
@@ -47,7 +46,7 @@ impl Supply for Tables {
             slice: Vec::new().into_iter(),
             next: 0,
         };
-        // So that a file that is gone is noticed before the first request.
+        // Opened early, so that a missing file is an error before the first request.
         reader.next_file()?;
         Ok(Box::new(reader))
     }
@@ -94,16 +93,16 @@ impl TablesReader {
 }
 
 impl Reader for TablesReader {
-    fn advance(&mut self) -> Result<Option<Raw<'_>>, DatasetError> {
+    fn advance(&mut self) -> Result<Option<RawRow<'_>>, DatasetError> {
         let Some(object) = self.object()? else {
             return Ok(None);
         };
         self.next += 1;
-        Ok(Some(Raw {
+        Ok(Some(RawRow {
             path: &self.path,
-            at: At::Row(self.next - 1),
+            at: RowPosition::Row(self.next - 1),
             offset: 0,
-            written: Written::Binary,
+            written: Encoding::Binary,
             object: Ok(without_measurements(object)),
         }))
     }
@@ -113,7 +112,6 @@ impl Reader for TablesReader {
     }
 }
 
-/// Opens one file.
 fn open(format: Format, path: &Path) -> Result<TableRows, DatasetError> {
     Ok(match format {
         Format::Parquet => tables::parquet(path)?,
@@ -121,7 +119,7 @@ fn open(format: Format, path: &Path) -> Result<TableRows, DatasetError> {
     })
 }
 
-/// The columns of our runs that make the query.
+/// The columns of a run that make the query.
 const QUERY: [&str; 5] = [
     "problem",
     "answer",
@@ -129,12 +127,13 @@ const QUERY: [&str; 5] = [
     "query_id",
     "dataset_metadata",
 ];
-/// Those that do where the query is more than a text.
+/// Further columns of a query that is more than one text.
 const ASKED: [&str; 3] = ["messages", "conversation_id", "parameters"];
 
-/// A row of a run is asked again without what was measured: of our runs the query is kept, of the
-/// original's all but the answers and metrics of models. What the first dataset knew of the row is
-/// in `dataset_metadata`, as a struct or, in the original's bundled set, as JSON text.
+/// Removes measurements from a row of a run, so that the query can be sent again. Of our runs the
+/// query's columns are kept; of the original's, all but the answers and metrics of models. The
+/// metadata of the first dataset is in `dataset_metadata`: a struct or, in the original's bundled
+/// dataset, JSON text.
 fn without_measurements(mut row: Object) -> Object {
     let is_run = ["model_answers", "model_metrics"]
         .iter()

@@ -1,8 +1,8 @@
-//! The words that synthetic prompts are made of: short and frequent, most of them one token.
+//! The words of synthetic prompts: short and frequent, most of them one token.
 //!
-//! Their order is part of what a seed means. Never change it.
+//! Their order is part of the meaning of a seed and must never change.
 
-/// All words, each once.
+/// Each word occurs once.
 pub(crate) const WORDS: [&str; 256] = [
     "able", "acid", "aged", "also", "area", "army", "away", "baby", "back", "ball", "band", "bank",
     "base", "bath", "bear", "beat", "been", "beer", "bell", "belt", "best", "bill", "bird", "blow",

@@ -4,7 +4,7 @@ use std::fs;
 
 use ipw_core::params::Params;
 use ipw_core::shape::Shape;
-use ipw_datasets::{At, DatasetError, open};
+use ipw_datasets::{DatasetError, RowPosition, open};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -71,7 +71,7 @@ fn check(content: &[u8], shuffle: bool) -> Result<(), TestCaseError> {
     let dataset = match open(&spec) {
         Ok(dataset) => dataset,
         Err(DatasetError::Row { fault, at, .. }) => {
-            prop_assert!(matches!(at, At::Line(1..)));
+            prop_assert!(matches!(at, RowPosition::Line(1..)));
             prop_assert!(fault.excerpt.chars().count() <= 60);
             prop_assert!(!fault.to_string().chars().any(char::is_control));
             return Ok(());

@@ -23,7 +23,7 @@ fn bad_rows_may_be_left_out_and_are_counted_aloud() {
     let skipped =
         said(&mut place.profile(&["--dataset", dataset, "--dataset-param", "on_error=skip"]));
     assert_eq!(skipped.code, Some(0), "{}", skipped.err);
-    assert!(skipped.err.contains("left 1 bad row"), "{}", skipped.err);
+    assert!(skipped.err.contains("skipped 1 bad row"), "{}", skipped.err);
     let problems: Vec<_> = rows(&place.run_of("d"))
         .iter()
         .map(|row| row["problem"].clone())

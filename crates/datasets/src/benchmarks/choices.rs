@@ -2,32 +2,32 @@
 
 use serde_json::Value;
 
-use super::row::{Refused, required};
+use super::row::{Rejection, required};
 use super::{Benchmark, Choices, Key};
 use crate::fault::Fault;
 use crate::object::describe;
 use crate::order::shuffle;
 use crate::reader::Object;
 
-/// There are no more letters.
+/// One option for each letter of the alphabet.
 const MOST: usize = 26;
 
-/// What can be chosen from.
+/// The options of one question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
     /// The texts, in the order of their letters.
     pub(super) texts: Vec<String>,
-    /// Which is right.
+    /// Index of the right one.
     pub(super) right: usize,
 }
 
 impl Options {
-    /// The options that a row has, in the order in which it has them.
+    /// The options of a row, in the order of the row.
     pub(super) fn of(
         choices: Choices,
         object: &Object,
         benchmark: &Benchmark,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, Rejection> {
         let column = |name| required(name, object, benchmark);
         let (texts, right) = match choices {
             Choices::List {
@@ -79,7 +79,8 @@ impl Options {
         Ok(Self { texts, right })
     }
 
-    /// The same in an order that the seed and the question determine, for ever.
+    /// Shuffles the options. The order depends on seed and question only and must never change:
+    /// results of older runs would no longer be comparable.
     pub(super) fn mixed(self, question: &str, seed: u64) -> Self {
         let mut hash = Fnv::new();
         hash.add(&seed.to_le_bytes());
@@ -118,7 +119,7 @@ impl Key {
     }
 }
 
-/// A label, a mark or a key as it would be printed.
+/// A label, a mark or a key as text.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.trim().to_owned(),
@@ -134,7 +135,7 @@ fn text(name: &str, value: &Value) -> Result<String, Fault> {
     }
 }
 
-/// A list of texts; in a table of cells it is JSON.
+/// A list of texts. CSV cells hold such a list as JSON.
 fn texts(name: &str, value: &Value) -> Result<Vec<String>, Fault> {
     let parsed = unpacked(value);
     let items = parsed.as_ref().unwrap_or(value).as_array();
@@ -143,7 +144,7 @@ fn texts(name: &str, value: &Value) -> Result<Vec<String>, Fault> {
     items.iter().map(|item| text(name, item)).collect()
 }
 
-/// Two lists of the same length in a struct.
+/// Two lists of the same length from one struct.
 fn pairs(
     name: &str,
     value: &Value,
@@ -168,7 +169,8 @@ fn unpacked(value: &Value) -> Option<Value> {
     serde_json::from_str(value.as_str()?).ok()
 }
 
-/// The hash of Fowler, Noll and Vo (1a, 64 bits): short, and the same for ever.
+/// FNV-1a, 64 bits (Fowler, Noll, Vo). Written out because its values must never change, which the
+/// standard library does not promise for its hasher.
 struct Fnv(u64);
 
 impl Fnv {
@@ -176,7 +178,7 @@ impl Fnv {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds bytes and an end, so that two pieces are not the same as one.
+    /// Adds bytes and a terminator, so that `ab`+`c` differs from `a`+`bc`.
     fn add(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().chain(&[0xff]) {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,9 +1,9 @@
-//! A benchmark's files from the hub, in the cache.
+//! Fetches a benchmark's files from the hub into the cache.
 //!
-//! `main` is the hub's own Parquet copy of it (the branch `refs/convert/parquet`), which has the same
-//! form for every dataset: `config/split/0000.parquet`. Any other revision is the repository's own
-//! files. What was listed is written down: a benchmark that is here whole needs no question, and one
-//! that is here stays as it is, also when its branch has moved on.
+//! `main` means the hub's own Parquet copy (branch `refs/convert/parquet`), which has the same form
+//! for every dataset: `config/split/0000.parquet`. Any other revision means the repository's own
+//! files. The listing is stored in the cache. A benchmark that is complete there needs no request,
+//! and it stays the same when its branch moves on.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +14,20 @@ use ipw_hub::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Wanted, local, needs_path};
+use super::{BenchmarkPart, local, needs_path};
 use crate::error::DatasetError;
 use crate::reader::Supply;
 use crate::{Fetching, files, splits};
 
 const CONVERTED: &str = "refs/convert/parquet";
-/// The hub converts the first gigabytes of what is very large, and calls it so.
+/// Of very large datasets the hub converts only the first gigabytes and marks the split with this.
 const PARTIAL: &str = "partial-";
 const PARQUET: Magic = Magic {
     bytes: b"PAR1",
     name: "a Parquet file",
 };
 
-/// What a split is made of.
+/// The files of one split.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listing {
@@ -35,16 +35,16 @@ struct Listing {
     files: Vec<ListedFile>,
 }
 
-/// One benchmark's part of the hub, and of the cache.
+/// One benchmark's place on the hub and in the cache.
 struct Stock<'a> {
-    wanted: &'a Wanted,
+    wanted: &'a BenchmarkPart,
     repository: &'static str,
     shelf: Shelf<'a>,
 }
 
-/// The rows of what is wanted, fetched first if they are not here.
+/// The rows of the selected part; fetches files that are not in the cache.
 pub(super) fn parts(
-    wanted: &Wanted,
+    wanted: &BenchmarkPart,
     fetching: &mut Fetching<'_>,
 ) -> Result<Vec<Box<dyn Supply>>, DatasetError> {
     let Some(repository) = wanted.benchmark.repository else {
@@ -80,7 +80,7 @@ pub(super) fn parts(
 }
 
 impl Stock<'_> {
-    /// Names of the user's become paths: none may lead elsewhere.
+    /// Names given by the user become paths, so none may lead out of the cache.
     fn check_names(&self) -> Result<(), DatasetError> {
         for (name, value) in [
             ("config", self.wanted.config()),
@@ -107,14 +107,14 @@ impl Stock<'_> {
         .into()
     }
 
-    /// Where it is written down what is wanted.
+    /// The cached listing of the selected part.
     fn note(&self) -> PathBuf {
         let wanted = self.wanted;
         let directory = self.shelf.directory(wanted.revision());
         directory.join(format!(".{}--{}.json", wanted.config(), wanted.split()))
     }
 
-    /// What is wanted, if all of it is here.
+    /// The cached listing, if all of its files are in the cache.
     fn whole(&self) -> Option<Listing> {
         let listing: Listing = read_note(&self.note())?;
         let is_whole = listing.files.iter().all(|file| {
@@ -128,7 +128,7 @@ impl Stock<'_> {
         (is_whole && !listing.files.is_empty()).then_some(listing)
     }
 
-    /// Fetches what is wanted.
+    /// Fetches the selected part.
     fn fill(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
         let listing = self.list(report)?;
         if listing.files.is_empty() {
@@ -140,7 +140,7 @@ impl Stock<'_> {
         Ok(listing)
     }
 
-    /// What the hub says is wanted.
+    /// Asks the hub for the listing of the selected part.
     fn list(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
         if self.wanted.revision() == MAIN {
             match self.converted(report) {
@@ -151,7 +151,7 @@ impl Stock<'_> {
         self.own_files(report)
     }
 
-    /// The hub's Parquet copy. The inner error is about names that there are not.
+    /// Lists the hub's Parquet copy. The inner error names an unknown configuration or split.
     fn converted(&self, report: Report<'_>) -> Result<Result<Listing, DatasetError>, Refusal> {
         let (config, split) = (self.wanted.config(), self.wanted.split());
         let mut path = format!("{config}/{split}");
@@ -183,7 +183,7 @@ impl Stock<'_> {
             .tree(&self.shelf.remote(CONVERTED, path), false, report)
     }
 
-    /// The repository's own files.
+    /// Lists the repository's own files.
     fn own_files(&self, report: Report<'_>) -> Result<Listing, DatasetError> {
         let revision = self.wanted.revision();
         let entries = self
@@ -206,7 +206,7 @@ impl Stock<'_> {
             let mut names: Vec<_> = files.iter().map(|(name, _)| name.clone()).collect();
             names.sort_unstable();
             names.dedup();
-            // What says more is tried first; a lone name is taken for what it must be.
+            // The full name is tried first. A lone name is taken for a split or a configuration.
             let full = format!("{config}/{split}");
             let found = [full.as_str(), split, config]
                 .into_iter()
@@ -282,7 +282,7 @@ impl Stock<'_> {
     }
 }
 
-/// The files with that ending.
+/// The files whose names end in `ending`.
 fn listing(revision: &str, ending: &str, entries: Vec<Entry>) -> Listing {
     let mut files: Vec<_> = entries
         .into_iter()
@@ -298,7 +298,7 @@ fn listing(revision: &str, ending: &str, entries: Vec<Entry>) -> Listing {
     }
 }
 
-/// The split that a path says, else the file's own name.
+/// The split in the path of a file, else the file's own name.
 fn split_of(path: &str) -> String {
     let path = Path::new(path);
     match splits::name(path).as_str() {

@@ -1,10 +1,10 @@
-//! A copy of a benchmark on disk, in any form that we read.
+//! Reads a copy of a benchmark from disk, in any format that datasets may have.
 
 use std::path::{Path, PathBuf};
 
 use ipw_core::params::Params;
 
-use super::Wanted;
+use super::BenchmarkPart;
 use crate::csv::Csv;
 use crate::error::DatasetError;
 use crate::jsonl::Jsonl;
@@ -14,11 +14,14 @@ use crate::splits::{self, Split};
 use crate::tables::{Format, Tables};
 use crate::{csv, detect, files, hf, jsonl, parquet};
 
-/// What the files of a directory may be, the best first.
+/// Formats of the files in a directory, in order of preference.
 pub(super) const ENDINGS: [&str; 3] = ["parquet", "jsonl", "csv"];
 
-/// What the path leads to.
-pub(super) fn parts(path: &Path, wanted: &Wanted) -> Result<Vec<Box<dyn Supply>>, DatasetError> {
+/// The rows of the file or directory at `path`.
+pub(super) fn parts(
+    path: &Path,
+    wanted: &BenchmarkPart,
+) -> Result<Vec<Box<dyn Supply>>, DatasetError> {
     if path.is_dir() {
         return directory(path, wanted);
     }
@@ -38,7 +41,7 @@ pub(super) fn parts(path: &Path, wanted: &Wanted) -> Result<Vec<Box<dyn Supply>>
     Ok(of_files(format, path, vec![path.to_owned()]))
 }
 
-/// Files of one format, in their order.
+/// Files of one format, in the given order.
 pub(super) fn of_files(ending: &str, path: &Path, files: Vec<PathBuf>) -> Vec<Box<dyn Supply>> {
     let tables = |format, files| -> Vec<Box<dyn Supply>> {
         vec![Box::new(Tables {
@@ -65,8 +68,8 @@ pub(super) fn of_files(ending: &str, path: &Path, files: Vec<PathBuf>) -> Vec<Bo
     }
 }
 
-/// The split that was asked for, else the only one, else the usual one.
-fn directory(path: &Path, wanted: &Wanted) -> Result<Vec<Box<dyn Supply>>, DatasetError> {
+/// The rows of the requested split, else of the only one, else of the benchmark's default.
+fn directory(path: &Path, wanted: &BenchmarkPart) -> Result<Vec<Box<dyn Supply>>, DatasetError> {
     let told = match (&wanted.config, &wanted.split) {
         (None, None) => None,
         (None, Some(split)) => Some(split.clone()),

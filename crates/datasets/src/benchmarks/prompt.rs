@@ -1,4 +1,5 @@
-//! What is sent: the question as it was published, and for a choice its options and one line more.
+//! The prompt of a benchmark question: the question as published, and for a choice its options and
+//! one closing line.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -7,10 +8,10 @@ use crate::columns::letter;
 
 const CLOSING: &str = "Answer with the letter of the correct option.";
 
-/// How a prompt is made.
+/// The form of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Template {
-    /// The question, the options, and what to answer.
+    /// The question, the options, and the closing line.
     #[default]
     Plain,
     /// The question alone.

@@ -1,4 +1,4 @@
-//! A row as it was published, turned into a row as our own files have them.
+//! Turns a published row into a row as our own files have it.
 
 use serde_json::Value;
 
@@ -10,33 +10,33 @@ use crate::fault::Fault;
 use crate::object::describe;
 use crate::reader::Object;
 
-/// Why a row cannot be taken.
+/// Why a row is rejected.
 #[derive(Debug)]
-pub(super) enum Refused {
-    /// The file is not what the benchmark published: no row of it will do.
+pub(super) enum Rejection {
+    /// The file is not what the benchmark published: the error holds for all of its rows.
     File(Fault),
-    /// This one is bad.
+    /// Only this row is bad.
     Row(Fault),
 }
 
-impl From<Fault> for Refused {
+impl From<Fault> for Rejection {
     fn from(fault: Fault) -> Self {
         Self::Row(fault)
     }
 }
 
-/// How the rows of one benchmark are turned.
+/// Converts the rows of one benchmark.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shaper {
     pub(super) benchmark: &'static Benchmark,
     pub(super) template: Template,
-    /// Which order of options that are mixed.
+    /// Seed of the order of shuffled options.
     pub(super) seed: u64,
 }
 
 impl Shaper {
-    /// The row at `place` of the source.
-    pub(super) fn row(&self, place: u64, object: &Object) -> Result<Object, Refused> {
+    /// Converts the row at `place` of the source.
+    pub(super) fn row(&self, place: u64, object: &Object) -> Result<Object, Rejection> {
         let benchmark = self.benchmark;
         let question = self.question(object)?;
         let mut options = None;
@@ -59,7 +59,8 @@ impl Shaper {
         };
         let texts = options.as_deref().unwrap_or_default();
         let mut row = Object::new();
-        // All that is looked for by name is there, so that nothing that is kept is taken for it.
+        // Every column with a meaning is set here, so that no kept column of that name is mistaken
+        // for it.
         row.insert("id".to_owned(), self.id(place, object));
         let problem = self.template.prompt(&question, texts);
         row.insert("problem".to_owned(), problem.into());
@@ -77,7 +78,6 @@ impl Shaper {
         Ok(row)
     }
 
-    /// The topic of a row.
     pub(super) fn subject(&self, object: &Object) -> Option<String> {
         match self.benchmark.subject {
             Subject::None => None,
@@ -86,7 +86,7 @@ impl Shaper {
         }
     }
 
-    fn question(&self, object: &Object) -> Result<String, Refused> {
+    fn question(&self, object: &Object) -> Result<String, Rejection> {
         let (name, text) = match self.benchmark.question {
             Wording::Column(name) => {
                 let value = required(name, object, self.benchmark)?;
@@ -121,21 +121,21 @@ impl Shaper {
     }
 }
 
-/// A column that every row of the benchmark has.
+/// A column that every published row must have.
 pub(super) fn required<'a>(
     name: &str,
     object: &'a Object,
     benchmark: &Benchmark,
-) -> Result<&'a Value, Refused> {
+) -> Result<&'a Value, Rejection> {
     object.get(name).ok_or_else(|| {
-        Refused::File(Fault::new(
+        Rejection::File(Fault::new(
             format!("the column `{name}`, as `{}` is published", benchmark.id),
             listed(object),
         ))
     })
 }
 
-/// A text or a number; a blank one is none.
+/// A text or a number as text; `None` if it is blank.
 fn reference(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.trim().is_empty() => None,
@@ -162,14 +162,14 @@ fn turns(conversation: &Value) -> impl Iterator<Item = &Value> {
     conversation.as_array().into_iter().flatten()
 }
 
-/// The first message of that role after the first of another.
+/// The first message of that role after the first message of another role.
 fn reply(conversation: &Value, role: &str) -> Option<String> {
     let mut turns = turns(conversation).skip_while(|turn| turn["role"] == *role);
     let turn = turns.find(|turn| turn["role"] == *role)?;
     reference(&turn["content"])
 }
 
-/// What is under `key` in a struct, in JSON, or in a dictionary as Python prints it.
+/// The value of `key` in a struct, in JSON, or in a dictionary as Python prints it.
 fn inside(value: &Value, key: &str) -> Option<String> {
     if let Some(value) = value.get(key) {
         return reference(value);

@@ -1,31 +1,31 @@
-//! The rows of a benchmark, file after file, turned as they are read.
+//! The rows of a benchmark, file after file, converted while they are read.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::vec;
 
-use super::row::{Refused, Shaper};
+use super::row::{Rejection, Shaper};
 use crate::error::DatasetError;
-use crate::fault::{At, Fault};
-use crate::reader::{Object, Raw, Reader, Supply, Written};
+use crate::fault::{Fault, RowPosition};
+use crate::reader::{Encoding, Object, RawRow, Reader, Supply};
 
-/// Where a row is, and what is in it.
-type Row = (At, Result<Object, Fault>);
+/// A row's position and content.
+type Row = (RowPosition, Result<Object, Fault>);
 
-/// More topics than this are not listed.
+/// Limit of the list of topics that an error shows.
 const MOST_SUBJECTS: usize = 200;
 
-/// Published rows.
+/// The rows of one benchmark.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct BenchmarkRows {
     parts: Vec<Box<dyn Supply>>,
     shaper: Shaper,
     subject: Option<String>,
     subjects: Subjects,
 }
 
-/// The topics that went by while one of them was looked for.
+/// The topics seen so far, for the error when the requested one is not among them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Subjects(Arc<Mutex<BTreeSet<String>>>);
 
@@ -44,20 +44,20 @@ impl Subjects {
         }
     }
 
-    /// Whether a row had it.
+    /// Whether a row had this topic.
     pub(super) fn has(&self, subject: &str) -> bool {
         let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         names.contains(subject)
     }
 
-    /// All of them, up to a bound.
+    /// The topics, at most [`MOST_SUBJECTS`] of them.
     pub(super) fn names(&self) -> Vec<String> {
         let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         names.iter().cloned().collect()
     }
 }
 
-impl Published {
+impl BenchmarkRows {
     pub(super) fn new(
         parts: Vec<Box<dyn Supply>>,
         shaper: Shaper,
@@ -76,7 +76,7 @@ impl Published {
     }
 }
 
-impl Supply for Published {
+impl Supply for BenchmarkRows {
     fn path(&self) -> PathBuf {
         let first = self.parts.first();
         first.map_or_else(
@@ -85,7 +85,7 @@ impl Supply for Published {
         )
     }
 
-    /// A row's place is counted on the way to it.
+    /// False: the place of a row is counted on the way to it.
     fn jumps(&self) -> Result<bool, DatasetError> {
         Ok(false)
     }
@@ -93,7 +93,7 @@ impl Supply for Published {
     fn reader(&self) -> Result<Box<dyn Reader>, DatasetError> {
         let readers: Result<Vec<_>, _> = self.parts.iter().map(|part| part.reader()).collect();
         let mut readers = readers?.into_iter();
-        Ok(Box::new(PublishedReader {
+        Ok(Box::new(BenchmarkReader {
             current: readers.next(),
             readers,
             shaper: self.shaper,
@@ -105,20 +105,20 @@ impl Supply for Published {
     }
 }
 
-struct PublishedReader {
+struct BenchmarkReader {
     current: Option<Box<dyn Reader>>,
     readers: vec::IntoIter<Box<dyn Reader>>,
     shaper: Shaper,
     subject: Option<String>,
     subjects: Subjects,
-    /// The file that the last row was in.
+    /// The file of the last row.
     path: PathBuf,
-    /// How many rows are behind us.
+    /// Rows read so far.
     place: u64,
 }
 
-impl PublishedReader {
-    /// The next row as it was published.
+impl BenchmarkReader {
+    /// The next row as published.
     fn published(&mut self) -> Result<Option<Row>, DatasetError> {
         while let Some(reader) = &mut self.current {
             let Some(raw) = reader.advance()? else {
@@ -129,15 +129,15 @@ impl PublishedReader {
                 raw.path.clone_into(&mut self.path);
             }
             let object = raw.object.map_err(|fault| match raw.written {
-                Written::Json(text) | Written::Text(text) => fault.shown_in(text),
-                Written::Binary => fault,
+                Encoding::Json(text) | Encoding::Text(text) => fault.shown_in(text),
+                Encoding::Binary => fault,
             });
             return Ok(Some((raw.at, object)));
         }
         Ok(None)
     }
 
-    /// Whether the row is of the topic that is wanted.
+    /// Whether the row has the requested topic.
     fn is_wanted(&self, object: &Result<Object, Fault>) -> bool {
         let (Some(wanted), Ok(object)) = (&self.subject, object) else {
             return true;
@@ -153,8 +153,8 @@ impl PublishedReader {
     }
 }
 
-impl Reader for PublishedReader {
-    fn advance(&mut self) -> Result<Option<Raw<'_>>, DatasetError> {
+impl Reader for BenchmarkReader {
+    fn advance(&mut self) -> Result<Option<RawRow<'_>>, DatasetError> {
         let (at, object) = loop {
             let Some((at, object)) = self.published()? else {
                 return Ok(None);
@@ -167,8 +167,8 @@ impl Reader for PublishedReader {
         let place = self.place - 1;
         let object = match object.map(|object| self.shaper.row(place, &object)) {
             Ok(Ok(row)) => Ok(row),
-            Ok(Err(Refused::Row(fault))) | Err(fault) => Err(fault),
-            Ok(Err(Refused::File(fault))) => {
+            Ok(Err(Rejection::Row(fault))) | Err(fault) => Err(fault),
+            Ok(Err(Rejection::File(fault))) => {
                 return Err(DatasetError::Row {
                     path: self.path.clone(),
                     at,
@@ -176,12 +176,12 @@ impl Reader for PublishedReader {
                 });
             }
         };
-        Ok(Some(Raw {
+        Ok(Some(RawRow {
             path: &self.path,
             at,
             offset: 0,
-            // What is put aside is the turned row, not the text that it was made from.
-            written: Written::Binary,
+            // A spool keeps the converted row, not the text that it was made from.
+            written: Encoding::Binary,
             object,
         }))
     }

@@ -1,12 +1,12 @@
 //! The known benchmarks, one literal each: where it is published and what its columns mean.
 //!
 //! Columns are those of the dataset's card on the Hugging Face hub, which is the page of
-//! `repository`. A right option that is always at the same place is mixed: a model that likes the
-//! letter A must not win by it.
+//! `repository`. Where the right option is always at the same place, the options are shuffled: a
+//! model that prefers the letter A must not gain by it.
 
 use super::{Answer, Benchmark, Choices, Key, Subject, Wording};
 
-/// What most of them have in common.
+/// The values that most benchmarks share.
 const PLAIN: Benchmark = Benchmark {
     id: "",
     aliases: &[],
@@ -27,7 +27,7 @@ const PLAIN: Benchmark = Benchmark {
     leaves_out: false,
 };
 
-/// All of them, in the order of lists.
+/// All benchmarks, in the order of `ipw list`.
 pub(super) const TABLE: &[Benchmark] = &[
     Benchmark {
         id: "mmlu",
@@ -248,7 +248,7 @@ pub(super) const TABLE: &[Benchmark] = &[
         subject: Subject::Column("language"),
         id_columns: &["conversation_id", "conversation_hash"],
         keep: &["model", "turn"],
-        // People send blank messages, too.
+        // Some of the published messages are blank.
         leaves_out: true,
         ..PLAIN
     },

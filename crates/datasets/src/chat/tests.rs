@@ -10,7 +10,8 @@ fn asked(pairs: &[(&str, &str)], list: &Value) -> Result<Vec<Question>, String> 
     for (name, value) in pairs {
         params.insert(*name, *value);
     }
-    let manner = Manner::read(&mut params.reader("jsonl")).map_err(|error| error.to_string())?;
+    let manner =
+        ChatOptions::read(&mut params.reader("jsonl")).map_err(|error| error.to_string())?;
     manner
         .questions("messages", list)
         .map_err(|fault| fault.to_string())

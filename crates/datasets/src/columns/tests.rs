@@ -25,8 +25,8 @@ fn row(pairs: Pairs<'_>, value: &Value) -> Result<Row, String> {
 impl Row {
     fn problem(&self) -> &str {
         match &self.asks {
-            Asks::Text(text) => text,
-            Asks::Chat(_, asked) => &asked.last().unwrap().problem,
+            RowPrompt::Text(text) => text,
+            RowPrompt::Chat(_, asked) => &asked.last().unwrap().problem,
         }
     }
 

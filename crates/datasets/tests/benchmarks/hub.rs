@@ -102,11 +102,11 @@ fn another_configuration_and_split_are_another_set() {
         (
             [("config", "ARC-Chalenge")],
             "`allenai/ai2_arc` has no config `ARC-Chalenge`; did you mean `ARC-Challenge`?; choose \
-             with `dataset_param=config=…` (there are: ARC-Challenge, ARC-Easy)",
+             with `dataset_param=config=…` (available: ARC-Challenge, ARC-Easy)",
         ),
         (
             [("split", "dev")],
-            "`allenai/ai2_arc` has no split `dev`; choose with `dataset_param=split=…` (there are: \
+            "`allenai/ai2_arc` has no split `dev`; choose with `dataset_param=split=…` (available: \
              test, train)",
         ),
     ] {
@@ -430,7 +430,7 @@ fn another_revision_is_the_repositorys_own_files() {
     assert_eq!(
         place.message("arc", &[("revision", "v1"), ("split", "train")]),
         "`allenai/ai2_arc` has no split `ARC-Challenge/train`; did you mean `ARC-Challenge/test`?; \
-         choose with `dataset_param=split=…` (there are: ARC-Challenge/test, ARC-Easy/test)"
+         choose with `dataset_param=split=…` (available: ARC-Challenge/test, ARC-Easy/test)"
     );
     let message = place.message("arc", &[("revision", "v9")]);
     assert!(message.contains("it has no revision `v9`"), "{message}");
@@ -440,7 +440,7 @@ fn another_revision_is_the_repositorys_own_files() {
 fn extra_columns_are_not_kept() {
     let mut rows = arc(2);
     for row in &mut rows {
-        row["added later"] = json!({"by": "somebody"});
+        row["added later"] = json!({"by": "a maintainer"});
     }
     let hub = MimicHub::with_split(ARC, "ARC-Challenge", "test", parquet(&rows));
     let found = Place::of(&hub).all("arc", &[]);

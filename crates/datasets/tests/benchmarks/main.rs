@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 type Pairs<'a> = &'a [(&'a str, &'a str)];
 
-/// Where nobody listens.
+/// An address without a listener.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// A cache of its own, and a hub.

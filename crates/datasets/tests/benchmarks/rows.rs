@@ -154,7 +154,7 @@ fn written(directory: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
 }
 
 #[test]
-fn from_a_copy_on_disk_they_are_the_same_and_nobody_is_asked() {
+fn from_a_copy_on_disk_they_are_the_same_without_a_request() {
     for case in cases() {
         let place = Place::at(NOWHERE);
         let known = benchmark(case.id);
@@ -323,7 +323,7 @@ fn a_subject_can_be_asked_for_alone() {
     );
     assert_eq!(
         place.message("mmlu", &[("subject", "chemisty")]),
-        "`mmlu` has no subject `chemisty`; did you mean `chemistry`? (there are: chemistry, \
+        "`mmlu` has no subject `chemisty`; did you mean `chemistry`? (available: chemistry, \
          elementary_mathematics)"
     );
 }
@@ -351,7 +351,7 @@ fn blank_first_messages_are_left_out_and_counted() {
     let dataset = place.open("wildchat", &pairs).unwrap();
     assert_eq!(dataset.size(), Some(2));
     assert!(
-        dataset.notes()[0].starts_with("left 1 bad row of "),
+        dataset.notes()[0].starts_with("skipped 1 bad row of "),
         "{:?}",
         dataset.notes()
     );
@@ -473,7 +473,7 @@ fn what_says_nothing_is_refused() {
     let path = ("path", path.to_str().unwrap());
     assert_eq!(
         place.message("mmlu", &[path, ("revision", "v1")]),
-        "`mmlu` has a `path` and a `revision`: a copy on disk has none; leave one of them out"
+        "`mmlu` has a `path` and a `revision`: a copy on disk has no revisions; leave one of them out"
     );
     assert_eq!(
         place.message("mmlu", &[path, ("seed", "1")]),

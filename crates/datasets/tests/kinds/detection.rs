@@ -42,7 +42,7 @@ fn what_cannot_be_told_says_what_was_looked_for() {
     let (_directory, path) = file("rows.txt", "some prose, and more\n");
     let message_of_text = message(&path, &[]);
     assert!(
-        message_of_text.starts_with("cannot tell what `…/rows.txt` is: looked for a name that"),
+        message_of_text.starts_with("cannot tell the format of `…/rows.txt` by its name"),
         "{message_of_text}"
     );
     let (_directory, path) = file("rows", "");

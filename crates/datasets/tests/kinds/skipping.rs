@@ -28,7 +28,7 @@ fn bad_rows_are_left_out_counted_and_listed() {
     assert_eq!(
         notes,
         [
-            "left 2 bad rows of `a.jsonl` out",
+            "skipped 2 bad rows of `a.jsonl`",
             "`a.jsonl` line 2, column 1: expected one JSON object on the line, \
              found broken JSON (expected value), in `bad`",
             "`a.jsonl` line 4: expected a non-empty string in `problem`, found the number 1, \

@@ -95,24 +95,24 @@ fn a_split_is_chosen_or_asked_for() {
     assert_eq!(
         message(&fixtures.join("dict"), &[]),
         "`…/dict` has more than one split; choose with `dataset_param=split=…` \
-         (there are: train, test)"
+         (available: train, test)"
     );
     assert_eq!(
         message(&hub, &[("split", "tset")]),
         "`…/datasets--org--my_set` has no single split `tset`; choose with \
-         `dataset_param=split=…` (there are: main/test, main/train)"
+         `dataset_param=split=…` (available: main/test, main/train)"
     );
     assert_eq!(
         message(&fixtures.join("dict"), &[("split", "tran")]),
         "`…/dict` has no single split `tran`; did you mean `train`?; choose with \
-         `dataset_param=split=…` (there are: train, test)"
+         `dataset_param=split=…` (available: train, test)"
     );
     let cached = fixtures.join("cached");
     assert_eq!(problems(&cached, &[("split", "train")]), "p0 p1");
     assert_eq!(
         message(&cached, &[]),
         "`…/cached` has more than one split; choose with `dataset_param=split=…` \
-         (there are: default/0.0.0/abc/test, default/0.0.0/abc/train)"
+         (available: default/0.0.0/abc/test, default/0.0.0/abc/train)"
     );
     let name = |path, split| {
         let dataset = open_at(path, &[("split", split)]).unwrap();
@@ -183,7 +183,7 @@ fn a_bad_row_is_an_error_with_its_file_and_row() {
     let skipped = open_at(&fixtures.join("holes.parquet"), &[("on_error", "skip")]).unwrap();
     assert_eq!(skipped.size(), Some(711));
     assert_eq!(skipped.notes().len(), 3);
-    assert!(skipped.notes()[0].starts_with("left 2 bad rows of "));
+    assert!(skipped.notes()[0].starts_with("skipped 2 bad rows of "));
     assert_eq!(
         queries(skipped.as_ref()).last().unwrap().metadata["row"],
         712

@@ -218,6 +218,7 @@ pub enum DatasetError {
         repository: &'static str,
         /// The host of the hub.
         host: String,
+        /// What the host or the network said.
         reason: String,
     },
     /// The cache cannot be read or written.

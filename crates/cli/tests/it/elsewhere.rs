@@ -418,7 +418,7 @@ fn a_recorded_run_can_be_played_to_another() {
     let done = said(&mut place.profile(&["--max-queries", "5", "--telemetry", &telemetry]));
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert!(
-        done.err.contains("readings are played from"),
+        done.err.contains("readings are replayed from"),
         "{}",
         done.err
     );

@@ -517,7 +517,7 @@ fn nothing_is_replaced_unasked_and_bad_input_is_named() {
     let one = &runs[..];
     for (runs, more, code, words) in [
         (&[nowhere][..], &[][..], 2, "is not a run directory"),
-        (&[sweep], &[], 2, "it is a sweep"),
+        (&[sweep], &[], 2, "this is a sweep"),
         (&[], &[], 2, "RUN"),
         (
             one,
@@ -583,7 +583,7 @@ fn a_full_disk_is_an_error_that_leaves_nothing_and_a_closed_pipe_is_none() {
         shell.args(["--format", format]).arg("-o").arg(&out);
         let refused = said(&mut shell);
         assert_eq!(refused.code, Some(1), "{format}: {}", refused.err);
-        for words in ["cannot write", "File too large", "make room"] {
+        for words in ["cannot write", "File too large", "free some space"] {
             assert!(refused.err.contains(words), "{format}: {}", refused.err);
         }
         assert_eq!(std::fs::read_dir(&out).unwrap().count(), 0, "{format}");

@@ -96,7 +96,7 @@ fn ping_shows(server: &Hypercorn, certificate: &PathBuf) {
     let told = ping(&[]);
     for says in [
         "ALPN h2",
-        "new connection, takes 100 requests at a time",
+        "new connection, up to 100 requests at a time",
         "  :method: POST\n  :scheme: https\n  :authority: localhost:",
         "  :path: /v1/chat/completions\n  user-agent: ipw/",
         "\nreply\n  200\n  content-type: text/event-stream\n",
@@ -141,7 +141,7 @@ fn who_does_not_speak_http_2_ends_with_3_and_what_to_do() {
             let told = said(command);
             assert_eq!(told.code, Some(3), "{}", told.err);
             assert!(told.err.contains("does not speak HTTP/2"), "{}", told.err);
-            assert!(told.err.contains("leave `--http2` out"), "{}", told.err);
+            assert!(told.err.contains("remove `--http2`"), "{}", told.err);
         }
     }
     assert!(!place.runs().exists());
@@ -156,7 +156,7 @@ fn a_proxy_that_forwards_http_1_is_refused_with_2() {
     let told = said(without_proxies(&mut command).env("HTTP_PROXY", proxy.place()));
     assert_eq!(told.code, Some(2), "{}", told.err);
     assert!(told.err.contains(&proxy.place()), "{}", told.err);
-    assert!(told.err.contains("leave `--http2` out"), "{}", told.err);
+    assert!(told.err.contains("remove `--http2`"), "{}", told.err);
     assert!(proxy.heads().is_empty());
 }
 

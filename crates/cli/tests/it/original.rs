@@ -393,7 +393,7 @@ fn runs_of_the_original_are_shown() {
     for original in &made {
         for (run, is_graded) in original.both() {
             let text = done(&["show"], run).out;
-            assert!(text.contains("does not tell outcomes"), "{text}");
+            assert!(text.contains("the Python original wrote this run: it has no outcomes"), "{text}");
             assert!(text.contains(&original.model), "{text}");
             let shown = json_of(&["show", "--json"], run);
             let overview = &shown["overview"];
@@ -439,7 +439,7 @@ fn runs_of_the_original_are_analysed_drawn_and_reported() {
             assert!(run.join("analysis/regression.json").exists());
             assert!(std::fs::read_dir(run.join("plots")).unwrap().count() > 0);
             let page = std::fs::read_to_string(run.join("report.html")).unwrap();
-            assert!(page.contains("does not tell outcomes"));
+            assert!(page.contains("the Python original wrote this run: it has no outcomes"));
             for format in ["md", "csv"] {
                 let told = done(&["report", "--format", format, "-o", "-"], run);
                 assert!(told.out.lines().count() > ROWS, "{}", told.out);

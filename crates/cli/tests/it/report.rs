@@ -143,7 +143,7 @@ fn what_is_no_run_and_one_file_for_two_are_usage_errors() {
     assert!(nothing.err.contains("ipw profile"), "{}", nothing.err);
     let two = said(ipw().args(["report", "a", "b", "-o", "c.html"]));
     assert_eq!(two.code, Some(2), "{}", two.err);
-    assert!(two.err.contains("several runs"), "{}", two.err);
+    assert!(two.err.contains("takes one run"), "{}", two.err);
 }
 
 #[test]

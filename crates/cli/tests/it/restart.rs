@@ -180,7 +180,7 @@ fn a_quota_that_is_used_up_is_asked_as_often_as_told_and_the_run_ends() {
         for words in [
             "2 × failed:http_429",
             "exceeded your current quota",
-            "ask for more quota",
+            "request more quota",
         ] {
             assert!(said.out.contains(words), "{words}: {}", said.out);
         }

@@ -141,7 +141,7 @@ fn what_cannot_be_scored_is_told_and_changes_nothing() {
                 "http://127.0.0.1:1",
             ],
             3,
-            "is the judge there?",
+            "check the address of the judge",
         ),
         (
             &[
@@ -350,7 +350,7 @@ fn a_judge_behind_an_authority_and_a_gateway_gets_its_own_headers_and_no_others(
     let told = score(&["--http2"]);
     assert_eq!(told.code, Some(3), "{}", told.err);
     assert!(told.err.contains("does not speak HTTP/2"), "{}", told.err);
-    assert!(told.err.contains("leave `--http2` out"), "{}", told.err);
+    assert!(told.err.contains("remove `--http2`"), "{}", told.err);
     let told = score(&["--header-file", headers.to_str().unwrap()]);
     assert_eq!(told.code, Some(0), "{}", told.err);
     assert!(verdicts(&run).iter().all(Value::is_boolean));

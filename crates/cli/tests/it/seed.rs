@@ -250,7 +250,7 @@ fn rows_are_readable_while_the_run_goes_on() {
     let shown = said(ipw().arg("show").arg(place.run()));
     assert_eq!(shown.code, Some(0));
     assert!(
-        shown.out.contains("running, or its process was killed"),
+        shown.out.contains("running, or killed"),
         "{}",
         shown.out
     );

@@ -164,7 +164,7 @@ fn the_plan_keeps_the_tokenizer_and_a_resumed_run_says_when_it_is_another() {
     );
     let warned = |run: &Path| {
         let text = Value::from(events(run)).to_string();
-        text.contains("is not the one that counted the rows so far")
+        text.contains("differs from the one that counted the earlier rows")
     };
     assert_eq!(resume(&[]).code, Some(0));
     assert!(!warned(&run), "it is the same");

@@ -201,7 +201,7 @@ fn a_proxy_with_bad_manners_is_no_connection() {
     for (answer, says) in [
         ("", "closed the connection"),
         ("SSH-2.0-OpenSSH_9.2\r\n", "not HTTP"),
-        (&format!("{established}hello"), "speaks before"),
+        (&format!("{established}hello"), "sent data before"),
         (
             &format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(80 << 10)),
             "does not end",
@@ -235,9 +235,9 @@ fn a_proxy_that_hangs_or_is_not_there_is_named() {
         "{}",
         error.text
     );
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = nobody.local_addr().unwrap().to_string();
-    drop(nobody);
+    let free_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = free_port.local_addr().unwrap().to_string();
+    drop(free_port);
     let variables = [("HTTPS_PROXY", place.as_str())];
     let error = asked("https://service.example", &hurried, &variables).unwrap_err();
     assert!(

@@ -125,7 +125,7 @@ fn ask_at(id: &str, url: &str) -> Reply {
     runtime().block_on(send(client.as_ref(), Ask::default()))
 }
 
-/// Where nobody listens.
+/// An address without a listener.
 fn nowhere() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()

@@ -55,10 +55,7 @@ fn each_speaks_openais_chat_api() {
             "stream_options": {"include_usage": true},
         });
         let received = &bench.service.log()[0].received;
-        assert_eq!(
-            received.body, expected,
-            "{id}: nothing that nobody asked for"
-        );
+        assert_eq!(received.body, expected, "{id}: only what was asked for");
         assert_eq!(received.path, "/v1/chat/completions", "{id}");
     }
 }

@@ -59,7 +59,7 @@ fn limits() -> [(Ask, Outcome, &'static str); 4] {
                 ..ask()
             },
             Outcome::TimedOut,
-            "not over within",
+            "not finish within",
         ),
         (
             Ask {
@@ -296,7 +296,7 @@ fn connections_that_end_as_soon_as_they_are_there_end_the_warm_up() {
         runtime().block_on(client.warm(8))
     });
     let error = warmed.unwrap_err();
-    assert!(error.cause.contains("as soon as they are open"), "{error}");
+    assert!(error.cause.contains("right after they opened"), "{error}");
     assert!(error.help.unwrap().contains("`http2`"));
 }
 

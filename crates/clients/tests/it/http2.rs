@@ -242,7 +242,7 @@ fn a_connection_that_closes_while_it_idles_is_seen_before_it_is_used() {
         _ => says(&["a"]),
     });
     pair.ask();
-    // Nobody drives the connection meanwhile.
+    // The connection is not driven meanwhile.
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(replaced(&pair.ask()), (Some(false), Some(0)));
 }
@@ -458,7 +458,7 @@ fn a_service_that_is_silent_is_no_connection() {
     let mut spec = over_http2(&url);
     spec.connect_timeout = Duration::from_millis(200);
     let client = connect(&spec, Arc::new(SystemClock::start())).unwrap();
-    // Whoever waits for the same connection is told the same, and does not wait anew.
+    // Queries waiting for the same connection get the same error and do not wait again.
     let replies = runtime().block_on(async {
         let asks = (0..40).map(|_| send(client.as_ref(), Ask::default()));
         futures_util::future::join_all(asks).await

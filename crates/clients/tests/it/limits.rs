@@ -32,8 +32,8 @@ fn each_limit_ends_what_hangs_and_keeps_what_came() {
     };
     for id in CLIENTS {
         for (fault, ask, answer, says) in [
-            (Fault::HangBeforeHead, whole(), 0, "not over within"),
-            (Fault::HangAfter(2), whole(), 2, "not over within"),
+            (Fault::HangBeforeHead, whole(), 0, "not finish within"),
+            (Fault::HangAfter(2), whole(), 2, "not finish within"),
             (Fault::HangBeforeHead, first_token(), 0, "no token came"),
             (Fault::HangAfter(0), first_token(), 0, "no token came"),
             (Fault::HangAfter(2), idle(), 2, "in the middle of the reply"),

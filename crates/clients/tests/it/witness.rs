@@ -106,7 +106,7 @@ fn the_last_line_of_ollama_says_several_things_at_once() {
 }
 
 #[test]
-fn a_reply_is_the_same_whether_somebody_looks_on_or_not() {
+fn a_reply_is_the_same_with_and_without_a_witness() {
     for id in CLIENTS {
         for fault in [None, Some(Fault::Garbage), Some(Fault::CloseAfter(2))] {
             let script = move |_| Script {

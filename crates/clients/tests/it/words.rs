@@ -180,7 +180,7 @@ fn a_quota_or_a_rate_is_a_status_with_the_services_words() {
 }
 
 #[test]
-fn a_prompt_that_does_not_fit_is_told_as_such_whoever_says_it() {
+fn a_prompt_that_does_not_fit_is_a_context_failure_for_every_service() {
     let lines: &[Line] = &[
         (
             "openai",
@@ -230,7 +230,7 @@ fn a_prompt_that_does_not_fit_is_told_as_such_whoever_says_it() {
 }
 
 #[test]
-fn a_filter_is_a_refusal_whoever_says_it() {
+fn a_filter_is_a_refusal_for_every_service() {
     let lines: &[Line] = &[
         (
             "openai",
@@ -288,7 +288,7 @@ fn ended(id: &str, reason: &str) -> Reply {
 }
 
 #[test]
-fn each_end_of_a_reply_is_an_outcome_whoever_says_it() {
+fn each_end_of_a_reply_is_an_outcome_for_every_service() {
     for (id, reason, outcome) in [
         ("openai", "stop", Outcome::Complete),
         ("openai", "length", Outcome::Truncated),

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::stream::replay::{
-    PIECES, Said, plain_events, read, survives_damage, survives_every_cut,
+    PIECES, StreamContent, plain_events, read, survives_damage, survives_every_cut,
 };
 
 macro_rules! golden {
@@ -21,7 +21,7 @@ const STREAMS: [&str; 6] = [
     golden!("llamacpp/recorded-messages"),
 ];
 
-fn said(stream: &str) -> Said {
+fn said(stream: &str) -> StreamContent {
     read::<Chat>(&[stream.as_bytes()])
 }
 

@@ -45,7 +45,7 @@ fn exchange(pieces: &[&[u8]], closes: bool) -> Result<Came, HttpError> {
             theirs.read_exact(&mut [0; REQUEST.len()]).await.unwrap();
             for piece in pieces {
                 if theirs.write_all(piece).await.is_err() {
-                    // Nobody listens any more.
+                    // The peer has closed its end.
                     return None;
                 }
                 tokio::task::yield_now().await;

@@ -12,7 +12,7 @@ const REQUEST: &[u8] = b"POST /v1/chat HTTP/1.1\r\nhost: localhost\r\ncontent-le
 
 struct Pair {
     served: Served,
-    sharing: Sharing,
+    sharing: SharedConnections,
     connector: Connector,
     clock: Arc<dyn Clock>,
 }
@@ -24,13 +24,13 @@ impl Pair {
         let url = BaseUrl::parse(&served.url()).unwrap();
         Self {
             served,
-            sharing: Sharing::default(),
+            sharing: SharedConnections::default(),
             connector: Connector::new(url, Duration::from_secs(20)).speaking_http2(true),
             clock,
         }
     }
 
-    async fn ask(&self) -> Result<Answered, HttpError> {
+    async fn ask(&self) -> Result<HttpReply, HttpError> {
         let way = Way {
             connector: &self.connector,
             clock: &self.clock,
@@ -57,7 +57,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-async fn read(mut answered: Answered) {
+async fn read(mut answered: HttpReply) {
     while answered.body.next().await.unwrap().is_some() {}
     assert!(answered.body.is_over());
 }

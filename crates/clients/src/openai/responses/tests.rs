@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::stream::replay::{
-    PIECES, Said, plain_events, read, survives_damage, survives_every_cut,
+    PIECES, StreamContent, plain_events, read, survives_damage, survives_every_cut,
 };
 
 macro_rules! golden {
@@ -24,7 +24,7 @@ const STREAMS: [&str; 7] = [
     golden!("llamacpp/recorded-responses"),
 ];
 
-fn said(stream: &str) -> Said {
+fn said(stream: &str) -> StreamContent {
     read::<Responses>(&[stream.as_bytes()])
 }
 
@@ -94,7 +94,7 @@ fn tokens_are_counted_as_the_transcript_says() {
     let decode = recorded.timing.decode;
     assert_eq!(decode, Some(std::time::Duration::from_micros(885_780)));
     let cut = said(STREAMS[4]);
-    assert_eq!(cut.source, Some(TokenSource::Chunks), "nobody counted");
+    assert_eq!(cut.source, Some(TokenSource::Chunks), "no source counted");
     assert_eq!(cut.tokens.output, Some(1));
 }
 

@@ -67,7 +67,7 @@ fn a_forwarding_proxy_is_refused_by_name_before_anything_is_sent() {
 #[test]
 fn a_handshake_that_agrees_on_something_else_is_no_http_2() {
     for (protocols, says) in [
-        (&[][..], "agrees to no `h2`"),
+        (&[][..], "does not select `h2`"),
         (&[&b"http/1.1"[..]], "refuses `h2`"),
     ] {
         let directory = tempfile::tempdir().unwrap();

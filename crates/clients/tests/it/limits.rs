@@ -72,7 +72,7 @@ fn a_limit_that_is_not_reached_changes_nothing() {
     }
 }
 
-/// The silence that counts is between events: a long reply may take longer than the limit.
+/// The idle limit applies between events: a long reply may take longer than the limit.
 #[test]
 fn a_reply_that_flows_may_take_longer_than_the_silence_allowed() {
     let limit = Duration::from_millis(600);

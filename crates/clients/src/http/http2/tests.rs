@@ -1,4 +1,4 @@
-//! Connections that are shared, against `h2`'s own server: what is left of streams.
+//! Shared connections against `h2`'s own server: streams must not leak.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Pair {
         sent.await
     }
 
-    /// Streams that are still kept on all connections.
+    /// Streams still held on all connections.
     fn kept(&self) -> Vec<(usize, usize)> {
         let connections = lock(&self.sharing.connections);
         let all = connections.iter();
@@ -73,12 +73,12 @@ fn nothing_is_left_of_ten_thousand_queries() {
     runtime().block_on(async {
         for nth in 0..10_000 {
             match pair.ask().await {
-                // Some are given up half way.
+                // Some are cancelled half way.
                 Ok(answered) if nth % 100 > 0 => read(answered).await,
                 _ => {}
             }
         }
-        // What was given up is told to the service, and forgotten a second later.
+        // Cancelled streams are reset, and forgotten a second later.
         for _ in 0..1000 {
             if pair.kept() == [(0, 0)] {
                 return;
@@ -113,7 +113,7 @@ fn connections_that_nobody_wants_any_more_are_closed() {
     runtime().block_on(async {
         let answered = pair.ask().await.unwrap();
         pair.sharing.clear();
-        // What is carried is carried to its end.
+        // Exchanges in flight still finish.
         read(answered).await;
         pair.ask().await.unwrap();
     });

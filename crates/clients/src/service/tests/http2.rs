@@ -13,8 +13,8 @@ fn network(ca_file: Option<PathBuf>) -> Network {
     }
 }
 
-/// A service of HTTP/2 that lists the model `reference`, over TLS if there is a file for its
-/// authority.
+/// An HTTP/2 service that lists the model `reference`; with TLS if a file for its authority is
+/// given.
 fn listing(ca_file: Option<&Path>, protocols: &[&[u8]]) -> Served {
     let tls = ca_file.map(|ca_file| {
         let mut config = server_config(ca_file);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_error_is_told_when_nobody_answers() {
+    fn without_an_answer_the_last_error_is_returned() {
         runtime().block_on(async {
             let refused = vec![refusing().await, refusing().await];
             let error = first(refused).await.unwrap_err();

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses_are_counted_whoever_tells_them() {
+    fn drafted_tokens_are_counted_from_every_source() {
         let kinds = |counts: Counts| {
             let (tokens, _) = counts.tokens().unwrap();
             (tokens.speculative_accepted, tokens.speculative_rejected)

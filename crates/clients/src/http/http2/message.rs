@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_sent_to_nobody() {
+    fn a_request_that_cannot_be_converted_is_not_sent() {
         for request in [
             &b"GET / HTTP/1.1\r\n"[..],
             b"GET / HTTP/1.1\r\nhost: a b\r\n\r\n",

@@ -108,7 +108,7 @@ fn a_place_is_free_again_when_its_body_goes() {
 }
 
 #[test]
-fn connections_that_nobody_wants_any_more_are_closed() {
+fn dropped_connections_are_closed() {
     let pair = Pair::new(|_| Act::Says(chat(&["a"])));
     runtime().block_on(async {
         let answered = pair.ask().await.unwrap();

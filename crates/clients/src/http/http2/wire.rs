@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_write_gets_the_next_one_s_beginning() {
+    fn a_waiter_for_a_write_gets_the_start_of_the_next_one() {
         let (mut wire, stamps, _theirs, clock) = wire();
         let runtime = runtime();
         runtime.block_on(async {

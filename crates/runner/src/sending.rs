@@ -160,7 +160,7 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
         due.look();
         if ended == RunEnd::Complete && interrupt.is_draining() {
             notices.send(Event::Stopping {
-                reason: "told to stop".to_owned(),
+                reason: "interrupted".to_owned(),
             });
             ended = RunEnd::Interrupted;
             due.stop();

@@ -1,7 +1,7 @@
 //! Classifies a service's error answers and guesses which kind of server sent them.
 //!
-//! Services report the same error in different words and with different statuses: a prompt beyond
-//! the context, a refusal, an unknown model, or a request for an API that they do not speak.
+//! Services report the same error in different words and with different statuses. The errors are a
+//! prompt beyond the context, a refusal, an unknown model, and an unsupported API.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //!
 //! Only proxies named by the environment. No redirects, no decompression and no retries, with one
 //! exception. If a *reused* connection fails before the first byte of a reply, the request is sent
-//! once more on a new connection, and the exchange records it.
+//! once more on a new connection. The exchange records this.
 
 mod connect;
 mod connection;

@@ -1,7 +1,7 @@
 //! Splits a byte stream into server-sent events.
 //!
 //! Pure and incremental: reads may be cut anywhere; returns the data of each complete event.
-//! Follows the WHATWG grammar: lines end in LF, CR or CRLF, `data` lines of one event are joined by
+//! Follows the WHATWG grammar. Lines end in LF, CR or CRLF. `data` lines of one event are joined by
 //! LF, and a blank line ends the event. Other fields and comments are skipped. The limit bounds the
 //! memory.
 

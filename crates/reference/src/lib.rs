@@ -1,7 +1,7 @@
 //! The reference service: a scripted inference server with a log of what it sent, and when.
 //!
 //! It speaks OpenAI's chat completions (server-sent events) and Ollama's chat (NDJSON). It paces
-//! tokens to absolute deadlines without spinning, fails on demand, and logs every send on the
+//! tokens to absolute deadlines without spinning and fails on demand. Every send is logged on the
 //! caller's clock, so that a client's measurements can be compared with the true times.
 //!
 //! Each connection has its own plain thread: the measured program's runtime cannot delay the

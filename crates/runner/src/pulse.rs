@@ -1,8 +1,8 @@
 //! Measures delays of the thread that takes the timestamps.
 //!
 //! All queries run on one thread. While it is busy, stopped or not scheduled, bytes wait in the
-//! socket and their timestamps are late: a delay of ours, not of the service. The thread reads the
-//! clock at least every [`TICK`]; a longer gap counts as delay.
+//! socket and their timestamps are late. The service does not cause this delay. The thread reads
+//! the clock at least every [`TICK`]; a longer gap counts as delay.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ pub(crate) fn is_worth_it(outcome: &Outcome) -> bool {
 }
 
 /// Pause before the next attempt: as the service asked, else random between zero and a bound that
-/// doubles (full jitter), so that clients do not retry together.
+/// doubles. This full jitter keeps clients from retrying together.
 pub(crate) fn pause(attempts: u32, asked: Option<Duration>, seed: u64) -> Duration {
     if let Some(asked) = asked {
         return asked.min(PATIENCE);

@@ -123,8 +123,8 @@ impl Arrivals {
     }
 }
 
-/// Time at which `passed` arrivals of rate 1 have passed, with a rate that grows linearly from zero
-/// to `rate` during `ramp` seconds: the inverse of the rate's integral.
+/// Time of the arrival at `passed` of the process of rate 1. The rate grows linearly from zero to
+/// `rate` during `ramp` seconds; this is the inverse of its integral.
 fn stretched(passed: f64, rate: f64, ramp: f64) -> f64 {
     let in_ramp = rate * ramp / 2.0;
     if passed < in_ramp {

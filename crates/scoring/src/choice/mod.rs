@@ -1,9 +1,9 @@
 //! `choice`: the same option, by letter or by text.
 //!
-//! The scorer looks for what the answer *states*: "the answer is (B)", a line of only the letter,
-//! "so B", or the text of an option alone. A negated letter ("not B", "C is wrong") or an ordinary
-//! word ("A cat", "I think") does not count, and neither does a list ("A or B"). A reference of one
-//! letter means that letter, even if an option's text is the letter.
+//! The scorer looks for what the answer *states*, such as "the answer is (B)", a line of only the
+//! letter, "so B", or an option's text. Negated letters ("not B", "C is wrong"), ordinary words ("A
+//! cat", "I think") and lists ("A or B") do not count. A reference of one letter means that letter,
+//! even if an option's text is the letter.
 
 mod line;
 mod mention;

@@ -1,10 +1,9 @@
 //! `instructions`: the answer satisfies all constraints that a program can verify.
 //!
-//! The 25 constraints of `IFEval`, with its ids and arguments, as defined by its own code
-//! (google-research/google-research, `instruction_following_eval`), in strict mode: the answer is
-//! not modified. Where that code uses a trained model, this one differs and documents it: languages
-//! (`language`), sentences (`count`) and words in capitals (`shape`). A constraint without its
-//! argument is unscored.
+//! The 25 constraints of `IFEval`, as defined by its own code (google-research/google-research,
+//! `instruction_following_eval`), in strict mode: the answer is not modified. Where that code uses
+//! a trained model, this one differs and documents it: languages (`language`), sentences (`count`)
+//! and words in capitals (`shape`). A constraint without its argument is unscored.
 
 mod count;
 mod keywords;

@@ -1,11 +1,11 @@
 //! `numeric`: the same number, in any notation.
 //!
 //! The answer's number is the one after the last "answer is", "answer:", `\boxed` or `####`.
-//! Without these it is the first of: a lone number on the first line with an explanation after it,
-//! the only number on the last line, the one before a bracket with the working, the one after the
-//! last `=`, the last one. Numbers are compared as fractions: `0.5` is `1/2` and `0.333` is not
-//! `1/3`. A percent sign is a unit: `50 %` is 50, and 0.5 if the reference is below one. Number
-//! words ("twelve", `十二`) are not read.
+//! Without these it is a lone number on the first line with an explanation after it, else the only
+//! number on the last line. Otherwise it is the one before a bracket with the working, else the one
+//! after the last `=`, else the last one. Numbers are compared as fractions: `0.5` is `1/2` and
+//! `0.333` is not `1/3`. A percent sign is a unit: `50 %` is 50, and 0.5 if the reference is below
+//! one. Number words ("twelve", `十二`) are not read.
 
 mod digits;
 mod marks;
@@ -136,7 +136,7 @@ fn cues(plain: &str) -> Vec<usize> {
     cues
 }
 
-/// The number after "answer is": the first one, unless an `=` or a sentence leads to another one
+/// The number after "answer is". It is the first one, unless an `=` or a sentence leads to another
 /// ("found by adding 3 and 4, which makes 7").
 fn after_answer(line: &[char]) -> Option<ParsedNumber> {
     let found = affirmed(line);

@@ -13,7 +13,7 @@ use ipw_core::time::Clock;
 use serde_json::{Value, json};
 
 use crate::http::BaseUrl;
-use crate::service::{Manner, Service, model_warnings};
+use crate::service::{ApiHeaders, Service, model_warnings};
 use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 
@@ -23,7 +23,10 @@ const KNOWN: ClientInfo = ClientInfo {
     default_url: "https://api.anthropic.com",
     params: &[],
     reserved: &["model", "messages", "system", "stream"],
-    required: &[("max_tokens", "the longest reply, which the API wants told")],
+    required: &[(
+        "max_tokens",
+        "the longest reply in tokens, which the API requires",
+    )],
 };
 
 pub(crate) const CLIENT: Entry = Entry {
@@ -32,13 +35,12 @@ pub(crate) const CLIENT: Entry = Entry {
     check: |_, _| Ok(()),
 };
 
-/// The version is the only one that there is: <https://docs.claude.com/en/api/versioning>.
-const MANNER: Manner = Manner {
+/// The only published version: <https://docs.claude.com/en/api/versioning>.
+const HEADERS: ApiHeaders = ApiHeaders {
     key: |key| format!("x-api-key: {}", key.text()),
     lines: "anthropic-version: 2023-06-01\r\n",
 };
 
-/// The client `anthropic`.
 struct Anthropic {
     service: Service,
 }
@@ -49,12 +51,12 @@ impl Anthropic {
         let url = spec.base_url.as_deref().unwrap_or(KNOWN.default_url);
         let url = BaseUrl::parse(url)?.without(&["/v1/messages", "/v1"]);
         Ok(Self {
-            service: Service::new(spec, url, clock)?.with_manner(MANNER),
+            service: Service::new(spec, url, clock)?.with_headers(HEADERS),
         })
     }
 
     async fn list(&self) -> Result<Vec<String>, NotReady> {
-        // Pages are of 20 unless more are asked for.
+        // The default page size is 20.
         let list: wire::ModelList = self.service.list("/v1/models?limit=1000").await?;
         Ok(list.data.into_iter().map(|model| model.id).collect())
     }
@@ -78,8 +80,7 @@ impl Client for Anthropic {
     }
 
     fn health(&self) -> BoxFuture<'_, Result<(), NotReady>> {
-        // Other servers that speak this API need not list models: whether something answers, and
-        // takes our key, is what counts.
+        // Compatible servers need not list models. Any answer that accepts the key counts as ready.
         Box::pin(async move { self.service.check("/v1/models").await.map(|_| ()) })
     }
 

@@ -1,8 +1,7 @@
-//! What an error of a service means, whatever its shape, and who it is that answered.
+//! Classifies a service's error answers and guesses which kind of server sent them.
 //!
-//! Services say the same things in different words and under different statuses: that a prompt is
-//! too long, that they will not answer, that they have no such model, or that they speak another
-//! API than the one asked for.
+//! Services report the same error in different words and with different statuses. The errors are a
+//! prompt beyond the context, a refusal, an unknown model, and an unsupported API.
 
 use std::fmt;
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use crate::service::{error_text, said};
 
-/// What services write when a prompt does not fit, in lower case.
+/// Phrases, in lower case, of a prompt that exceeds the context.
 const CONTEXT: [&str; 11] = [
     "context length",
     "context_length",
@@ -22,13 +21,13 @@ const CONTEXT: [&str; 11] = [
     "exceed_context_size",
     "prompt is too long",
     "longer than the model's context",
-    // vLLM's engine, where its front end let a prompt pass.
+    // vLLM's engine, for prompts that pass its front end.
     "maximum model length",
     // text-generation-inference.
     "`inputs` tokens + `max_new_tokens` must be",
     "`inputs` must have less than",
 ];
-/// What they write when they will not answer.
+/// Phrases of a content filter.
 const FILTER: [&str; 5] = [
     "content_filter",
     "content management policy",
@@ -37,7 +36,7 @@ const FILTER: [&str; 5] = [
     "content filtering policy",
     "responsibleaipolicyviolation",
 ];
-/// What they write when they lack a model.
+/// Phrases of an unknown model.
 const NO_MODEL: [&str; 7] = [
     "not found",
     "does not exist",
@@ -45,20 +44,19 @@ const NO_MODEL: [&str; 7] = [
     "no such model",
     "unknown model",
     "model_not_found",
-    // Anthropic, which names the model and says no more.
+    // Anthropic, whose message is only the model's name.
     "not_found_error",
 ];
 
 /// The request that was answered with an error.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailedRequest<'a> {
-    /// The client's id.
     pub(crate) client: &'static str,
     pub(crate) endpoint: &'a str,
     pub(crate) model: &'a str,
 }
 
-/// The outcome and words of an answer that is not a success.
+/// Classifies an HTTP error: the outcome and the error text.
 pub(crate) fn of_status(
     status: &impl fmt::Display,
     code: u16,
@@ -67,7 +65,7 @@ pub(crate) fn of_status(
 ) -> (Outcome, String) {
     let text = format!("{status}{}", said(body));
     let words = String::from_utf8_lossy(body).to_lowercase();
-    // A quota of tokens is not a context, and a server's fault is no refusal.
+    // An exceeded token quota (429) is no context error. A server error (5xx) is no refusal.
     let outcome = match code {
         429 => Outcome::Failed(Failure::Http(code)),
         400..500 => meant(&words, Failure::Http(code), true),
@@ -91,7 +89,7 @@ pub(crate) fn of_status(
     }
 }
 
-/// The outcome and words of an error within the stream.
+/// Classifies an error event within the stream.
 pub(crate) fn of_event(error: &Value) -> (Outcome, String) {
     let text = error_text(error).unwrap_or_else(|| "no message".to_owned());
     let words = error.to_string().to_lowercase();
@@ -99,7 +97,7 @@ pub(crate) fn of_event(error: &Value) -> (Outcome, String) {
     (meant(&words, Failure::Service, true), text)
 }
 
-/// What `words` mean, else `otherwise`. A refusal counts only where the request was at fault.
+/// Classifies `words`, else returns `otherwise`. Only a client error can be a refusal.
 fn meant(words: &str, otherwise: Failure, may_refuse: bool) -> Outcome {
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
     if may_refuse && has(&FILTER) {
@@ -115,20 +113,25 @@ fn lacks_model(words: &str) -> bool {
     words.contains("model") && NO_MODEL.iter().any(|phrase| words.contains(phrase))
 }
 
-/// Who it is that answered, if the body is in another hand than this client's services write.
+/// A hint at the server's kind, where the body does not look like one of this client's services.
 fn another_api(body: &[u8], asked: FailedRequest<'_>) -> Option<String> {
-    let no_such = |who: &str| format!("{who} answered, and it has no `{}`", asked.endpoint);
+    let no_such = |who: &str| {
+        format!(
+            "the server looks like {who}, which has no `{}`",
+            asked.endpoint
+        )
+    };
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
         let is_go = body.trim_ascii() == b"404 page not found";
-        return is_go.then(|| no_such("a Go server, as Ollama is one,"));
+        return is_go.then(|| no_such("a Go server, such as Ollama"));
     };
     let hand = |who: &str, client: &str| {
         let client = Setting::Client.to(client);
-        format!("so answers {who}; `{client}` speaks its own API")
+        format!("the answer looks like {who}; use `{client}` for its own API")
     };
     let is = |clients: &[&str]| clients.contains(&asked.client);
     if let Some("Not Found" | "Method Not Allowed") = body.get("detail").and_then(Value::as_str) {
-        return Some(no_such("a FastAPI server, as vLLM and SGLang are,"));
+        return Some(no_such("a FastAPI server, such as vLLM or SGLang"));
     }
     if body.get("error_type").is_some() {
         return (!is(&["tgi"])).then(|| hand("text-generation-inference", "tgi"));
@@ -161,9 +164,9 @@ mod tests {
         of_status(&code, code, body.as_bytes(), asked)
     }
 
-    /// What services really write, each with where it stands.
+    /// Error answers from the services' documentation or source, each with its origin.
     #[test]
-    fn a_prompt_that_is_too_long_is_told_as_such_whoever_says_it() {
+    fn a_prompt_that_is_too_long_is_a_context_failure_for_every_service() {
         for (code, body) in [
             // https://platform.openai.com/docs/guides/error-codes
             (

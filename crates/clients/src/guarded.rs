@@ -1,4 +1,4 @@
-//! Keeps secrets out of what a service sends back, at the one place where all of it comes in.
+//! Hides secrets in everything a service sends back, at the single point where it enters.
 
 use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use ipw_core::reply::Reply;
@@ -6,18 +6,18 @@ use ipw_core::secret::{self, hide, hide_in, hide_in_value};
 use ipw_core::witness::{Meaning, Sight, Witness};
 use serde_json::Value;
 
-/// A client whose replies hold no secret of ours; the client itself where none is in use.
+/// Wraps a client so that its replies show no secret; returns it unchanged if none is in use.
 pub(crate) fn guarded(client: Box<dyn Client>) -> Box<dyn Client> {
     if secret::is_any() {
-        Box::new(Guarded(client))
+        Box::new(SecretFilter(client))
     } else {
         client
     }
 }
 
-struct Guarded(Box<dyn Client>);
+struct SecretFilter(Box<dyn Client>);
 
-impl Client for Guarded {
+impl Client for SecretFilter {
     fn id(&self) -> &'static str {
         self.0.id()
     }
@@ -64,10 +64,10 @@ impl Client for Guarded {
 
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
-            let witness = request.witness.map(Looking);
+            let witness = request.witness.map(WitnessFilter);
             let witness = witness.as_ref().map(|looking| looking as &dyn Witness);
             let mut reply = self.0.send(Request { witness, ..request }).await;
-            // Everything is stamped by now.
+            // All events have their timestamps by now: hiding costs no measured time.
             hide_in(&mut reply.answer);
             let texts = [
                 &mut reply.error,
@@ -97,10 +97,10 @@ fn texts(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// A witness that sees no secret.
-struct Looking<'a>(&'a dyn Witness);
+/// A witness whose texts have their secrets hidden.
+struct WitnessFilter<'a>(&'a dyn Witness);
 
-impl Witness for Looking<'_> {
+impl Witness for WitnessFilter<'_> {
     fn saw(&self, sight: Sight<'_>) {
         match sight {
             Sight::Answered {

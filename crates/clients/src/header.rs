@@ -1,5 +1,5 @@
-//! Headers that a gateway in front of a service wants: from a file or the environment, never from a
-//! flag, and never shown.
+//! Extra headers, for gateways in front of a service: read from a file or the environment, never
+//! from a flag, and never printed.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use ipw_core::secret;
 use crate::http::BaseUrl;
 use crate::network::NetworkError;
 
-/// Headers that say how the message is framed and carried, or that we write ourselves.
+/// Headers for framing and transport, and those that `ipw` sets itself.
 const OURS: [&str; 14] = [
     "accept",
     "accept-encoding",
@@ -28,10 +28,10 @@ const OURS: [&str; 14] = [
 ];
 const HELP: &str = "\nhelp: write one `Name: value` in a line";
 
-/// Header lines in memory; they cannot be printed.
+/// Header lines. `Debug` does not print them.
 #[derive(Default)]
 pub(crate) struct Headers {
-    /// Ready to be sent, each with its line end.
+    /// Ready to send, each with its line end.
     lines: String,
     names: Vec<String>,
 }
@@ -43,7 +43,7 @@ impl fmt::Debug for Headers {
 }
 
 impl Headers {
-    /// The headers that `network` names, if they may go to `url`.
+    /// Reads the headers of `network` and checks that they may go to `url`.
     pub(crate) fn resolve(
         network: &Network,
         url: &BaseUrl,
@@ -78,7 +78,7 @@ impl Headers {
         Ok(headers)
     }
 
-    /// Takes one line; what it holds is in no error.
+    /// Adds one line. Errors never contain the line itself.
     fn add(&mut self, line: &[u8], from: impl Fn() -> String) -> Result<(), NetworkError> {
         let wrong = |problem: String| NetworkError::Header {
             from: from(),
@@ -92,7 +92,7 @@ impl Headers {
             .filter(|text| text.chars().all(|c| c == '\t' || matches!(c, ' '..='~')));
         let Some(text) = text else {
             return Err(wrong(
-                "has characters that no header has: a line break, a control character, or one beyond ASCII".to_owned(),
+                "contains a character that headers do not allow: a line break, a control character, or non-ASCII".to_owned(),
             ));
         };
         let parts = text
@@ -105,32 +105,31 @@ impl Headers {
         let name = name.to_ascii_lowercase();
         if let Some(ours) = OURS.iter().find(|ours| **ours == name) {
             return Err(wrong(format!(
-                "is `{ours}`, which `ipw` writes itself or which would break the request\nhelp: leave it out"
+                "is `{ours}`, which `ipw` sets itself or which would break the request\nhelp: remove it"
             )));
         }
         if self.has(&name) {
-            return Err(wrong("is there twice\nhelp: leave one out".to_owned()));
+            return Err(wrong("appears twice\nhelp: remove one".to_owned()));
         }
         secret::remember(value);
-        // A scheme before it, as in `Bearer …`, is no secret.
+        // A scheme in front, such as `Bearer`, is not part of the secret.
         secret::remember(value.rsplit(' ').next().unwrap_or_default());
         self.lines.extend([name.as_str(), ": ", value, "\r\n"]);
         self.names.push(name);
         Ok(())
     }
 
-    /// Whether a header of that name, in lower case, is among them.
+    /// Whether a header of that name (in lower case) is present.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name)
     }
 
-    /// All lines, each with its end.
     pub(crate) fn lines(&self) -> &str {
         &self.lines
     }
 }
 
-/// Whether it can be a header's name (RFC 9110 §5.6.2).
+/// Whether `name` is a valid header name (RFC 9110 §5.6.2).
 fn is_token(name: &str) -> bool {
     let is_mark = |byte: u8| b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty()

@@ -1,9 +1,8 @@
-//! The timed HTTP path: HTTP/1.1 as far as an inference service needs it, with stamps;
-//! HTTP/2 where it is asked for (`http2`).
+//! The timed HTTP path: HTTP/1.1 with timestamps, and HTTP/2 (`http2`) if requested.
 //!
-//! No proxy but the one that the environment names; no redirect, no decompression, no retry, with
-//! one exception: a *reused* connection that turns out dead before any byte of the reply came is
-//! replaced by a fresh one, once, and the exchange says so.
+//! Only proxies named by the environment. No redirects, no decompression and no retries, with one
+//! exception. If a *reused* connection fails before the first byte of a reply, the request is sent
+//! once more on a new connection. The exchange records this.
 
 mod connect;
 mod connection;
@@ -30,7 +29,7 @@ use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::witness::{Sight, Witness};
 
-/// What the transport says when it breaks.
+/// A failure of the transport.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct HttpError {
@@ -47,37 +46,37 @@ impl HttpError {
     }
 }
 
-/// Connections to one service.
+/// The connections to one service.
 pub(crate) struct Pool {
     connector: Connector,
     clock: Arc<dyn Clock>,
     kept: Connections,
 }
 
-/// What is kept for the next query.
+/// Connections kept for later queries.
 enum Connections {
-    /// HTTP/1.1: connections that carry one exchange at a time, while they carry none.
+    /// HTTP/1.1: idle connections; each carries one exchange at a time.
     Idle(Mutex<Vec<Connection>>),
-    /// HTTP/2: connections that carry many.
-    Shared(http2::Sharing),
+    /// HTTP/2: connections that carry concurrent exchanges.
+    Shared(http2::SharedConnections),
 }
 
-/// A reply whose head has come, with the connection that its body comes on.
-pub(crate) struct Answered {
+/// A reply whose head has arrived, with its body still to be read.
+pub(crate) struct HttpReply {
     pub(crate) head: Head,
     pub(crate) body: Body,
 }
 
 /// The body of a reply.
 pub(crate) enum Body {
-    /// On a connection of its own.
+    /// On an exclusive connection.
     Own(connection::Body),
-    /// On one that others share.
+    /// On a shared connection.
     Shared(http2::Body),
 }
 
 impl Body {
-    /// The next piece, and when it came off the socket; `None` at the end.
+    /// The next piece with its receive time; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
         match self {
             Self::Own(body) => body.next().await,
@@ -85,7 +84,7 @@ impl Body {
         }
     }
 
-    /// Whether the last piece has come.
+    /// Whether the whole body has arrived.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Own(body) => body.is_over(),
@@ -93,7 +92,7 @@ impl Body {
         }
     }
 
-    /// The headers as they may be shown; only before the first piece is taken.
+    /// The headers with secrets hidden. Valid only until the first piece is taken.
     pub(crate) fn headers(&self) -> Vec<(String, String)> {
         match self {
             Self::Own(body) => shown::headers(body.head()),
@@ -101,7 +100,7 @@ impl Body {
         }
     }
 
-    /// Up to `most` bytes of the body.
+    /// Reads up to `most` bytes of the body.
     pub(crate) async fn collect(&mut self, most: usize) -> Result<Vec<u8>, HttpError> {
         let mut collected = Vec::new();
         while let Some((bytes, _)) = self.next().await? {
@@ -118,7 +117,7 @@ impl Body {
 impl Pool {
     pub(crate) fn new(connector: Connector, clock: Arc<dyn Clock>) -> Self {
         let kept = if connector.speaks_http2() {
-            Connections::Shared(http2::Sharing::default())
+            Connections::Shared(http2::SharedConnections::default())
         } else {
             Connections::Idle(Mutex::default())
         };
@@ -129,16 +128,15 @@ impl Pool {
         }
     }
 
-    /// Sends `request`, written as HTTP/1.1 has it, and waits for the head of the reply; `timing` and
-    /// `exchange` are filled in as things happen, so that they are true also when this is dropped
-    /// half way.
+    /// Sends `request`, in HTTP/1.1 form, and waits for the head of the reply. `timing` and
+    /// `exchange` are updated at each step, so they stay correct if this future is dropped.
     pub(crate) async fn send(
         &self,
         request: &[u8],
         timing: &mut Timing,
         exchange: &mut Exchange,
         witness: Option<&dyn Witness>,
-    ) -> Result<Answered, HttpError> {
+    ) -> Result<HttpReply, HttpError> {
         let idle = match &self.kept {
             Connections::Idle(idle) => idle,
             Connections::Shared(sharing) => {
@@ -168,10 +166,10 @@ impl Pool {
         on(connection, request, timing, exchange, witness).await
     }
 
-    /// Opens connections until so many queries can be sent at once; gives up at the first that
-    /// cannot be had.
+    /// Opens connections until `queries` can be sent at once. Stops at the first failure to
+    /// connect.
     pub(crate) async fn warm(&self, queries: usize) -> Result<(), NotReady> {
-        // How long these take is no query's time.
+        // Connecting ahead of time must not count for any query.
         let mut own = Timing::begun(self.clock.now());
         match &self.kept {
             Connections::Shared(sharing) => {
@@ -189,12 +187,12 @@ impl Pool {
         }
     }
 
-    /// The proxy that is asked in the service's place, if there is one.
+    /// The proxy that forwards plain requests, if any.
     pub(crate) fn forwarder(&self) -> Option<&Proxy> {
         self.connector.forwarder()
     }
 
-    /// Takes a connection back for the next query, if it can carry one.
+    /// Keeps a connection for the next query, if it can carry one.
     pub(crate) fn give_back(&self, body: Body) {
         if let (Connections::Idle(idle), Body::Own(body)) = (&self.kept, body)
             && let Some(connection) = body.into_idle()
@@ -203,7 +201,7 @@ impl Pool {
         }
     }
 
-    /// Lets go of all connections that carry nothing.
+    /// Drops all idle connections.
     pub(crate) fn clear(&self) {
         match &self.kept {
             Connections::Idle(idle) => lock(idle).clear(),
@@ -216,7 +214,7 @@ async fn reusable(idle: &Mutex<Vec<Connection>>) -> Option<Connection> {
     if lock(idle).is_empty() {
         return None;
     }
-    // One turn of the reactor, so that a close that has already arrived is seen.
+    // One turn of the reactor, to notice connections that were closed meanwhile.
     tokio::task::yield_now().await;
     loop {
         let mut connection = lock(idle).pop()?;
@@ -230,14 +228,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends `request` on this connection.
 async fn on(
     mut connection: Connection,
     request: &[u8],
     timing: &mut Timing,
     exchange: &mut Exchange,
     witness: Option<&dyn Witness>,
-) -> Result<Answered, HttpError> {
+) -> Result<HttpReply, HttpError> {
     if let Some(witness) = witness {
         let is_new = exchange.connection_reused == Some(false);
         witness.saw(Sight::Carried {
@@ -253,5 +250,5 @@ async fn on(
     let mut head = connection.exchange(request, timing).await?;
     exchange.status = Some(head.status.code);
     let body = Body::Own(connection::Body::new(&mut head, connection));
-    Ok(Answered { head, body })
+    Ok(HttpReply { head, body })
 }

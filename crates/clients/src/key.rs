@@ -1,4 +1,4 @@
-//! API keys: where they may come from and where they may go.
+//! API keys: their sources, and the hosts that may receive them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use ipw_core::setting::Setting;
 
 use crate::http::BaseUrl;
 
-/// The hosts that get a key without being asked to, and whose it is.
+/// Hosts that get a key by default, with the environment variable that holds it.
 const USUAL: [(&str, &str); 2] = [
     ("api.openai.com", "OPENAI_API_KEY"),
     ("api.anthropic.com", "ANTHROPIC_API_KEY"),
 ];
 
-/// Whether a key is the variable that a service's own documentation names, on its way to that
+/// Whether `source` is the variable that the service's own documentation names, and `url` is that
 /// service.
 pub fn is_usual(source: &KeySource, url: &str) -> bool {
     let (KeySource::Env(name), Ok(url)) = (source, BaseUrl::parse(url)) else {
@@ -24,39 +24,39 @@ pub fn is_usual(source: &KeySource, url: &str) -> bool {
     url.is_encrypted() && USUAL.contains(&(url.host(), name))
 }
 
-/// A key that cannot be used.
+/// Why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The variable is not set, or empty.
+    /// The environment variable is unset or empty.
     #[error("the environment variable `{0}` holds no key\nhelp: `export {0}=…` before the run")]
     Unset(String),
-    /// The file cannot be read.
+    /// The key file cannot be read.
     #[error("cannot read the key file `{}`", path.display())]
     File {
-        /// Which file.
+        /// The key file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         source: std::io::Error,
     },
-    /// The file is empty, or holds what no header may.
-    #[error("the key {from} is empty or has characters that no key has")]
+    /// The key is empty or contains characters that headers do not allow.
+    #[error("the key {from} is empty or contains characters that a key cannot have")]
     Malformed {
-        /// Where it came from.
+        /// The source, for messages.
         from: String,
     },
-    /// It would travel unencrypted.
+    /// The key would be sent unencrypted.
     #[error(
-        "a key would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `{}` if you accept that anybody on the way can read it",
+        "a key would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `{}` if you accept that it can be read in transit",
         Setting::InsecureKey
     )]
     Unencrypted {
-        /// Where to.
+        /// The service's host.
         host: String,
     },
 }
 
-/// A key in memory; it cannot be printed.
+/// A key in memory. `Debug` does not print it.
 #[derive(Clone)]
 pub(crate) struct Key(String);
 
@@ -71,13 +71,13 @@ impl Key {
         format!("Bearer {}", self.0)
     }
 
-    /// The key itself, for the head of a request and nothing else.
+    /// The key itself, for request headers only.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
 }
 
-/// The key for `url`, if there is one and it may go there.
+/// The key for `url`, if there is one and it may be sent there.
 pub(crate) fn resolve(
     source: &KeySource,
     url: &BaseUrl,
@@ -86,7 +86,7 @@ pub(crate) fn resolve(
     resolve_in(|name| std::env::var(name).ok(), source, url, insecure)
 }
 
-/// The same with any environment.
+/// The same, with a given environment.
 fn resolve_in(
     variable: impl Fn(&str) -> Option<String>,
     source: &KeySource,

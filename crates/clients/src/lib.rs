@@ -1,7 +1,7 @@
-//! How a query reaches an inference service.
+//! Clients for inference services.
 //!
-//! A [`Client`] is chosen by id with [`connect`]; the runner knows only the trait. Timing comes
-//! from the transport (`http`), which stamps every read before anybody looks at the bytes.
+//! [`connect`] makes a [`Client`] by id; the runner knows only the trait. Timestamps are taken in
+//! the transport (`http`) for every read, before any parsing.
 
 mod anthropic;
 mod fault;
@@ -45,35 +45,35 @@ use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
 use serde_json::{Map, Value};
 
-/// A client that `ipw list clients` shows.
+/// A client, as shown by `ipw list clients`.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientInfo {
-    /// Its id.
+    /// Value of `--client`.
     pub id: &'static str,
-    /// What it is for.
+    /// One line for the list.
     pub summary: &'static str,
-    /// Where it looks when no URL is given.
+    /// The base URL without `--client-base-url`.
     pub default_url: &'static str,
-    /// Its parameters and what they say.
+    /// Client parameters, each with its meaning.
     pub params: &'static [(&'static str, &'static str)],
-    /// Fields of its request that are not generation parameters and that nobody else may set.
+    /// Request fields that the client sets itself; generation parameters cannot set them.
     pub reserved: &'static [&'static str],
-    /// Generation parameters without which its API takes no request, and what they say.
+    /// Generation parameters that the API requires, each with its meaning.
     pub required: &'static [(&'static str, &'static str)],
 }
 
-/// How a client is made.
-type Make = fn(&ClientSpec, Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientError>;
+/// Constructor of a client.
+type Constructor = fn(&ClientSpec, Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientError>;
 
-/// A client as the registry has it.
+/// A client in the registry.
 struct Entry {
     known: ClientInfo,
-    make: Make,
-    /// What can be told of the queries before the first is sent.
+    make: Constructor,
+    /// Checks the settings before the first request.
     check: fn(&ClientSpec, Option<&str>) -> Result<(), ClientError>,
 }
 
-/// All clients.
+/// The registry.
 const CLIENTS: &[Entry] = &[
     openai::CLIENT,
     ollama::CLIENT,
@@ -95,36 +95,36 @@ const KNOWN: [ClientInfo; CLIENTS.len()] = {
     known
 };
 
-/// All clients, as `ipw list clients` shows them.
+/// All clients, as shown by `ipw list clients`.
 pub const fn known() -> &'static [ClientInfo] {
     &KNOWN
 }
 
-/// A client that cannot be made from what was asked.
+/// Why a client cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No client has that id.
+    /// The client's id is unknown.
     #[error("unknown client `{id}`{} (known: {known})", did_you_mean(.nearest.as_deref()))]
     Unknown {
         /// The id as given.
         id: String,
-        /// The known id that it resembles.
+        /// The most similar known id.
         nearest: Option<String>,
-        /// All known ids.
+        /// All known ids, for the message.
         known: String,
     },
-    /// A parameter is unknown or ill-typed.
+    /// A client parameter is unknown or ill-typed.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// The base URL cannot be used.
+    /// The base URL is not usable.
     #[error("base URL `{url}` {problem}")]
     Url {
-        /// The URL, without what looks like a secret.
+        /// The URL with possible secrets masked.
         url: String,
-        /// What is wrong, and how to mend it.
+        /// The problem and the help.
         problem: String,
     },
-    /// Its API takes no request without a generation parameter.
+    /// A required generation parameter is missing.
     #[error(
         "`{client}` needs the generation parameter `{name}`: {meaning}\nhelp: add `{}`",
         Setting::Param.to(format_args!("{name}=…"))
@@ -132,34 +132,33 @@ pub enum ClientError {
     Required {
         /// The client's id.
         client: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it says.
+        /// Meaning of the parameter.
         meaning: &'static str,
     },
-    /// Its API has no place for a system text.
+    /// The completions API has no system role.
     #[error(
         "the completions API has no system role, and the prompt is sent as it is\nhelp: leave `{}` out, or use `{}`",
         Setting::System,
         Setting::ClientParam.to("api=chat")
     )]
     NoSystem,
-    /// The key cannot be used.
+    /// The API key is not usable.
     #[error(transparent)]
     Key(#[from] key::KeyError),
-    /// The way to the service cannot be used.
+    /// A header, certificate or proxy is not usable.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
 
-/// Makes the client that `spec` asks for; nothing is sent yet.
+/// Makes the client of `spec`. Sends nothing yet.
 pub fn connect(spec: &ClientSpec, clock: Arc<dyn Clock>) -> Result<Box<dyn Client>, ClientError> {
     (entry(&spec.id)?.make)(spec, clock).map(guarded::guarded)
 }
 
-/// Whether `spec`'s client can send queries with this system text and these generation parameters:
-/// what its API refuses in every case is better told before the first request. Parameters that a
-/// dataset's rows bring are not known yet.
+/// Checks that the client of `spec` can send queries with this system text and these generation
+/// parameters, to fail before the first request. A dataset's rows may add parameters later.
 pub fn check(
     spec: &ClientSpec,
     system: Option<&str>,
@@ -178,7 +177,7 @@ pub fn check(
     (entry.check)(spec, system)
 }
 
-/// Whether prompts go to the service as they are: no roles, and no chat template over there.
+/// Whether prompts are sent unchanged: without roles or the service's chat template.
 pub fn is_raw(spec: &ClientSpec) -> bool {
     openai::is_raw(spec)
 }

@@ -1,11 +1,11 @@
-//! llama.cpp's `llama-server`: its OpenAI API with timings of its own, and what `/props` and
-//! `/slots` say.
+//! llama.cpp's `llama-server`: the OpenAI API with the server's timings, and facts from `/props`
+//! and `/slots`.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::openai::flavour::{
-    API, About, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED, Switch, listed,
+    API, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED, ServerInfo, Switch, listed,
     model_name, number, text,
 };
 use crate::{ClientInfo, Entry, openai};
@@ -34,7 +34,7 @@ static FLAVOUR: Flavour = Flavour {
             learn: models,
         },
         Question {
-            // Off unless the server was started with `--slots`, in many builds.
+            // Off in many builds unless the server was started with `--slots`.
             endpoints: &["/slots"],
             learn: slots,
         },
@@ -50,11 +50,11 @@ const KNOWN: ClientInfo = ClientInfo {
         INCLUDE_USAGE,
         (
             "cache_prompt",
-            "`false` reads every prompt afresh; without it the server decides (it reuses)",
+            "`false` turns prompt caching off; the server's default is on",
         ),
         (
             "timings_per_token",
-            "`true` asks for its timings in every chunk, so that a reply cut short has them",
+            "`true` asks for the server's timings in every chunk, so that incomplete replies have them",
         ),
     ],
     reserved: RESERVED,
@@ -64,13 +64,13 @@ const KNOWN: ClientInfo = ClientInfo {
 pub(crate) const CLIENT: Entry =
     Flavour::entry(|spec, clock| openai::make(&FLAVOUR, spec, clock), KNOWN);
 
-fn props(answer: &Value, _model: Option<&str>, about: &mut About) {
+fn props(answer: &Value, _model: Option<&str>, about: &mut ServerInfo) {
     about.version = text(answer, "/build_info");
     about.context_length = number(answer, "/default_generation_settings/n_ctx");
     about.model = text(answer, "/model_path").map(|path| model_name(&path));
     about.quantization = about.model.as_deref().and_then(quantization);
     about.flags_of(answer, &["total_slots"]);
-    // The template decides what the model sees; its text is long.
+    // The template decides the model's input. It is long, so only its hash is kept.
     if let Some(template) = text(answer, "/chat_template") {
         let digest = format!("{:x}", Sha256::digest(template.as_bytes()));
         let name = "chat_template_sha256".to_owned();
@@ -78,21 +78,21 @@ fn props(answer: &Value, _model: Option<&str>, about: &mut About) {
     }
 }
 
-/// Newer builds name the quantisation.
-fn models(answer: &Value, model: Option<&str>, about: &mut About) {
+/// Newer builds report the quantisation.
+fn models(answer: &Value, model: Option<&str>, about: &mut ServerInfo) {
     let listed = listed(answer, model);
     let kind = listed.and_then(|model| text(model, "/meta/ftype"));
     about.quantization = kind.or(about.quantization.take());
 }
 
-fn slots(answer: &Value, _model: Option<&str>, about: &mut About) {
+fn slots(answer: &Value, _model: Option<&str>, about: &mut ServerInfo) {
     if let Some(slots) = answer.as_array() {
         about.flags.insert("slots".to_owned(), slots.len().into());
     }
 }
 
-/// The quantisation that a file's name tells, as llama.cpp's tools write it (`Q4_K_M`, `IQ2_XS`,
-/// `BF16`): older builds do not say it themselves.
+/// The quantisation in a GGUF file's name, as llama.cpp's tools write it (`Q4_K_M`, `IQ2_XS`,
+/// `BF16`). Older builds do not report it.
 fn quantization(file: &str) -> Option<String> {
     let stem = file.strip_suffix(".gguf")?;
     stem.split(['-', '.'])

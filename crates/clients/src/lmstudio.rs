@@ -1,9 +1,9 @@
-//! LM Studio: its OpenAI API, and what its own list of models says of the one in use.
+//! LM Studio: the OpenAI API, and facts from LM Studio's own list of models.
 
 use serde_json::Value;
 
 use crate::openai::flavour::{
-    API, About, Flavour, INCLUDE_USAGE, Question, RESERVED, listed, number, text,
+    API, Flavour, INCLUDE_USAGE, Question, RESERVED, ServerInfo, listed, number, text,
 };
 use crate::{ClientInfo, Entry, openai};
 
@@ -30,7 +30,7 @@ const KNOWN: ClientInfo = ClientInfo {
 pub(crate) const CLIENT: Entry =
     Flavour::entry(|spec, clock| openai::make(&FLAVOUR, spec, clock), KNOWN);
 
-fn models(answer: &Value, model: Option<&str>, about: &mut About) {
+fn models(answer: &Value, model: Option<&str>, about: &mut ServerInfo) {
     let Some(model) = listed(answer, model) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What is asked, as every chat API wants it, and the pieces that other APIs want otherwise.
+//! A query's messages in OpenAI's form, and their parts for APIs with other forms.
 
 use std::borrow::Cow;
 
@@ -7,38 +7,38 @@ use ipw_core::client::Request;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One message of a chat.
+/// A message of a chat request.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Said<'a> {
-    /// A text of ours.
+pub(crate) enum ChatMessage<'a> {
+    /// A text made by `ipw`.
     Plain {
         role: &'static str,
         content: &'a str,
     },
-    /// As the dataset has it.
+    /// A message of the dataset, unchanged.
     Written(&'a Message),
 }
 
-/// The system's text, if there is one, and the prompt, or the messages that the query has.
-pub(crate) fn messages<'a>(request: &Request<'a>) -> Vec<Said<'a>> {
+/// The query's own messages, or its prompt; the system text, if any, comes first.
+pub(crate) fn messages<'a>(request: &Request<'a>) -> Vec<ChatMessage<'a>> {
     let written = written(request);
     let mut messages = Vec::with_capacity(1 + written.len().max(1));
-    messages.extend(request.system.map(|content| Said::Plain {
+    messages.extend(request.system.map(|content| ChatMessage::Plain {
         role: "system",
         content,
     }));
     if request.query.messages.is_empty() {
-        messages.push(Said::Plain {
+        messages.push(ChatMessage::Plain {
             role: "user",
             content: &request.query.problem,
         });
     }
-    messages.extend(written.iter().map(Said::Written));
+    messages.extend(written.iter().map(ChatMessage::Written));
     messages
 }
 
-/// The query's own messages; what the user says for the system goes over what the dataset says.
+/// The query's own messages. The user's system text replaces the dataset's.
 pub(crate) fn written<'a>(request: &Request<'a>) -> &'a [Message] {
     let all = request.query.messages.as_slice();
     let is_replaced = |message: &&Message| request.system.is_some() && message.is_system();
@@ -46,7 +46,7 @@ pub(crate) fn written<'a>(request: &Request<'a>) -> &'a [Message] {
     &all[replaced..]
 }
 
-/// What the system says, and the messages behind it, for APIs that keep the two apart.
+/// The system text and the other messages, for APIs that keep the two apart.
 pub(crate) fn apart<'a>(request: &Request<'a>) -> (Option<Cow<'a, str>>, Cow<'a, [Message]>) {
     if request.query.messages.is_empty() {
         let asked = Message::of("user", request.query.problem.as_str());
@@ -63,16 +63,16 @@ pub(crate) fn apart<'a>(request: &Request<'a>) -> (Option<Cow<'a, str>>, Cow<'a,
     (system, Cow::Borrowed(rest))
 }
 
-/// A call of a tool in a message, taken apart.
+/// A tool call of a message, in parts.
 pub(crate) struct Call<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) name: &'a str,
-    /// As the model wrote them, or as an object.
+    /// A JSON text, as models write it, or an object.
     arguments: &'a Value,
 }
 
 impl<'a> Call<'a> {
-    /// The calls of a message. An error says which one is none.
+    /// The tool calls of a message; an error for one without the needed fields.
     pub(crate) fn all(message: &'a Message) -> impl Iterator<Item = Result<Self, String>> {
         message.tool_calls().iter().map(|call| {
             let function = call.get("function").unwrap_or(call);
@@ -86,7 +86,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The arguments as an object, for APIs that want one.
+    /// The arguments as an object.
     pub(crate) fn object(&self) -> Result<Value, String> {
         let found = match self.arguments {
             Value::String(text) if text.trim().is_empty() => Value::Null,
@@ -103,7 +103,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The arguments as a text, for APIs that want one.
+    /// The arguments as a text.
     pub(crate) fn text(&self) -> String {
         match self.arguments {
             Value::String(text) => text.clone(),
@@ -117,16 +117,16 @@ fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
 }
 
-/// An image in a part of a message's content.
+/// An image in a message's content.
 pub(crate) enum Image<'a> {
-    /// In the message itself, with its media type.
+    /// Data in the message itself.
     Inline { media: &'a str, base64: &'a str },
-    /// Somewhere else.
+    /// A URL.
     Linked(&'a str),
 }
 
 impl<'a> Image<'a> {
-    /// The image that the part is; `None` when it is something else.
+    /// The image of a content part; `None` for other parts.
     pub(crate) fn of(part: &'a Value) -> Option<Self> {
         let image = part.get("image_url")?;
         let url = image.as_str().or_else(|| image.get("url")?.as_str())?;
@@ -140,10 +140,10 @@ impl<'a> Image<'a> {
     }
 }
 
-/// A part of a content that an API has no place for.
+/// The error for a content part that an API does not support.
 pub(crate) fn no_place(part: &Value) -> String {
     let kind = part.get("type").and_then(Value::as_str).unwrap_or("none");
-    format!("this API has no place for a part of the type `{kind}` in a message")
+    format!("this API does not accept a message part of the type `{kind}`")
 }
 
 #[cfg(test)]

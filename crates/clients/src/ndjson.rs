@@ -1,17 +1,17 @@
-//! Splitting a byte stream into lines of JSON.
+//! Splits a byte stream into lines of JSON.
 //!
-//! Pure and incremental, like [`crate::sse`]: bytes go in as they come off the socket, cut anywhere;
-//! each line that they complete comes out and carries the stamp of the read that completed it. Blank
-//! lines are passed over; a CR before the LF is white space to JSON. Memory is bounded by the limit.
+//! Pure and incremental, like [`crate::sse`]: reads may be cut anywhere. Each line gets the
+//! timestamp of the read that completed it. Blank lines are skipped; JSON treats a CR before the LF
+//! as whitespace. The limit bounds the memory.
 
 use memchr::memchr;
 
 use crate::sse::{LARGEST_EVENT, TooLarge};
 
-/// The splitter's state between two reads.
+/// Incremental splitter; keeps an incomplete line between reads.
 #[derive(Debug)]
 pub struct Splitter {
-    /// The line that has not ended yet.
+    /// The incomplete line.
     line: Vec<u8>,
     limit: usize,
 }
@@ -23,7 +23,7 @@ impl Default for Splitter {
 }
 
 impl Splitter {
-    /// A splitter that refuses lines of more than `limit` bytes.
+    /// Refuses lines of more than `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -31,7 +31,7 @@ impl Splitter {
         }
     }
 
-    /// Takes bytes and calls `each` with every line that they complete, without its end.
+    /// Calls `each` with every line that `bytes` completes, without its line end.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), TooLarge> {
         while let Some(end) = memchr(b'\n', bytes) {
             self.check(end)?;
@@ -49,8 +49,8 @@ impl Splitter {
         Ok(())
     }
 
-    /// The stream is over: a last line without its end is given to `each`. JSON says by itself
-    /// whether it is whole.
+    /// Ends the stream and passes an unterminated last line to `each`; the JSON parser detects a
+    /// cut.
     pub fn finish(&mut self, each: impl FnMut(&[u8])) {
         give(&std::mem::take(&mut self.line), each);
     }

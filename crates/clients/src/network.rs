@@ -1,4 +1,4 @@
-//! What lies between us and a service: certificates, headers of gateways, proxies.
+//! The network path to a service: certificates, gateway headers and proxies.
 
 use std::path::PathBuf;
 
@@ -6,77 +6,76 @@ use ipw_core::setting::Setting;
 
 use crate::http::{BaseUrl, Proxy};
 
-/// A way that cannot be used. No text of a header and no user of a proxy is in the message.
+/// Why the network settings cannot be used. Messages contain no header value and no proxy user.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// A file cannot be read.
     #[error("cannot read the {what} `{}`", path.display())]
     File {
-        /// What it is for.
+        /// The kind of file.
         what: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         source: std::io::Error,
     },
-    /// The file of authorities has none.
+    /// The CA file has no usable certificates.
     #[error(
         "the CA file `{}` {problem}\nhelp: `{}` takes certificates in PEM form (`-----BEGIN CERTIFICATE-----`)",
         path.display(),
         Setting::CaFile
     )]
     Authority {
-        /// Which file.
+        /// The CA file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem, for the message.
         problem: String,
     },
     /// A header cannot be sent.
     #[error("the header {from} {problem}")]
     Header {
-        /// Where it comes from.
+        /// The header's source, for messages.
         from: String,
-        /// What is wrong, and how to mend it.
+        /// The problem and the help.
         problem: String,
     },
-    /// Headers would travel unencrypted.
+    /// Headers would be sent unencrypted.
     #[error(
-        "headers that may hold secrets would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `{}` if you accept that anybody on the way can read them",
+        "headers that may hold secrets would go to `{host}` unencrypted\nhelp: use https, a tunnel to loopback, or `{}` if you accept that they can be read in transit",
         Setting::InsecureKey
     )]
     Unencrypted {
-        /// Where to.
+        /// The service's host.
         host: String,
     },
-    /// HTTP/2 would have to go through a proxy that forwards HTTP/1.1.
+    /// HTTP/2 is requested, but the proxy forwards only HTTP/1.1.
     #[error(
-        "{proxy} asks `http://` services in our place, and that in HTTP/1.1 only\nhelp: leave `{}` out, use https, or exempt the service with `NO_PROXY`",
+        "{proxy} forwards `http://` requests with HTTP/1.1 only\nhelp: leave `{}` out, use https, or exempt the service with `NO_PROXY`",
         Setting::Http2
     )]
     Forwarded {
-        /// The proxy, and the variable that names it.
+        /// The proxy and the variable that names it.
         proxy: String,
     },
-    /// The proxy of the environment cannot be used.
+    /// The environment names an unusable proxy.
     #[error("the proxy in `{variable}` {problem}")]
     Proxy {
-        /// The variable that names it.
+        /// The environment variable.
         variable: String,
-        /// What is wrong, and how to mend it.
+        /// The problem and the help.
         problem: String,
     },
 }
 
-/// Host and port of the proxy that requests to this base URL go through, by this process's
-/// environment.
+/// The proxy (`host:port`) that this process's environment names for a base URL.
 pub fn proxy(base_url: &str) -> Option<String> {
     let url = BaseUrl::parse(base_url).ok()?;
     let proxy = Proxy::find(&url, &environment).ok()??;
     Some(proxy.place().to_owned())
 }
 
-/// A variable of this process.
+/// An environment variable of this process.
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -1,6 +1,7 @@
-//! Ollama's own chat API: `/api/chat`, one JSON object per line, the last with the counters.
+//! Ollama's own chat API: `/api/chat`, one JSON object per line, counters in the last one.
 //!
-//! Ollama speaks OpenAI's API as well; its own says how long it loaded, read and generated.
+//! Ollama also speaks OpenAI's API. Its own API reports how long loading, prefill and generation
+//! took.
 
 mod chat;
 mod messages;
@@ -26,7 +27,7 @@ pub(crate) const KNOWN: ClientInfo = ClientInfo {
     default_url: "http://127.0.0.1:11434",
     params: &[(
         "keep_alive",
-        "how long the model stays loaded after a query: `5m`, `-1` for ever, `0` not at all",
+        "how long the model stays loaded after a query: `5m`, `-1` (always) or `0` (not at all)",
     )],
     reserved: &["model", "messages", "stream"],
     required: &[],
@@ -38,7 +39,6 @@ pub(crate) const CLIENT: Entry = Entry {
     check: |_, _| Ok(()),
 };
 
-/// The client `ollama`.
 pub(crate) struct Ollama {
     service: Service,
     keep_alive: Option<Value>,
@@ -61,7 +61,7 @@ impl Ollama {
         let status = self.service.check("/api/version").await?;
         if status.code == 404 {
             return Err(NotReady {
-                cause: format!("what answers does not speak Ollama's API ({status})"),
+                cause: format!("the service does not speak Ollama's API ({status})"),
                 help: Some(format!(
                     "`{}` speaks to OpenAI-compatible services",
                     Setting::Client.to("openai")
@@ -87,7 +87,7 @@ impl Ollama {
         match &models {
             Ok(models) if models.iter().any(|listed| is_same(listed, model)) => Vec::new(),
             Ok(models) if models.is_empty() => vec![format!(
-                "the service has no model yet; `ollama pull {model}` fetches this one"
+                "the service has no models yet; `ollama pull {model}` fetches this one"
             )],
             _ => model_warnings(
                 model,
@@ -98,7 +98,7 @@ impl Ollama {
     }
 }
 
-/// Whether `model` is the one that is listed: a name without a tag means `latest`.
+/// Compares model names; a name without a tag means `latest`.
 fn is_same(listed: &str, model: &str) -> bool {
     listed == model || listed.strip_suffix(":latest") == Some(model)
 }

@@ -1,5 +1,5 @@
-//! Any service that speaks one of OpenAI's APIs over server-sent events: chat completions,
-//! completions or responses. Servers that say more of themselves are [`Flavour`]s of it.
+//! Services with one of OpenAI's APIs over server-sent events: chat completions, completions or
+//! responses. A [`Flavour`] adds what one kind of server reports about itself.
 
 mod chat;
 mod counts;
@@ -24,11 +24,11 @@ use crate::service::{Service, model_warnings};
 use crate::{ClientError, ClientInfo, ClientSpec, Entry};
 use chat::Chat;
 pub(crate) use flavour::RESERVED;
-use flavour::{API, About, Flavour, INCLUDE_USAGE, MODELS, Question};
+use flavour::{API, Flavour, INCLUDE_USAGE, MODELS, Question, ServerInfo};
 use request::{Api, Extras};
 use responses::Responses;
 
-/// What a base URL may end in.
+/// Endpoint paths that users may leave at the end of a base URL.
 const ENDINGS: [&str; 5] = [
     "/v1/chat/completions",
     "/chat/completions",
@@ -56,7 +56,7 @@ const KNOWN: ClientInfo = ClientInfo {
 
 pub(crate) const CLIENT: Entry = Flavour::entry(|spec, clock| make(&FLAVOUR, spec, clock), KNOWN);
 
-/// A client for this kind of server.
+/// Makes a client for this kind of server.
 pub(crate) fn make(
     flavour: &'static Flavour,
     spec: &ClientSpec,
@@ -65,7 +65,7 @@ pub(crate) fn make(
     Ok(Box::new(OpenAi::new(flavour, spec, clock)?))
 }
 
-/// Whether the API that `spec` asks for has a place for the system's text.
+/// Checks that the API of `spec` accepts a system text, if there is one.
 pub(crate) fn check(spec: &ClientSpec, system: Option<&str>) -> Result<(), ClientError> {
     if system.is_some() && is_raw(spec) {
         return Err(ClientError::NoSystem);
@@ -73,22 +73,22 @@ pub(crate) fn check(spec: &ClientSpec, system: Option<&str>) -> Result<(), Clien
     Ok(())
 }
 
-/// Whether the API that `spec` asks for takes the prompt as it is.
+/// Whether the API of `spec` takes the prompt unchanged.
 pub(crate) fn is_raw(spec: &ClientSpec) -> bool {
     let api = spec.params.iter().find(|(name, _)| *name == API.0);
     api.is_some_and(|(_, api)| api == Api::Completions.label())
 }
 
-/// The client `openai` and its kin.
+/// The client `openai` and those based on it.
 struct OpenAi {
     flavour: &'static Flavour,
-    /// With `/v1`, as people write it.
+    /// With `/v1`, as users write it.
     base_url: String,
-    /// At the root: some endpoints are not below `/v1`.
+    /// Based at the root: some endpoints are not below `/v1`.
     service: Service,
     api: Api,
     extras: Extras,
-    /// The model in use, once it is known.
+    /// The first model asked for.
     model: OnceLock<String>,
 }
 
@@ -128,7 +128,7 @@ impl OpenAi {
         if let Some(endpoint) = self.flavour.health {
             self.service.check(endpoint).await?;
         }
-        // Something answers, and takes our key; whether it lists models is not our concern here.
+        // Any answer that accepts the key counts as ready, with or without a list of models.
         self.service.check(MODELS).await.map(|_| ())
     }
 
@@ -141,14 +141,14 @@ impl OpenAi {
         model_warnings(model, self.list().await, "")
     }
 
-    /// What the server says of itself. What it does not answer is not known, and nobody's fault.
-    async fn about(&self, models: Option<&Value>) -> About {
-        let mut about = About::default();
+    /// Asks the server about itself; unanswered questions leave their fields empty.
+    async fn about(&self, models: Option<&Value>) -> ServerInfo {
+        let mut about = ServerInfo::default();
         let model = self.model.get().map(String::as_str);
         for Question { endpoints, learn } in self.flavour.questions {
             for endpoint in *endpoints {
                 let answer = match (*endpoint, models) {
-                    // Asked already.
+                    // Already fetched.
                     (MODELS, models) => models.cloned(),
                     (endpoint, _) => self.answer(endpoint).await,
                 };
@@ -212,7 +212,7 @@ impl Client for OpenAi {
     }
 
     fn prepare<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>> {
-        // One run, one model: the first that is asked for is the one to tell of.
+        // A run uses one model: describe the first one.
         self.model.get_or_init(|| model.to_owned());
         Box::pin(async move { Ok(self.warnings(model).await) })
     }

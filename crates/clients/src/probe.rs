@@ -1,4 +1,4 @@
-//! One question to a URL, to see whether anybody answers.
+//! A single GET of a URL, to see whether a server answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::http::BaseUrl;
 use crate::service::Service;
 use crate::{ClientError, ClientSpec, KeySource, Network};
 
-/// The status that a GET of `url` gets, or what happened instead.
+/// The status of a GET of `url`, or the error.
 pub async fn probe(
     url: &str,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! A service behind HTTP: where it is, our key for it, and questions that nobody times.
+//! A service over HTTP: its address, its key, and untimed requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,38 +19,37 @@ use crate::network::{NetworkError, environment};
 use crate::stream::compressed;
 use crate::{ClientError, ClientSpec};
 
-/// How long an untimed question (health, models) may take.
+/// Time limit of an untimed request (health, models).
 const QUESTION_LIMIT: Duration = Duration::from_secs(10);
-/// How much of the answer to a question is read: model lists can be long.
+/// Size limit of its answer: lists of models can be long.
 const ANSWER_BODY: usize = 16 << 20;
 
-/// What all clients over HTTP share.
+/// What all HTTP clients share.
 pub(crate) struct Service {
     pub(crate) url: BaseUrl,
     pub(crate) pool: Pool,
     pub(crate) clock: Arc<dyn Clock>,
     key: Option<Key>,
     headers: Headers,
-    manner: Manner,
+    api_headers: ApiHeaders,
 }
 
-/// What an API wants in the head of every request.
+/// Headers that an API requires in every request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
-    /// The line that carries the key.
+pub(crate) struct ApiHeaders {
+    /// The header line with the key.
     pub(crate) key: fn(&Key) -> String,
-    /// Lines that it cannot do without, each with its end.
+    /// Further header lines, each with its end.
     pub(crate) lines: &'static str,
 }
 
-/// What most APIs want.
-const BEARER: Manner = Manner {
+/// The headers of most APIs.
+const BEARER: ApiHeaders = ApiHeaders {
     key: |key| format!("authorization: {}", key.bearer()),
     lines: "",
 };
 
-/// What there is to say of a model that a service may not have; `models` is what it lists, and
-/// `hint` goes behind the names that it has.
+/// Warns if `models`, the service's list, lacks `model`; `hint` follows the similar names.
 pub(crate) fn model_warnings(
     model: &str,
     models: Result<Vec<String>, NotReady>,
@@ -81,7 +80,7 @@ impl Service {
         Self::within(spec, url, clock, &environment)
     }
 
-    /// A service as it is reached in an environment of these variables.
+    /// A service in an environment with these variables.
     fn within(
         spec: &ClientSpec,
         url: BaseUrl,
@@ -111,18 +110,18 @@ impl Service {
             clock,
             key,
             headers,
-            manner: BEARER,
+            api_headers: BEARER,
         })
     }
 
-    /// This service, asked in another manner.
+    /// This service with other required headers.
     #[must_use]
-    pub(crate) fn with_manner(mut self, manner: Manner) -> Self {
-        self.manner = manner;
+    pub(crate) fn with_headers(mut self, api_headers: ApiHeaders) -> Self {
+        self.api_headers = api_headers;
         self
     }
 
-    /// A request that posts `body` and wants `accept` back.
+    /// A POST request of `body` that accepts `accept`.
     pub(crate) fn post(&self, endpoint: &str, accept: &str, body: &[u8]) -> Vec<u8> {
         let mut request = self.head("POST", endpoint);
         request.reserve(128 + body.len());
@@ -136,11 +135,11 @@ impl Service {
         request
     }
 
-    /// The head of every request, its end still to come. A checked URL and key break no line.
+    /// A request head without its final empty line. URL and key were checked for line breaks.
     fn head(&self, method: &str, endpoint: &str) -> String {
         let authority = self.url.authority();
         let mut head = format!("{method} ");
-        // A proxy that is asked in the service's place must know whose place that is.
+        // A forwarding proxy needs the absolute URL.
         if self.pool.forwarder().is_some() {
             head.extend(["http://", authority]);
         }
@@ -158,10 +157,10 @@ impl Service {
         }
         head.push_str(self.headers.lines());
         if let Some(key) = &self.key {
-            head.push_str(&(self.manner.key)(key));
+            head.push_str(&(self.api_headers.key)(key));
             head.push_str("\r\n");
         }
-        head.push_str(self.manner.lines);
+        head.push_str(self.api_headers.lines);
         head
     }
 
@@ -191,8 +190,8 @@ impl Service {
         })
     }
 
-    /// Whether the service answers a GET of `endpoint`; the status, if it does not say that the
-    /// service is broken, not ready, or refuses our credentials.
+    /// Checks a GET of `endpoint`. Returns the status unless the service is unreachable, broken,
+    /// not ready, or rejects the credentials.
     pub(crate) async fn check(&self, endpoint: &str) -> Result<Status, NotReady> {
         let asked = self.get(endpoint).await;
         let (status, body) = asked.map_err(|error| self.unreachable(error))?;
@@ -216,7 +215,7 @@ impl Service {
                     self.way(),
                     said(&body)
                 ),
-                help: Some("look into the service's own log".to_owned()),
+                help: Some("check the service's log".to_owned()),
             }),
             _ => Ok(status),
         }
@@ -238,8 +237,7 @@ impl Service {
         }
     }
 
-    /// Which proxy is asked in the service's place, ready to stand behind a status: it may be the
-    /// one who says it.
+    /// The forwarding proxy, to follow a status in messages: the proxy may have sent that status.
     pub(crate) fn way(&self) -> String {
         let proxy = self.pool.forwarder();
         proxy.map_or_else(String::new, |proxy| {
@@ -250,7 +248,7 @@ impl Service {
     fn refused(&self, status: &Status) -> NotReady {
         let (cause, help) = if self.key.is_some() {
             (
-                "refuses our key",
+                "refuses the key",
                 "check the key, and that it belongs to this service".to_owned(),
             )
         } else {
@@ -269,7 +267,7 @@ impl Service {
         }
     }
 
-    /// The answer to a GET of a list of models.
+    /// Fetches a list of models.
     pub(crate) async fn list<T: serde::de::DeserializeOwned>(
         &self,
         endpoint: &str,
@@ -282,22 +280,23 @@ impl Service {
         })?;
         if !status.is_success() {
             return Err(not_listed(format!(
-                "the service lists no models ({status})"
+                "the service does not list its models ({status})"
             )));
         }
-        serde_json::from_slice(&body)
-            .map_err(|error| not_listed(format!("the service's model list is odd: {error}")))
+        serde_json::from_slice(&body).map_err(|error| {
+            not_listed(format!("cannot read the service's list of models: {error}"))
+        })
     }
 }
 
 fn two_keys() -> NetworkError {
     NetworkError::Header {
         from: "`authorization`".to_owned(),
-        problem: "is there, and a key as well\nhelp: leave one of them out".to_owned(),
+        problem: "is set, and so is a key\nhelp: remove one of them".to_owned(),
     }
 }
 
-/// What an error's body says, ready to stand behind its status.
+/// The text of an error body, to follow a status in messages.
 pub(crate) fn said(body: &[u8]) -> String {
     let text = serde_json::from_slice::<Value>(body)
         .ok()
@@ -311,7 +310,7 @@ pub(crate) fn said(body: &[u8]) -> String {
     }
 }
 
-/// The words in an error body, whatever its shape.
+/// The message in an error body of any known shape.
 pub(crate) fn error_text(body: &Value) -> Option<String> {
     let error = body.get("error").unwrap_or(body);
     let text = error

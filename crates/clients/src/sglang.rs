@@ -1,14 +1,14 @@
-//! `SGLang`: its OpenAI server, which also says how it was started.
+//! `SGLang`: the OpenAI API, and the server's launch settings.
 
 use serde_json::Value;
 
 use crate::openai::flavour::{
-    API, About, CONTINUOUS_USAGE, Flavour, INCLUDE_USAGE, Place, Question, RESERVED, Switch,
+    API, CONTINUOUS_USAGE, Flavour, INCLUDE_USAGE, Place, Question, RESERVED, ServerInfo, Switch,
     model_name, number, text,
 };
 use crate::{ClientInfo, Entry, openai};
 
-/// What is kept of how it was started: nothing that may hold a key or a path.
+/// Launch settings that are kept: none that may hold a key or a path.
 const FLAGS: [&str; 14] = [
     "attention_backend",
     "chunked_prefill_size",
@@ -59,7 +59,7 @@ const KNOWN: ClientInfo = ClientInfo {
 pub(crate) const CLIENT: Entry =
     Flavour::entry(|spec, clock| openai::make(&FLAVOUR, spec, clock), KNOWN);
 
-fn server(answer: &Value, _model: Option<&str>, about: &mut About) {
+fn server(answer: &Value, _model: Option<&str>, about: &mut ServerInfo) {
     about.version = text(answer, "/version");
     about.quantization = text(answer, "/quantization");
     about.context_length = number(answer, "/context_length");
@@ -67,7 +67,7 @@ fn server(answer: &Value, _model: Option<&str>, about: &mut About) {
     about.flags_of(answer, &FLAGS);
 }
 
-fn model(answer: &Value, _model: Option<&str>, about: &mut About) {
+fn model(answer: &Value, _model: Option<&str>, about: &mut ServerInfo) {
     let name = text(answer, "/model_path").map(|path| model_name(&path));
     about.model = name.or(about.model.take());
 }

@@ -1,16 +1,16 @@
-//! Splitting a byte stream into server-sent events.
+//! Splits a byte stream into server-sent events.
 //!
-//! Pure and incremental: bytes go in as they come off the socket, cut anywhere; the data of each
-//! complete event comes out. It follows the WHATWG grammar: lines end in LF, CR or CRLF, `data`
-//! lines of one event are joined by LF, a blank line ends the event, other fields and comments are
-//! passed over. Memory is bounded by the event limit.
+//! Pure and incremental: reads may be cut anywhere; returns the data of each complete event.
+//! Follows the WHATWG grammar. Lines end in LF, CR or CRLF. `data` lines of one event are joined by
+//! LF, and a blank line ends the event. Other fields and comments are skipped. The limit bounds the
+//! memory.
 
 use memchr::memchr2;
 
-/// Events up to this size are accepted.
+/// Default size limit of an event, in bytes.
 pub const LARGEST_EVENT: usize = 64 << 20;
 
-/// An event, or a line of one, is beyond the limit.
+/// An event, or one of its lines, exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event is larger than {} MiB", .limit >> 20)]
 pub struct TooLarge {
@@ -18,16 +18,16 @@ pub struct TooLarge {
     pub limit: usize,
 }
 
-/// The splitter's state between two reads.
+/// Incremental splitter; keeps an incomplete event between reads.
 #[derive(Debug)]
 pub struct Splitter {
-    /// The line that has not ended yet.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// Data of the event that has not ended yet, each line followed by LF.
+    /// Data of the incomplete event, each line followed by LF.
     data: Vec<u8>,
-    /// The last byte was a CR: an LF that follows belongs to it.
+    /// The last byte was a CR; a following LF belongs to it.
     after_return: bool,
-    /// Nothing was seen yet: a byte order mark may come.
+    /// At the start of the stream, where a byte order mark may come.
     at_start: bool,
     limit: usize,
 }
@@ -39,7 +39,7 @@ impl Default for Splitter {
 }
 
 impl Splitter {
-    /// A splitter that refuses events of more than `limit` bytes.
+    /// Refuses events of more than `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -50,7 +50,7 @@ impl Splitter {
         }
     }
 
-    /// Takes bytes and calls `each` with the data of every event that they complete.
+    /// Calls `each` with the data of every event that `bytes` completes.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), TooLarge> {
         if self.after_return && bytes.first() == Some(&b'\n') {
             bytes = &bytes[1..];
@@ -82,8 +82,8 @@ impl Splitter {
         Ok(())
     }
 
-    /// The stream is over: an event whose lines are whole but whose blank line never came is given
-    /// to `each` all the same, as some servers leave the last one out. A cut line is not.
+    /// Ends the stream and passes a last event without its blank line to `each`: some servers omit
+    /// that line. An incomplete line is dropped.
     pub fn finish(&mut self, each: impl FnMut(&[u8])) {
         self.end_event(each);
     }

@@ -1,7 +1,7 @@
-//! One streamed chat on the timed path, whatever the API: send, read, stop in time, make the reply.
+//! One streamed chat on the timed path, for every API: send, read, enforce limits, make the reply.
 //!
-//! A client says how its stream is cut into events and what an event means ([`Chat`]); stamps,
-//! limits, cancelling and what a broken exchange becomes are the same for all.
+//! A client defines how its stream is split and what events mean ([`Chat`]). Timestamps, limits,
+//! cancelling and broken exchanges are handled here.
 
 mod calls;
 mod progress;
@@ -25,56 +25,55 @@ use tokio::task::unconstrained;
 use tokio::time::timeout;
 
 use crate::fault::{self, FailedRequest};
-use crate::http::{Answered, Body, HttpError};
+use crate::http::{Body, HttpError, HttpReply};
 use crate::service::Service;
 use crate::sse::TooLarge;
 use crate::{ndjson, sse};
-use progress::{Ended, Patience, Progress};
+use progress::{Patience, Progress, StreamEnd};
 use watch::{NoWitness, Watch, WitnessWatch};
 
-/// How long the end of the body may take after the last event before the connection is given up.
+/// How long to wait for the end of the body after the last event, before closing the connection.
 const AFTERMATH: Duration = Duration::from_millis(100);
-/// How much may come after it.
+/// How many bytes may follow the last event.
 const AFTERMATH_BYTES: usize = 64 << 10;
-/// How much of an error's body is read.
+/// How many bytes of an error's body are read.
 const ERROR_BODY: usize = 64 << 10;
 
-/// Cuts bytes into events, wherever the reads cut them.
+/// Splits bytes into events, wherever the reads cut them.
 pub(crate) trait Split: Default + Send {
-    /// Takes bytes and calls `each` with every event that they complete.
+    /// Calls `each` with every event that `bytes` completes.
     fn push(&mut self, bytes: &[u8], each: impl FnMut(&[u8])) -> Result<(), TooLarge>;
 
-    /// The stream is over: calls `each` with what was whole all the same.
+    /// Ends the stream; calls `each` with what is complete apart from its end.
     fn finish(&mut self, each: impl FnMut(&[u8]));
 }
 
-/// A reply that is being put together, event by event.
+/// Assembles a reply from events.
 pub(crate) trait Chat: Default + Send {
-    /// How the stream is cut.
     type Splitter: Split;
-    /// The media type that is asked for.
+    /// The media type to ask for.
     const ACCEPT: &'static str;
-    /// What such a stream is called in messages.
+    /// The kind of stream, for messages.
     const STREAM: &'static str;
 
-    /// Takes one event that came at `at`.
+    /// Takes one event received at `at`.
     fn event(&mut self, data: &[u8], at: Timestamp);
 
-    /// Whether the last event came: nothing that follows belongs to the reply.
+    /// Whether the last event arrived. Later bytes are not part of the reply.
     fn is_done(&self) -> bool;
 
-    /// What was wrong with an event, or what the service says went wrong.
+    /// An invalid event, or an error that the service reported.
     fn fault(&self) -> Option<&(Outcome, String)>;
 
-    /// Whether reading on is of no use.
+    /// Whether to stop reading.
     fn is_broken(&self) -> bool {
         self.fault().is_some()
     }
 
-    /// How a reply without a fault ended, now that nothing more will come.
+    /// The outcome of a finished reply without a fault.
     fn ended(&self) -> (Outcome, Option<String>);
 
-    /// How the reply ended, now that nothing more will come.
+    /// The outcome of a finished reply.
     fn outcome(&self) -> (Outcome, Option<String>) {
         match self.fault() {
             Some((outcome, text)) => (outcome.clone(), Some(text.clone())),
@@ -82,25 +81,24 @@ pub(crate) trait Chat: Default + Send {
         }
     }
 
-    /// Token counts and who counted.
+    /// Token counts and their source.
     fn tokens(&self) -> (TokenCounts, Option<TokenSource>);
 
-    /// What another source of the same service counted, where the two do not agree.
+    /// A note if another source of the same service counts differently.
     fn token_note(&self) -> Option<String> {
         None
     }
 
-    /// What the service says of its own durations.
+    /// The durations that the service reports.
     fn service_timing(&self) -> ServiceTiming;
 
-    /// What came so far.
+    /// The texts received so far.
     fn transcript(&self) -> &Transcript;
 
-    /// What came.
     fn into_transcript(self) -> Transcript;
 }
 
-/// The outcome of a stream that held no reply; `is_done` if the service ended it as it should.
+/// The outcome of a stream without a reply; `is_done` if the service ended it properly.
 pub(crate) fn without_reply(is_done: bool) -> (Outcome, Option<String>) {
     let (failure, text) = if is_done {
         (
@@ -113,14 +111,14 @@ pub(crate) fn without_reply(is_done: bool) -> (Outcome, Option<String>) {
     (Outcome::Failed(failure), Some(text.to_owned()))
 }
 
-/// An event as JSON. `serde_json` does not look into strings that it skips: an event is UTF-8 as a
-/// whole or not.
+/// Parses an event as JSON. `serde_json` does not validate strings that it skips, so the whole
+/// event is checked for UTF-8 first.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, String> {
     let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The outcome of a stream with an event that is not what the API says.
+/// The outcome of a stream with an event that does not fit the API.
 pub(crate) fn bad_event(data: &[u8], expected: &str, error: &str) -> (Outcome, String) {
     let shown = excerpt(&String::from_utf8_lossy(data), 80);
     let text = format!("an event is not {expected} ({error}): {shown}");
@@ -154,9 +152,9 @@ impl Split for ndjson::Splitter {
 }
 
 impl Service {
-    /// Sends one query of `client` to `endpoint`; whatever happens becomes a reply. The body is made
-    /// after the start, so that its time is in the latency; a request that cannot be made is sent to
-    /// nobody.
+    /// Sends one query of `client` to `endpoint`; every error becomes a reply too. The body is
+    /// built after the start, so its time counts in the latency. If it cannot be built, nothing is
+    /// sent.
     pub(crate) async fn chat<C: Chat>(
         &self,
         client: &'static str,
@@ -187,18 +185,18 @@ impl Service {
             most: request.max_reply,
         };
         let witness = request.witness;
-        // Sockets end their own turns (`http/turn`). The runtime's budget must not: once a stream had
-        // used it up, the two below would never be looked at.
+        // Sockets yield by themselves (`http/turn`). The runtime's budget must not apply: a stream
+        // that used it up would keep the two branches below from being polled.
         let (ended, left) = unconstrained(async {
             tokio::select! {
                 biased;
                 ended = self.exchange(asked, body, &patience, &mut progress, witness) => {
                     match ended {
-                        Ok(left) => (Ended::ByItself, left),
+                        Ok(left) => (StreamEnd::ByItself, left),
                         Err(ended) => (ended, None),
                     }
                 }
-                () = request.cancel.cancelled() => (Ended::Cancelled, None),
+                () = request.cancel.cancelled() => (StreamEnd::Cancelled, None),
                 () = tokio::time::sleep(request.timeout) => (patience.too_long(), None),
             }
         })
@@ -210,8 +208,8 @@ impl Service {
         reply
     }
 
-    /// Makes the connection of a reply that is complete free for the next query, if the body ends in
-    /// time. Nothing that comes here changes the reply.
+    /// Keeps the connection of a complete reply for the next query, if the body ends in time. The
+    /// reply does not change.
     async fn free(&self, mut body: Body) {
         let mut rest = 0;
         let ends = async {
@@ -226,7 +224,7 @@ impl Service {
         self.pool.give_back(body);
     }
 
-    /// What is left of the body when the reply is complete.
+    /// Runs the exchange; returns the rest of the body of a complete reply.
     async fn exchange<C: Chat>(
         &self,
         asked: FailedRequest<'_>,
@@ -234,7 +232,7 @@ impl Service {
         patience: &Patience<'_>,
         progress: &mut Progress<C>,
         witness: Option<&dyn Witness>,
-    ) -> Result<Option<Body>, Ended> {
+    ) -> Result<Option<Body>, StreamEnd> {
         let Progress {
             chat,
             timing,
@@ -262,7 +260,7 @@ impl Service {
             let code = answered.head.status.code;
             let status = format!("{}{}", answered.head.status, self.way());
             let (outcome, text) = fault::of_status(&status, code, &body, asked);
-            return Err(Ended::Answered(outcome, text));
+            return Err(StreamEnd::Answered(outcome, text));
         }
         if let Some(kind) = not_a_stream(&answered) {
             let body = answered.body.collect(ERROR_BODY).await?;
@@ -281,14 +279,14 @@ impl Service {
     }
 }
 
-/// Reads the stream into `chat`; an error is the splitter's or transport's fault, or a limit.
+/// Reads the stream into `chat`; fails on splitter or transport errors and on limits.
 async fn read<C: Chat>(
-    answered: &mut Answered,
+    answered: &mut HttpReply,
     chat: &mut C,
     patience: &Patience<'_>,
     timing: &mut Timing,
     watch: &impl Watch,
-) -> Result<(), Ended> {
+) -> Result<(), StreamEnd> {
     let mut splitter = C::Splitter::default();
     let mut last_event = None;
     let mut received = 0;
@@ -310,7 +308,7 @@ async fn read<C: Chat>(
             .push(bytes, each)
             .map_err(|error| HttpError::new(Failure::TooLarge, error.to_string()))?;
         if !chat.is_done() && !chat.is_broken() {
-            // A stream that always has more never waits, and so never meets a timer.
+            // A read that is always ready never lets the timers run.
             patience.check(chat.transcript().first_token.and(last_event), at)?;
             patience.check_size(received)?;
         }
@@ -318,16 +316,15 @@ async fn read<C: Chat>(
     Ok(())
 }
 
-/// How long the service asks to be left alone. It may also name a date, which nobody does who is
-/// overloaded.
-fn retry_after(answered: &Answered) -> Option<Duration> {
+/// The delay in `retry-after`. Dates are not supported: overloaded services send seconds.
+fn retry_after(answered: &HttpReply) -> Option<Duration> {
     let seconds: f64 = answered.head.retry_after.as_ref()?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The error of a body that is compressed although the request does not allow it: read as text, it
-/// would be noise. A status that is an error stays one.
-pub(crate) fn compressed(answered: &Answered) -> Option<HttpError> {
+/// The error for a compressed body: the request did not allow it, and it cannot be read as text. An
+/// error status keeps its failure.
+pub(crate) fn compressed(answered: &HttpReply) -> Option<HttpError> {
     let coding = excerpt(answered.head.compression.as_deref()?, 40);
     let status = &answered.head.status;
     let text = format!(
@@ -342,8 +339,8 @@ pub(crate) fn compressed(answered: &Answered) -> Option<HttpError> {
     Some(HttpError::new(failure, text))
 }
 
-/// The content type, if it says that this is no stream.
-fn not_a_stream(answered: &Answered) -> Option<String> {
+/// The content type, if it excludes a stream.
+fn not_a_stream(answered: &HttpReply) -> Option<String> {
     let kind = answered.head.content_type.as_deref()?;
     let is_other = ["application/json", "text/html"]
         .iter()
@@ -351,7 +348,7 @@ fn not_a_stream(answered: &Answered) -> Option<String> {
     is_other.then(|| kind.to_owned())
 }
 
-async fn error_body(answered: &mut Answered, timing: &mut Timing) -> Vec<u8> {
+async fn error_body(answered: &mut HttpReply, timing: &mut Timing) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < ERROR_BODY {
         let Ok(Some((bytes, at))) = answered.body.next().await else {

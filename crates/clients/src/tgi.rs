@@ -1,12 +1,12 @@
-//! Hugging Face's text-generation-inference: its OpenAI API, and what `/info` says.
+//! Hugging Face's text-generation-inference: the OpenAI API, and facts from `/info`.
 //!
-//! Its own times (`x-queue-time` and the like) are in the heads of replies that are not streamed,
-//! so a stream has none of them.
+//! Its times (`x-queue-time` and the like) are headers of unstreamed replies only, so streams have
+//! none.
 
 use serde_json::Value;
 
 use crate::openai::flavour::{
-    API, About, Flavour, INCLUDE_USAGE, Question, RESERVED, model_name, number, text,
+    API, Flavour, INCLUDE_USAGE, Question, RESERVED, ServerInfo, model_name, number, text,
 };
 use crate::{ClientInfo, Entry, openai};
 
@@ -33,7 +33,7 @@ const KNOWN: ClientInfo = ClientInfo {
 pub(crate) const CLIENT: Entry =
     Flavour::entry(|spec, clock| openai::make(&FLAVOUR, spec, clock), KNOWN);
 
-fn info(answer: &Value, _model: Option<&str>, about: &mut About) {
+fn info(answer: &Value, _model: Option<&str>, about: &mut ServerInfo) {
     about.version = text(answer, "/version");
     about.model = text(answer, "/model_id").map(|id| model_name(&id));
     about.context_length = number(answer, "/max_total_tokens");

@@ -1,9 +1,9 @@
-//! vLLM: the OpenAI server of `vllm serve`, which also says its version and the longest context.
+//! vLLM (`vllm serve`): the OpenAI API, and the server's version and maximum context.
 
 use serde_json::Value;
 
 use crate::openai::flavour::{
-    API, About, CONTINUOUS_USAGE, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED,
+    API, CONTINUOUS_USAGE, Flavour, INCLUDE_USAGE, MODELS, Place, Question, RESERVED, ServerInfo,
     Switch, listed, model_name, number, text,
 };
 use crate::{ClientInfo, Entry, openai};
@@ -40,15 +40,15 @@ const KNOWN: ClientInfo = ClientInfo {
 pub(crate) const CLIENT: Entry =
     Flavour::entry(|spec, clock| openai::make(&FLAVOUR, spec, clock), KNOWN);
 
-fn version(answer: &Value, _model: Option<&str>, about: &mut About) {
+fn version(answer: &Value, _model: Option<&str>, about: &mut ServerInfo) {
     about.version = text(answer, "/version");
 }
 
-fn models(answer: &Value, model: Option<&str>, about: &mut About) {
+fn models(answer: &Value, model: Option<&str>, about: &mut ServerInfo) {
     let Some(model) = listed(answer, model) else {
         return;
     };
-    // `root` is what was loaded, `id` may be an alias of the user's.
+    // `root` is the loaded model; `id` may be an alias.
     about.model = text(model, "/root").map(|root| model_name(&root));
     about.context_length = number(model, "/max_model_len");
 }

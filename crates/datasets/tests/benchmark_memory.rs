@@ -21,7 +21,7 @@ fn row(n: u64) -> Value {
     })
 }
 
-/// A directory with so many rows in files of ten thousand, as a snapshot of the hub has them.
+/// A directory with `count` rows in files of ten thousand, like a snapshot of the hub.
 fn write_parquet(directory: &Path, count: u64) {
     fs::create_dir(directory).unwrap();
     let first = directory.join("test-00000.parquet");

@@ -133,7 +133,7 @@ impl Embedded {
             () = request.cancel.cancelled() => Some((Outcome::Cancelled, "cancelled".to_owned())),
             () = tokio::time::sleep(request.timeout) => Some((
                 Outcome::TimedOut,
-                format!("the reply was not over within {:?}", request.timeout),
+                format!("the reply did not finish within {:?}", request.timeout),
             )),
         };
         if early.is_some() {

@@ -23,7 +23,7 @@ use ipw_core::telemetry::{
 use ipw_core::time::{Clock, Timestamp};
 use ipw_core::units::Watts;
 use ipw_findings::marginal;
-use ipw_runner::idle::{Drawn, Idled};
+use ipw_runner::idle::{IdleMeasurements, IdlePowers};
 use ipw_store::attribute::{IdleFrom, IdleUsed, worked};
 use ipw_store::summary::MarginalCosts;
 use ipw_store::{Overview, Run};
@@ -262,7 +262,7 @@ impl Hardware {
     }
 
     /// The idle power used for each energy source.
-    pub fn idle_used(&self, part: u32, idled: &Idled) -> Vec<IdleUsed> {
+    pub fn idle_used(&self, part: u32, idled: &IdleMeasurements) -> Vec<IdleUsed> {
         let before = idled.before.get();
         let sources = self.session.sources().enumerate();
         sources
@@ -287,7 +287,12 @@ impl Hardware {
 
     /// The telemetry part of the summary, except pauses of this process. `warm` has the results of
     /// the self-tests after the warm-up.
-    pub fn summary(&self, elapsed: Duration, warm: &[SelfTest], idled: &Idled) -> Telemetry {
+    pub fn summary(
+        &self,
+        elapsed: Duration,
+        warm: &[SelfTest],
+        idled: &IdleMeasurements,
+    ) -> Telemetry {
         let balances = self.session.balance();
         let aligned = self.session.aligned();
         let roles = self.session.meters().map(|source| source.role);
@@ -390,7 +395,7 @@ fn processes(
 }
 
 /// The idle power of a source.
-fn drawn(drawn: &OnceLock<Drawn>, place: usize) -> Option<Idle> {
+fn drawn(drawn: &OnceLock<IdlePowers>, place: usize) -> Option<Idle> {
     *drawn.get()?.get(place)?
 }
 

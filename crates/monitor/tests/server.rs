@@ -163,7 +163,7 @@ async fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     assert!(done(), "waited in vain until {what}");
 }
 
-/// So many ticks.
+/// Waits for `count` ticks.
 async fn ticks(count: u32) {
     tokio::time::sleep(INTERVAL * count).await;
 }
@@ -228,7 +228,7 @@ fn instants_are_the_machines_own_and_faults_are_told_once() {
 }
 
 #[test]
-fn nothing_is_polled_while_nobody_listens() {
+fn nothing_is_polled_without_listeners() {
     let serving = Serving::start(Options::default());
     runtime().block_on(async {
         for _ in 0..2 {
@@ -257,7 +257,7 @@ fn nothing_is_polled_while_nobody_listens() {
 }
 
 #[test]
-fn a_session_that_somebody_else_looks_at_stays_awake_and_small() {
+fn a_session_with_another_reader_stays_awake_and_small() {
     let serving = Serving::start(Options {
         is_awake: true,
         ..Options::default()
@@ -272,7 +272,7 @@ fn a_session_that_somebody_else_looks_at_stays_awake_and_small() {
 }
 
 #[test]
-fn a_slow_reader_is_told_what_it_missed_and_holds_nobody_up() {
+fn a_slow_reader_is_told_what_it_missed_and_delays_no_other_reader() {
     let serving = Serving::start(Options {
         sources: 40,
         ..Options::default()
@@ -420,7 +420,7 @@ fn too_many_connections_are_closed_and_those_within_the_bound_go_on() {
 }
 
 #[test]
-fn garbage_and_oversized_questions_disturb_nobody() {
+fn garbage_and_oversized_requests_disturb_no_other_client() {
     let serving = Serving::start(Options::default());
     runtime().block_on(async {
         let mut stream = serving.stream(true).await;

@@ -1,7 +1,7 @@
-//! Runs the reference service by hand:
+//! Runs the reference service from the command line:
 //! `cargo run --release -p ipw-reference --example reference -- --port 8000 --first-token 20ms --gap 5ms --tokens 64`.
 //!
-//! `--log` keeps every exchange in memory and prints on stdin's end how late the chunks were.
+//! `--log` keeps every exchange in memory; at the end of stdin it prints how late the chunks were.
 
 use std::error::Error;
 use std::io::{Read, Write};

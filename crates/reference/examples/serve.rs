@@ -1,4 +1,4 @@
-//! The reference service by itself, for profilers and for trying things out:
+//! The reference service alone, for profilers and experiments:
 //! `cargo run --release -p ipw-reference --example serve -- WORDS`.
 
 #![expect(

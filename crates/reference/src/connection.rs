@@ -1,4 +1,4 @@
-//! One connection: requests in, replies out, until somebody closes it.
+//! One connection: reads requests and sends replies until either side closes it.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::reply::Reply;
 use crate::service::Shared;
 use crate::{ollama, openai};
 
-/// One connection with the service behind it.
+/// A connection and the service's shared state.
 pub(crate) struct Connection<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) stream: &'a TcpStream,
@@ -123,7 +123,7 @@ impl Connection<'_> {
             ("GET", "/api/tags") => (200, ollama_models(models)),
             ("GET", "/api/version") => (200, json!({"version": env!("CARGO_PKG_VERSION")})),
             ("GET", "/health") => (200, json!({"status": "ok"})),
-            _ => (404, openai::error(404, "no such path")),
+            _ => (404, openai::error(404, "unknown path")),
         };
         self.json(status, &body, promise(request))?;
         Ok(request.keep_alive)

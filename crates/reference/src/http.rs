@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1: requests with a length or chunks, and the heads of replies.
+//! A minimal HTTP/1.1: requests with a length or chunks, and heads of replies.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ const MOST_HEADERS: usize = 64;
 const LONGEST_HEAD: usize = 64 << 10;
 const LONGEST_BODY: usize = 64 << 20;
 
-/// One request as read from the connection.
+/// One request.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
@@ -37,8 +37,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next request; `None` when the peer closed the connection between requests. An error of
-    /// kind `InvalidData` means that the peer does not speak HTTP as we know it.
+    /// The next request; `None` if the peer closed the connection between requests. An error of
+    /// kind `InvalidData` means invalid or unsupported HTTP.
     pub(crate) fn next(&mut self) -> io::Result<Option<Request>> {
         let (mut request, head, length) = loop {
             if self.filled > 0
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Drops one line and returns its length with its end: trailers say nothing we need.
+    /// Skips one line and returns its length with its end. Trailers are ignored.
     fn line(&mut self) -> io::Result<usize> {
         loop {
             let end = self.buffer[..self.filled]
@@ -197,7 +197,7 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
 }
 
-/// How the end of a body is told.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     Chunked,
@@ -205,16 +205,15 @@ pub(crate) enum Framing {
     UntilClose,
 }
 
-/// What a reply says about its connection.
+/// What the reply's head says about the connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Promise {
     KeepAlive,
     Close,
-    /// Advertised as kept alive, although the service is going to close it.
+    /// Keep-alive is advertised, but the service closes the connection.
     Broken,
 }
 
-/// Writes the head of a reply.
 pub(crate) fn head(
     out: &mut Vec<u8>,
     status: u16,
@@ -242,7 +241,6 @@ pub(crate) fn head(
     put(out, &["\r\n"]);
 }
 
-/// Appends texts.
 pub(crate) fn put(out: &mut Vec<u8>, texts: &[&str]) {
     for text in texts {
         out.extend_from_slice(text.as_bytes());

@@ -1,8 +1,9 @@
-//! What really happened: the counters and the log of exchanges.
+//! What was really received and sent: counters and the log of exchanges.
 //!
-//! An exchange is pushed once, when it has ended, so that the measured path takes the lock once per
-//! request. Between the last byte that the peer sees and that push lies a moment; readers wait it
-//! out (see [`Ledger::settle`]), so that "read the reply, then look at the log" is no race.
+//! An exchange is logged once, at its end: the measured path takes the lock once per request. A
+//! peer can see the last byte slightly before that. Readers therefore wait for exchanges that are
+//! about to be logged (see [`Ledger::settle`]), so that reading a reply and then the log is no
+//! race.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -12,21 +13,21 @@ use std::time::Duration;
 use ipw_core::time::Timestamp;
 use serde_json::Value;
 
-/// One chat request as received.
+/// A chat request as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
-    /// Its number over all chat requests, from 0.
+    /// Number of the chat request, from 0.
     pub number: u64,
     /// The path without its query.
     pub path: String,
-    /// The headers in their order, names as written.
+    /// The headers in order, with names as sent.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body as JSON.
     pub body: Value,
 }
 
 impl Received {
-    /// The value of the header `name`, in whatever case it was written.
+    /// The value of the header `name`, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -35,18 +36,18 @@ impl Received {
     }
 }
 
-/// One chat request and what was sent for it.
+/// A chat request and what was sent for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
     /// The request.
     pub received: Arc<Received>,
-    /// Which TCP connection, from 0.
+    /// Number of the TCP connection, from 0.
     pub connection: u64,
     /// When the whole request had been read.
     pub arrived: Timestamp,
-    /// What was sent, in order.
+    /// The pieces of the reply, in order.
     pub sends: Vec<Send>,
-    /// Whether the HTTP reply was written to its end; an error reply counts, a cut one does not.
+    /// Whether the HTTP reply was written completely; an error reply counts, a cut one does not.
     pub completed: bool,
 }
 
@@ -57,22 +58,22 @@ impl Exchange {
     }
 }
 
-/// One piece of a reply; pieces that left in one write share `at` and `written`.
+/// One piece of a reply; pieces of one write share `at` and `written`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Send {
-    /// When the script wanted it.
+    /// When the script scheduled it.
     pub due: Timestamp,
     /// Just before the write call.
     pub at: Timestamp,
-    /// Just after it.
+    /// Just after the write call.
     pub written: Timestamp,
-    /// What it was.
+    /// Kind of the piece.
     pub kind: SendKind,
-    /// How many tokens it carried.
+    /// Number of tokens in it.
     pub tokens: u32,
 }
 
-/// What a piece of a reply was.
+/// Kind of a piece of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendKind {
     /// The status line and headers.
@@ -93,35 +94,34 @@ pub enum SendKind {
     Error,
     /// An event that is not JSON.
     Garbage,
-    /// A whole body: a completion that is no stream, or the body of an error status.
+    /// A complete body: an unstreamed completion, or the body of an error status.
     Body,
 }
 
 const NO_PANIC: &str = "no holder of this lock panics";
 
-/// A peer that does not read can hold a last write for ever; readers of the log do not wait for it.
+/// A peer that does not read can block a last write forever; readers of the log stop waiting then.
 const SETTLE: Duration = Duration::from_secs(1);
 const SETTLE_STEP: Duration = Duration::from_micros(50);
 
 #[derive(Default)]
-struct Ended {
+struct ExchangeLog {
     exchanges: Vec<Exchange>,
     waiting: usize,
 }
 
-/// The counters and the log of one service.
 #[derive(Default)]
 pub(crate) struct Ledger {
     requests: AtomicU64,
     completed: AtomicU64,
     finishing: AtomicU64,
-    ended: Mutex<Ended>,
+    ended: Mutex<ExchangeLog>,
     pushed: Condvar,
     others: Mutex<Vec<String>>,
 }
 
 impl Ledger {
-    /// Counts a chat request and gives it its number.
+    /// Counts a chat request and returns its number.
     pub(crate) fn arrived(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::SeqCst)
     }
@@ -143,10 +143,10 @@ impl Ledger {
         self.others.lock().expect(NO_PANIC).clone()
     }
 
-    /// Marks the time between the last write of an exchange and its entry here.
-    pub(crate) fn finishing(&self) -> Finishing<'_> {
+    /// Marks an exchange as about to be logged, before its last write.
+    pub(crate) fn finishing(&self) -> LogGuard<'_> {
         self.finishing.fetch_add(1, Ordering::SeqCst);
-        Finishing(self)
+        LogGuard(self)
     }
 
     pub(crate) fn count_completed(&self) {
@@ -161,15 +161,15 @@ impl Ledger {
         }
     }
 
-    /// The ended exchanges by arrival.
+    /// The finished exchanges, by arrival.
     pub(crate) fn log(&self) -> Vec<Exchange> {
         self.settle();
         Self::snapshot(&self.ended.lock().expect(NO_PANIC))
     }
 
-    /// The log once it has `count` exchanges, or as it is `within` this time.
+    /// The log once it has `count` exchanges, or as it is after `within`.
     pub(crate) fn logged(&self, count: usize, within: Duration) -> Vec<Exchange> {
-        let mut ended: MutexGuard<'_, Ended> = self.ended.lock().expect(NO_PANIC);
+        let mut ended: MutexGuard<'_, ExchangeLog> = self.ended.lock().expect(NO_PANIC);
         ended.waiting += 1;
         let (mut ended, _) = self
             .pushed
@@ -179,7 +179,7 @@ impl Ledger {
         Self::snapshot(&ended)
     }
 
-    fn snapshot(ended: &Ended) -> Vec<Exchange> {
+    fn snapshot(ended: &ExchangeLog) -> Vec<Exchange> {
         let mut exchanges = ended.exchanges.clone();
         exchanges.sort_by_key(|exchange| exchange.received.number);
         exchanges
@@ -194,10 +194,10 @@ impl Ledger {
     }
 }
 
-/// Held from before the last write of an exchange until it is in the log.
-pub(crate) struct Finishing<'a>(&'a Ledger);
+/// Held from before the last write of an exchange until it is logged.
+pub(crate) struct LogGuard<'a>(&'a Ledger);
 
-impl Drop for Finishing<'_> {
+impl Drop for LogGuard<'_> {
     fn drop(&mut self) {
         self.0.finishing.fetch_sub(1, Ordering::SeqCst);
     }

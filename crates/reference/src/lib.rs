@@ -1,12 +1,11 @@
-//! The reference service: a scripted inference server that knows what it really sent when.
+//! The reference service: a scripted inference server with a log of what it sent, and when.
 //!
-//! It speaks OpenAI's chat completions (server-sent events) and Ollama's chat (NDJSON), paces the
-//! tokens to absolute deadlines without spinning, fails on demand, and logs every send on the
-//! caller's clock, so that a client's measurement can be compared with the truth.
+//! It speaks OpenAI's chat completions (server-sent events) and Ollama's chat (NDJSON). It paces
+//! tokens to absolute deadlines without spinning and fails on demand. Every send is logged on the
+//! caller's clock, so that a client's measurements can be compared with the true times.
 //!
-//! It runs on plain threads of its own, one per connection: whatever the measured program does with
-//! its runtime cannot delay the service, and the other way round only the scheduler stands between.
-//! It understands no prompt and is no general web server.
+//! Each connection has its own plain thread: the measured program's runtime cannot delay the
+//! service. It does not interpret prompts and is not a general web server.
 
 mod connection;
 mod http;

@@ -1,17 +1,17 @@
-//! Ollama's chat: one JSON object per line, the last with the counters.
+//! Ollama's chat: one JSON object per line, with counters in the last one.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::http::put;
-use crate::plan::{Piece, What};
+use crate::plan::{Piece, PieceContent};
 use crate::render::{Context, put_text, quoted};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// What every line begins with.
+/// The start of every line.
 pub(crate) fn prefix(context: &Context<'_>) -> String {
     format!(r#"{{"model":{},"created_at":""#, quoted(context.model))
 }
@@ -26,29 +26,29 @@ pub(crate) fn line(context: &Context<'_>, piece: &Piece<'_>, out: &mut Vec<u8>) 
     };
     let open = r#"},"done":false}"#;
     match &piece.what {
-        What::Content(range) => {
+        PieceContent::Content(range) => {
             begin(out);
             put_text(out, &script.tokens[range.clone()]);
             put(out, &[open]);
         }
-        What::Reasoning(range) => {
+        PieceContent::Reasoning(range) => {
             begin(out);
             put(out, &[r#""","thinking":"#]);
             put_text(out, &script.reasoning[range.clone()]);
             put(out, &[open]);
         }
-        What::InvalidUtf8(_) => {
+        PieceContent::InvalidUtf8(_) => {
             begin(out);
             out.extend_from_slice(b"\"\xff\xfe\"");
             put(out, &[open]);
         }
-        What::Huge(bytes) => {
+        PieceContent::Huge(bytes) => {
             begin(out);
             put(out, &["\""]);
             out.resize(out.len() + bytes, b'x');
             put(out, &["\"", open]);
         }
-        What::Done | What::Role | What::Finish | What::Usage => {
+        PieceContent::Done | PieceContent::Role | PieceContent::Finish | PieceContent::Usage => {
             begin(out);
             put(out, &[r#"""},"done":true,"done_reason":"#]);
             put(out, &[&quoted(script.finish_reason)]);
@@ -57,8 +57,8 @@ pub(crate) fn line(context: &Context<'_>, piece: &Piece<'_>, out: &mut Vec<u8>) 
             }
             put(out, &["}"]);
         }
-        What::Garbage => put(out, &["{\"model\": not json"]),
-        What::Error(message) => put(out, &[&error(message).to_string()]),
+        PieceContent::Garbage => put(out, &["{\"model\": not json"]),
+        PieceContent::Error(message) => put(out, &[&error(message).to_string()]),
     }
     put(out, &[script.line_ending.text()]);
 }
@@ -83,12 +83,12 @@ pub(crate) fn whole(context: &Context<'_>) -> Value {
     body
 }
 
-/// An error as Ollama shapes it.
+/// An error in Ollama's form.
 pub(crate) fn error(message: &str) -> Value {
     json!({"error": message})
 }
 
-/// The counters of the last object, durations in nanoseconds and as scripted.
+/// The counters of the last object; durations are scripted, in nanoseconds.
 fn counters(context: &Context<'_>) -> Vec<(&'static str, u64)> {
     if !context.has_usage() {
         return Vec::new();

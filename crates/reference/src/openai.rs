@@ -1,15 +1,15 @@
-//! OpenAI's chat completions: server-sent events, as llama-server and vLLM write them.
+//! OpenAI's chat completions: server-sent events as llama-server and vLLM write them.
 
 use serde_json::{Value, json};
 
 use crate::http::put;
-use crate::plan::{Piece, What};
+use crate::plan::{Piece, PieceContent};
 use crate::render::{Context, put_text, quoted};
 use crate::script::RoleChunk;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What every chunk begins with.
+/// The start of every chunk.
 pub(crate) fn prefix(context: &Context<'_>) -> String {
     format!(
         r#"data: {{"id":"chatcmpl-{}","object":"chat.completion.chunk","created":{},"model":{},"choices":["#,
@@ -19,7 +19,6 @@ pub(crate) fn prefix(context: &Context<'_>) -> String {
     )
 }
 
-/// Appends one event.
 pub(crate) fn event(context: &Context<'_>, piece: &Piece<'_>, out: &mut Vec<u8>) {
     let script = context.script;
     let line_ending = script.line_ending.text();
@@ -27,26 +26,26 @@ pub(crate) fn event(context: &Context<'_>, piece: &Piece<'_>, out: &mut Vec<u8>)
         put(out, &[": ping", line_ending, line_ending]);
     }
     match &piece.what {
-        What::Role => delta(context, out, |out| {
+        PieceContent::Role => delta(context, out, |out| {
             put(out, &[role(script.role_chunk)]);
         }),
-        What::Reasoning(range) => delta(context, out, |out| {
+        PieceContent::Reasoning(range) => delta(context, out, |out| {
             put(out, &[r#""reasoning_content":"#]);
             put_text(out, &script.reasoning[range.clone()]);
         }),
-        What::Content(range) => delta(context, out, |out| {
+        PieceContent::Content(range) => delta(context, out, |out| {
             put(out, &[r#""content":"#]);
             put_text(out, &script.tokens[range.clone()]);
         }),
-        What::InvalidUtf8(_) => delta(context, out, |out| {
+        PieceContent::InvalidUtf8(_) => delta(context, out, |out| {
             out.extend_from_slice(b"\"content\":\"\xff\xfe\"");
         }),
-        What::Huge(bytes) => delta(context, out, |out| {
+        PieceContent::Huge(bytes) => delta(context, out, |out| {
             put(out, &[r#""content":""#]);
             out.resize(out.len() + bytes, b'x');
             put(out, &["\""]);
         }),
-        What::Finish => {
+        PieceContent::Finish => {
             let reason = quoted(script.finish_reason);
             let choice = [r#"{"index":0,"delta":{},"finish_reason":"#, &reason, "}]"];
             put(out, &[&context.prefix]);
@@ -56,7 +55,7 @@ pub(crate) fn event(context: &Context<'_>, piece: &Piece<'_>, out: &mut Vec<u8>)
             }
             put(out, &["}"]);
         }
-        What::Usage => {
+        PieceContent::Usage => {
             put(out, &[&context.prefix, "],\"usage\":"]);
             put(out, &[&usage(context).to_string()]);
             if script.timings {
@@ -64,9 +63,9 @@ pub(crate) fn event(context: &Context<'_>, piece: &Piece<'_>, out: &mut Vec<u8>)
             }
             put(out, &["}"]);
         }
-        What::Done => put(out, &["data: [DONE]"]),
-        What::Garbage => put(out, &["data: {\"choices\":[{\"delta\": not json"]),
-        What::Error(message) => put(out, &["data: ", &error(500, message).to_string()]),
+        PieceContent::Done => put(out, &["data: [DONE]"]),
+        PieceContent::Garbage => put(out, &["data: {\"choices\":[{\"delta\": not json"]),
+        PieceContent::Error(message) => put(out, &["data: ", &error(500, message).to_string()]),
     }
     put(out, &[line_ending, line_ending]);
 }
@@ -123,7 +122,7 @@ fn usage(context: &Context<'_>) -> Value {
     usage
 }
 
-/// llama.cpp's own view of its durations; here the scripted ones.
+/// llama.cpp's `timings`, with the scripted durations.
 fn timings(context: &Context<'_>) -> Value {
     let script = context.script;
     let milliseconds = |duration: std::time::Duration| duration.as_secs_f64() * 1e3;
@@ -136,7 +135,7 @@ fn timings(context: &Context<'_>) -> Value {
     })
 }
 
-/// An error as OpenAI shapes it.
+/// An error in OpenAI's form.
 pub(crate) fn error(code: u16, message: &str) -> Value {
     json!({"error": {"message": message, "type": "server_error", "code": code}})
 }

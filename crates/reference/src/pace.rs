@@ -1,8 +1,7 @@
-//! Waiting for an instant without spinning, and noticing meanwhile that nobody waits any more.
+//! Waits for an instant without spinning, and stops early if the peer disconnects.
 //!
-//! A long wait watches the socket, whose timeout is coarse (it counts in scheduler ticks), and
-//! leaves the last stretch to a sleep, which is exact to some ten microseconds once the thread's
-//! timer slack is gone.
+//! A long wait watches the socket, whose timeout is coarse (scheduler ticks). It leaves the last
+//! stretch to a sleep, which is accurate to about ten microseconds without timer slack.
 
 use std::io;
 use std::net::TcpStream;
@@ -14,15 +13,15 @@ use ipw_core::time::{Clock, Timestamp};
 
 /// Longer waits watch the socket first.
 const LONG: Duration = Duration::from_millis(30);
-/// What a long wait leaves for the sleep: more than the coarseness of a socket timeout.
+/// The last stretch of a long wait: more than the error of a socket timeout.
 const LAST_STRETCH: Duration = Duration::from_millis(15);
-/// How long a stop may go unnoticed while unread requests keep the socket readable.
+/// Longest delay of noticing a stop while unread requests keep the socket readable.
 const UNWATCHED: Duration = Duration::from_millis(50);
 
-/// Lets the kernel wake this thread when it asked to be woken, not up to 50 µs later.
+/// Removes the kernel's timer slack of up to 50 µs for this thread.
 pub(crate) fn wake_exactly() {
     #[cfg(target_os = "linux")]
-    // A kernel that refuses leaves the default slack: later by 50 µs, and the log says so.
+    // If the kernel refuses, sends are up to 50 µs late, and the log shows it.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Returns at `deadline`, or with an error as soon as the peer or the service is gone.
+    /// Returns at `deadline`; fails as soon as the peer disconnects or the service stops.
     pub(crate) fn until(&self, deadline: Timestamp) -> io::Result<()> {
         loop {
             let remaining = deadline.since(self.clock.now());
@@ -54,12 +53,12 @@ impl Pace<'_> {
 
     /// Returns when the peer has closed the connection or the service stops.
     pub(crate) fn hang(&self) {
-        // Everything the peer still says is discarded; an error means that it is gone as well.
+        // Further requests are discarded; an error means that the peer has disconnected.
         let _ = io::copy(&mut { self.stream }, &mut io::sink());
     }
 
-    /// Waits `at_most` this long for the peer to close. A half-closed connection counts as closed:
-    /// a peer that still wants its answer has no reason to say that it will never ask again.
+    /// Waits up to `at_most` for the peer to close. A half-closed connection counts as closed:
+    /// clients that wait for an answer keep their writing side open.
     fn watch(&self, at_most: Duration) -> io::Result<()> {
         self.stream.set_read_timeout(Some(at_most))?;
         let peeked = self.stream.peek(&mut [0]);

@@ -1,4 +1,4 @@
-//! From a script to the pieces of one reply with their instants; nothing is rendered or sent here.
+//! Turns a script into the pieces of one reply and their times; renders and sends nothing.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use serde_json::Value;
 use crate::ledger::SendKind;
 use crate::script::{Fault, RoleChunk, Script};
 
-/// Whose protocol a request speaks.
+/// The API of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     OpenAi,
     Ollama,
 }
 
-/// What the request asked for.
+/// Options that the request asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct ReplyOptions {
     pub(crate) stream: bool,
     pub(crate) usage: bool,
 }
 
-impl Wishes {
-    /// Reads them from a request body; the two dialects have opposite defaults for `stream`.
+impl ReplyOptions {
+    /// Reads a request body; the two dialects have opposite defaults for `stream`.
     pub(crate) fn of(body: &Value, dialect: Dialect) -> Self {
         let stream = body.get("stream").and_then(Value::as_bool);
         let usage = body
@@ -36,9 +36,9 @@ impl Wishes {
     }
 }
 
-/// What one piece of a stream says; ranges are of tokens.
+/// Content of a piece of a stream; ranges are of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What<'a> {
+pub(crate) enum PieceContent<'a> {
     Role,
     Reasoning(Range<usize>),
     Content(Range<usize>),
@@ -51,11 +51,11 @@ pub(crate) enum What<'a> {
     Error(&'a str),
 }
 
-/// One piece of a stream, due so long after the arrival.
+/// One piece of a stream, with its time after the arrival.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
     pub(crate) due: Duration,
-    pub(crate) what: What<'a>,
+    pub(crate) what: PieceContent<'a>,
 }
 
 /// How a reply ends.
@@ -67,21 +67,20 @@ pub(crate) enum End {
     Reset,
 }
 
-/// The shape of one reply.
+/// The form of one reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Plan<'a> {
-    /// Not even a head.
+    /// Nothing at all, not even a head.
     Silence(End),
-    /// This status and body, at once.
+    /// This status and body, immediately.
     Status(u16, &'a str),
     /// The completion in one body, when its last token is due.
     Whole,
-    /// A stream.
     Stream(Vec<Piece<'a>>, End),
 }
 
 impl<'a> Plan<'a> {
-    pub(crate) fn of(script: &'a Script, dialect: Dialect, wishes: Wishes) -> Self {
+    pub(crate) fn of(script: &'a Script, dialect: Dialect, wishes: ReplyOptions) -> Self {
         match &script.fault {
             Some(Fault::Status(status, body)) => Self::Status(*status, body),
             Some(Fault::ResetBeforeHead) => Self::Silence(End::Reset),
@@ -101,15 +100,15 @@ fn stream<'a>(
     script: &'a Script,
     fault: Option<&'a Fault>,
     pieces: &mut Vec<Piece<'a>>,
-    (dialect, wishes): (Dialect, Wishes),
+    (dialect, wishes): (Dialect, ReplyOptions),
 ) -> End {
     let mut push = |due, what| pieces.push(Piece { due, what });
     if fault == Some(&Fault::Empty) {
-        push(script.first_token, What::Done);
+        push(script.first_token, PieceContent::Done);
         return End::Proper;
     }
     if dialect == Dialect::OpenAi && script.role_chunk != RoleChunk::None {
-        push(Duration::ZERO, What::Role);
+        push(Duration::ZERO, PieceContent::Role);
     }
     let (most, end) = match fault {
         Some(Fault::HangAfter(chunks)) => (*chunks, End::Hang),
@@ -126,29 +125,29 @@ fn stream<'a>(
     }
     let last = script.duration();
     if let Some(Fault::ErrorEventAfter(chunks, message)) = fault {
-        push(script.due(*chunks).min(last), What::Error(message));
+        push(script.due(*chunks).min(last), PieceContent::Error(message));
         return end;
     }
     let legible = fault != Some(&Fault::Garbage);
     match dialect {
         Dialect::OpenAi => {
             if legible {
-                push(last, What::Finish);
+                push(last, PieceContent::Finish);
             }
             if legible && wishes.usage && script.usage {
-                push(last, What::Usage);
+                push(last, PieceContent::Usage);
             }
-            push(last, What::Done);
+            push(last, PieceContent::Done);
         }
-        Dialect::Ollama if legible => push(last, What::Done),
+        Dialect::Ollama if legible => push(last, PieceContent::Done),
         Dialect::Ollama => {}
     }
     end
 }
 
-fn chunks<'a>(script: &Script, fault: Option<&'a Fault>) -> impl Iterator<Item = What<'a>> {
+fn chunks<'a>(script: &Script, fault: Option<&'a Fault>) -> impl Iterator<Item = PieceContent<'a>> {
     let huge = match fault {
-        Some(Fault::HugeEvent(bytes)) => Some(What::Huge(*bytes)),
+        Some(Fault::HugeEvent(bytes)) => Some(PieceContent::Huge(*bytes)),
         _ => None,
     };
     let (reasoning, tokens) = match huge {
@@ -157,12 +156,12 @@ fn chunks<'a>(script: &Script, fault: Option<&'a Fault>) -> impl Iterator<Item =
     };
     let per_chunk = script.tokens_per_chunk.max(1);
     let content = split(tokens, per_chunk).map(move |range| match fault {
-        Some(Fault::InvalidUtf8) if range.start == 0 => What::InvalidUtf8(range),
-        _ => What::Content(range),
+        Some(Fault::InvalidUtf8) if range.start == 0 => PieceContent::InvalidUtf8(range),
+        _ => PieceContent::Content(range),
     });
-    let reasoning = split(reasoning, per_chunk).map(What::Reasoning);
+    let reasoning = split(reasoning, per_chunk).map(PieceContent::Reasoning);
     let legible = reasoning.chain(content).map(move |what| match fault {
-        Some(Fault::Garbage) => What::Garbage,
+        Some(Fault::Garbage) => PieceContent::Garbage,
         _ => what,
     });
     huge.into_iter().chain(legible)
@@ -174,8 +173,8 @@ fn split(tokens: usize, per_chunk: usize) -> impl Iterator<Item = Range<usize>> 
         .map(move |start| start..(start + per_chunk).min(tokens))
 }
 
-impl What<'_> {
-    /// What the log calls it.
+impl PieceContent<'_> {
+    /// The kind in the log.
     pub(crate) fn kind(&self) -> SendKind {
         match self {
             Self::Role => SendKind::Role,
@@ -189,7 +188,7 @@ impl What<'_> {
         }
     }
 
-    /// How many tokens of `script` it carries.
+    /// Number of tokens of `script` in it.
     pub(crate) fn tokens(&self, script: &Script) -> u32 {
         let tokens = match self {
             Self::Reasoning(range) | Self::Content(range) | Self::InvalidUtf8(range) => range.len(),
@@ -205,7 +204,7 @@ mod tests {
     use super::*;
     use crate::script::words;
 
-    const ALL: Wishes = Wishes {
+    const ALL: ReplyOptions = ReplyOptions {
         stream: true,
         usage: true,
     };
@@ -229,13 +228,13 @@ mod tests {
         };
         let whats: Vec<_> = pieces.into_iter().map(|piece| piece.what).collect();
         let expected = [
-            What::Role,
-            What::Reasoning(0..1),
-            What::Content(0..2),
-            What::Content(2..3),
-            What::Finish,
-            What::Usage,
-            What::Done,
+            PieceContent::Role,
+            PieceContent::Reasoning(0..1),
+            PieceContent::Content(0..2),
+            PieceContent::Content(2..3),
+            PieceContent::Finish,
+            PieceContent::Usage,
+            PieceContent::Done,
         ];
         assert_eq!(whats, expected);
     }
@@ -262,7 +261,7 @@ mod tests {
     #[test]
     fn the_dialects_differ_in_what_an_absent_wish_means() {
         let body = serde_json::json!({});
-        assert!(!Wishes::of(&body, Dialect::OpenAi).stream);
-        assert!(Wishes::of(&body, Dialect::Ollama).stream);
+        assert!(!ReplyOptions::of(&body, Dialect::OpenAi).stream);
+        assert!(ReplyOptions::of(&body, Dialect::Ollama).stream);
     }
 }

@@ -1,24 +1,24 @@
-//! The bytes of a reply: what the two dialects share, and the choice between them.
+//! Renders replies: the parts that both dialects share, and the choice between them.
 
 use ipw_core::time::{Clock, Timestamp};
 use serde_json::Value;
 
 use crate::ledger::Received;
-use crate::plan::{Dialect, Piece, Wishes};
+use crate::plan::{Dialect, Piece, ReplyOptions};
 use crate::script::{Fault, Script};
 use crate::{ollama, openai};
 
-/// Everything that rendering one reply needs.
+/// Everything needed to render one reply.
 pub(crate) struct Context<'a> {
     pub(crate) script: &'a Script,
     pub(crate) dialect: Dialect,
-    pub(crate) wishes: Wishes,
+    pub(crate) wishes: ReplyOptions,
     pub(crate) number: u64,
     pub(crate) model: &'a str,
     pub(crate) prompt_tokens: u64,
-    /// Wall clock at the arrival: nanoseconds since the Unix epoch.
+    /// Wall-clock time of the arrival, in nanoseconds since the Unix epoch.
     pub(crate) arrived_unix: u64,
-    /// What every chunk begins with, rendered once.
+    /// The start of every chunk, rendered once.
     pub(crate) prefix: String,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Context<'a> {
         let mut context = Self {
             script,
             dialect,
-            wishes: Wishes::of(&received.body, dialect),
+            wishes: ReplyOptions::of(&received.body, dialect),
             number: received.number,
             model: model.unwrap_or(default_model),
             prompt_tokens: prompt_tokens(&received.body),
@@ -48,7 +48,7 @@ impl<'a> Context<'a> {
         context
     }
 
-    /// Whether the counters are sent somewhere in the stream.
+    /// Whether the stream includes usage or counters.
     pub(crate) fn has_usage(&self) -> bool {
         self.script.usage && self.wishes.usage && self.script.fault != Some(Fault::Empty)
     }
@@ -78,8 +78,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The reference's tokenizer: whitespace-separated words of all message contents, so that anybody
-/// can check `prompt_tokens`. Of a content in parts, the texts count.
+/// The reference's tokenizer: whitespace-separated words of all message texts, so that
+/// `prompt_tokens` can be checked by hand.
 fn prompt_tokens(body: &Value) -> u64 {
     let words = |text: &str| text.split_whitespace().count() as u64;
     let messages = body.get("messages").and_then(Value::as_array);

@@ -1,7 +1,7 @@
-//! Sending one reply: rendering ahead of the deadline, writing at it, noting both.
+//! Sends one reply: renders before the deadline, writes at it, and records both times.
 //!
-//! Whatever is due by now leaves in one write; a reply without delays is therefore a single write.
-//! The next piece is rendered before its wait, so that nothing but the write follows the wake-up.
+//! All pieces that are due leave in one write; a reply without delays is a single write. The next
+//! piece is rendered before its wait, so that only the write follows the wake-up.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,16 +9,16 @@ use std::time::Duration;
 use ipw_core::time::Timestamp;
 
 use crate::http::{self, Framing, Promise};
-use crate::ledger::{Finishing, Ledger, Send, SendKind};
+use crate::ledger::{Ledger, LogGuard, Send, SendKind};
 use crate::pace::Pace;
 use crate::plan::{End, Piece, Plan};
 use crate::render::Context;
 use crate::script::Fault;
 
-/// A write is cut here even if more is due: replies of any length in bounded memory.
+/// Upper limit of one write, which bounds the memory of long replies.
 const LARGEST_WRITE: usize = 64 << 10;
 
-/// One reply under way.
+/// A reply in progress.
 pub(crate) struct Reply<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) pace: Pace<'a>,
@@ -28,15 +28,15 @@ pub(crate) struct Reply<'a> {
     progress: Progress<'a>,
 }
 
-/// What a reply has come to.
+/// The record of a reply so far.
 #[derive(Default)]
 pub(crate) struct Progress<'a> {
     /// What was written, in order.
     pub(crate) sends: Vec<Send>,
-    /// Whether the HTTP reply was written to its end.
+    /// Whether the HTTP reply was written completely.
     pub(crate) completed: bool,
-    /// Keeps readers of the log waiting until the exchange is in it.
-    pub(crate) finishing: Option<Finishing<'a>>,
+    /// Makes readers of the log wait until the exchange is logged.
+    pub(crate) finishing: Option<LogGuard<'a>>,
     written: usize,
     bytes: Vec<u8>,
     event: Vec<u8>,
@@ -60,7 +60,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Sends the reply. An error means that the peer or the service went away.
+    /// Sends the reply. An error means that the peer disconnected or the service stops.
     pub(crate) fn send(mut self, plan: &Plan<'_>) -> Progress<'a> {
         let sent = match plan {
             Plan::Silence(end) => self.end(*end),
@@ -202,7 +202,7 @@ impl<'a> Reply<'a> {
         match end {
             End::Proper | End::Close => {}
             End::Hang => self.pace.hang(),
-            // Without lingering, closing a socket discards what is unsent and sends RST.
+            // With a linger time of zero, closing discards unsent data and sends RST.
             End::Reset => {
                 rustix::net::sockopt::set_socket_linger(self.pace.stream, Some(Duration::ZERO))?;
             }

@@ -1,60 +1,61 @@
-//! What the service shall answer: plain values, no behaviour beyond the schedule they imply.
+//! What the service answers: plain values, with the schedule that follows from them.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-/// How the service answers one request; write what differs and take the rest from `default()`.
+/// How the service answers one request; set what differs from `default()`.
 ///
-/// The default is sixteen words at once, with usage when asked for, chunked, on a connection that
-/// stays open. Texts are behind `Arc`, so that a script closure clones them for nothing.
+/// The default is sixteen words at once, chunked, with usage when asked for, on a connection that
+/// stays open. Texts are in `Arc`, so that cloning a script is cheap.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent switches, each written by name where it differs from the default"
 )]
 pub struct Script {
-    /// From the arrival of the request to the first token chunk, reasoning or content.
+    /// Time from the request's arrival to the first token chunk, reasoning or content.
     pub first_token: Duration,
-    /// Between token chunks, on a schedule from the arrival, so that lateness does not add up.
+    /// Time between token chunks, scheduled from the arrival, so that lateness does not add up.
     pub gap: Duration,
     /// The answer, token by token.
     pub tokens: Arc<[String]>,
     /// Reasoning tokens, sent before the answer (`reasoning_content`; Ollama: `thinking`).
     pub reasoning: Arc<[String]>,
-    /// How many tokens travel in one chunk; zero counts as one.
+    /// Tokens per chunk; zero counts as one.
     pub tokens_per_chunk: usize,
-    /// Whether usage is sent when `stream_options.include_usage` asks for it (Ollama and whole
-    /// replies: always). `false` ignores the wish, as llama-cpp-python does.
+    /// Whether usage is sent when `stream_options.include_usage` asks for it (Ollama and unstreamed
+    /// replies: always). `false` ignores the option, like llama-cpp-python.
     pub usage: bool,
-    /// What usage counts beyond reasoning and content tokens: llama.cpp counts the end of sequence.
+    /// Tokens that usage counts besides reasoning and content; llama.cpp counts the end of
+    /// sequence.
     pub extra_output_tokens: u64,
-    /// How many prompt tokens usage reports as cached.
+    /// Number of prompt tokens that usage reports as cached.
     pub cached_tokens: u64,
-    /// Why the answer ends.
+    /// The finish reason.
     pub finish_reason: &'static str,
-    /// Whether the last JSON chunk carries llama.cpp's `timings`, with the scripted durations.
+    /// Whether the last JSON chunk has llama.cpp's `timings`, with the scripted durations.
     pub timings: bool,
     /// The chunk before the first token, due at the arrival (OpenAI only).
     pub role_chunk: RoleChunk,
-    /// How lines of the stream end.
+    /// Line ending of the stream.
     pub line_ending: LineEnding,
-    /// Whether `: ping` comments stand between the events (OpenAI only).
+    /// Whether `: ping` comments are sent between events (OpenAI only).
     pub comments: bool,
-    /// Close the connection after the reply although `Keep-Alive` was advertised, as llama-server
-    /// does.
+    /// Closes the connection after the reply although `Keep-Alive` was advertised, like
+    /// llama-server.
     pub close_after: bool,
-    /// Chunked transfer encoding; `false` lets the end of the connection end the stream.
+    /// Chunked transfer encoding; `false` ends the stream by closing the connection.
     pub chunked: bool,
-    /// What goes wrong.
+    /// The fault, if any.
     pub fault: Option<Fault>,
 }
 
-/// The first chunk of an OpenAI stream, where servers differ most.
+/// The first chunk of an OpenAI stream, in which servers differ most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoleChunk {
-    /// There is none.
+    /// No such chunk.
     None,
-    /// A role and no content key.
+    /// A role without a content key.
     RoleOnly,
     /// A role and `content: null`.
     ContentNull,
@@ -62,7 +63,7 @@ pub enum RoleChunk {
     EmptyContent,
 }
 
-/// How lines of a stream end.
+/// Line ending of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnding {
     /// `\n`
@@ -80,38 +81,38 @@ impl LineEnding {
     }
 }
 
-/// What goes wrong with a reply. Numbers of chunks count token chunks, reasoning included.
+/// A fault of a reply. Numbers count token chunks, reasoning included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// This status with this body, at once.
+    /// This status with this body, immediately.
     Status(u16, String),
-    /// The connection is reset (RST) instead of an answer.
+    /// Resets the connection (RST) instead of answering.
     ResetBeforeHead,
-    /// The connection stays open and nothing is ever sent.
+    /// Sends nothing and keeps the connection open.
     HangBeforeHead,
-    /// After so many chunks nothing more is sent, and the connection stays open.
+    /// After this many chunks, sends nothing more and keeps the connection open.
     HangAfter(usize),
-    /// After so many chunks the connection is closed, without the end of the body.
+    /// After this many chunks, closes the connection without the end of the body.
     CloseAfter(usize),
-    /// After so many chunks the connection is reset (RST).
+    /// After this many chunks, resets the connection (RST).
     ResetAfter(usize),
-    /// After so many chunks comes an error event with this message, and the body ends.
+    /// After this many chunks, sends an error event with this message and ends the body.
     ErrorEventAfter(usize, String),
-    /// In place of every token chunk an event that is not JSON; then only the end marker.
+    /// Sends an event that is not JSON for every token chunk, then only the end marker.
     Garbage,
     /// `200 application/json` with the whole completion, although a stream was asked for.
     NotAStream,
     /// Only `[DONE]`; for Ollama only the last object, without counters.
     Empty,
-    /// One chunk with so many bytes of text instead of the tokens.
+    /// One chunk with this many bytes of text instead of the tokens.
     HugeEvent(usize),
-    /// Every byte after the head is a write of its own, followed by this pause.
+    /// Writes every byte after the head separately, each followed by this pause.
     Trickle(Duration),
-    /// The first content chunk has bytes in its text that are not UTF-8.
+    /// The first content chunk has text that is not UTF-8.
     InvalidUtf8,
 }
 
-/// `count` words that make one sentence: `word0 word1 …`, each one token.
+/// A sentence of `count` words, `word0 word1 …`, one token each.
 pub fn words(count: usize) -> Arc<[String]> {
     (0..count)
         .map(|index| match index {
@@ -147,7 +148,7 @@ impl Default for Script {
 }
 
 impl Script {
-    /// The default with `count` words.
+    /// The default script with `count` words.
     pub fn words(count: usize) -> Self {
         Self {
             tokens: words(count),
@@ -155,25 +156,25 @@ impl Script {
         }
     }
 
-    /// When token chunk `index` is due after the arrival; reasoning chunks are counted first.
+    /// When token chunk `index` is due after the arrival; reasoning chunks come first.
     pub fn due(&self, index: usize) -> Duration {
         let gaps = u32::try_from(index).unwrap_or(u32::MAX);
         self.first_token
             .saturating_add(self.gap.saturating_mul(gaps))
     }
 
-    /// How many token chunks there are, reasoning included.
+    /// Number of token chunks, reasoning included.
     pub fn chunks(&self) -> usize {
         let per_chunk = self.tokens_per_chunk.max(1);
         self.reasoning.len().div_ceil(per_chunk) + self.tokens.len().div_ceil(per_chunk)
     }
 
-    /// From the arrival to the last token chunk, and to everything that follows it.
+    /// Time from the arrival to the last token chunk and everything after it.
     pub fn duration(&self) -> Duration {
         self.due(self.chunks().saturating_sub(1))
     }
 
-    /// What usage reports as output: reasoning, content and the extra tokens.
+    /// Output tokens in usage: reasoning, content and the extra tokens.
     pub fn output_tokens(&self) -> u64 {
         (self.reasoning.len() + self.tokens.len()) as u64 + self.extra_output_tokens
     }

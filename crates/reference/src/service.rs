@@ -1,4 +1,4 @@
-//! The service as its owner sees it: start, look, drop.
+//! Starting, inspecting and stopping the service.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,27 +15,27 @@ use crate::ledger::{Exchange, Ledger, Received};
 use crate::pace::wake_exactly;
 use crate::script::Script;
 
-/// A burst of connections must not wait for retransmitted SYNs, a second each; the kernel caps it.
+/// A burst of connections must not wait a second for retransmitted SYNs. The kernel caps the value.
 const BACKLOG: i32 = 4096;
 /// Small, so that thousands of connections fit.
 const STACK: usize = 256 << 10;
-/// What a drop waits for threads that do not end: one inside a caller's script that blocks.
+/// How long a drop waits for threads; a caller's script may block one forever.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Out of file descriptors or threads: wait for some to be given back.
+/// Pause when file descriptors or threads are exhausted.
 const EXHAUSTED: Duration = Duration::from_millis(10);
 
 const NO_PANIC: &str = "no holder of this lock panics";
 
-/// What can be chosen about a service besides its script.
+/// Options of a service besides its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Where it listens; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free one.
     pub address: SocketAddr,
-    /// The models it lists; the first answers requests that name none.
+    /// The listed models; the first answers requests without a model.
     pub models: Vec<String>,
-    /// Whether exchanges are kept; off for benchmarks that would fill the memory.
+    /// Whether exchanges are logged; turned off by benchmarks to save memory.
     pub log: bool,
-    /// The status that every request that is no chat gets, with an error in place of its answer.
+    /// A status for every request other than a chat, with an error body.
     pub question_status: Option<u16>,
 }
 
@@ -52,7 +52,7 @@ impl Default for Options {
 
 type ScriptFor = dyn Fn(&Received) -> Script + Send + Sync;
 
-/// What all threads of a service share.
+/// State shared by all threads of a service.
 pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) script: Box<ScriptFor>,
@@ -71,8 +71,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts a service on a free port of 127.0.0.1; `script` says how each chat request is
-    /// answered, called on the thread of its connection.
+    /// Starts a service on a free port of 127.0.0.1. `script` chooses the answer to each chat
+    /// request; it is called on the connection's thread.
     pub fn start(
         clock: Arc<dyn Clock>,
         script: impl Fn(&Received) -> Script + Send + Sync + 'static,
@@ -110,7 +110,7 @@ impl Service {
         })
     }
 
-    /// Where the service listens.
+    /// The address that the service listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -120,28 +120,28 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    /// The chat exchanges that have ended, in order of arrival. A reply that was read to its end is
-    /// here; one that was cut off may be noticed a moment later: see [`Service::logged`].
+    /// The finished chat exchanges, in order of arrival. A reply that was read completely is
+    /// included; a reply that was cut off may appear slightly later: see [`Service::logged`].
     pub fn log(&self) -> Vec<Exchange> {
         self.shared.ledger.log()
     }
 
-    /// The log once `count` exchanges have ended, or as it is when `within` has passed.
+    /// The log once `count` exchanges have finished, or as it is after `within`.
     pub fn logged(&self, count: usize, within: Duration) -> Vec<Exchange> {
         self.shared.ledger.logged(count, within)
     }
 
-    /// How many chat requests have arrived.
+    /// Number of chat requests received.
     pub fn requests(&self) -> u64 {
         self.shared.ledger.requests()
     }
 
-    /// How many replies to them were written to their end.
+    /// Number of replies that were written completely.
     pub fn completed(&self) -> u64 {
         self.shared.ledger.completed()
     }
 
-    /// The requests that were no chat, such as `GET /v1/models`, in order.
+    /// Other requests, such as `GET /v1/models`, in order.
     pub fn others(&self) -> Vec<String> {
         self.shared.ledger.others()
     }
@@ -150,18 +150,18 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // First the connections: without file descriptors the acceptor could not be woken.
+        // Connections first: without free file descriptors the acceptor could not be woken.
         self.shared.close_all();
         let woken = TcpStream::connect_timeout(&reachable(self.address), FAREWELL).is_ok();
         if let (true, Some(acceptor)) = (woken, self.acceptor.take()) {
-            // A panic of the acceptor has been reported by its thread.
+            // A panic of the acceptor was already reported by its thread.
             let _ = acceptor.join();
         }
         self.shared.close_all();
     }
 }
 
-/// Where a listener on every address can be reached.
+/// An address that reaches a listener on all addresses.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
@@ -179,7 +179,7 @@ impl Shared {
     fn close_all(&self) {
         let open = self.open.lock().expect(NO_PANIC);
         for stream in open.values() {
-            // Fails only for a connection that is gone already.
+            // Fails only for a closed connection.
             let _ = stream.shutdown(Shutdown::Both);
         }
         let _ = self
@@ -189,14 +189,14 @@ impl Shared {
     }
 }
 
-/// A connection in the register for as long as its thread lives, panics included.
-struct Registered {
+/// Registers a connection while its thread lives, panics included.
+struct Registration {
     shared: Arc<Shared>,
     number: u64,
     stream: Arc<TcpStream>,
 }
 
-impl Drop for Registered {
+impl Drop for Registration {
     fn drop(&mut self) {
         let mut open = self.shared.open.lock().expect(NO_PANIC);
         open.remove(&self.number);
@@ -219,13 +219,13 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
                 Err(_) => thread::sleep(EXHAUSTED),
             }
         };
-        let registered = Registered {
+        let registered = Registration {
             shared: Arc::clone(shared),
             number,
             stream: Arc::clone(&stream),
         };
         shared.open.lock().expect(NO_PANIC).insert(number, stream);
-        // Without a thread the connection is dropped, which is what an exhausted server does.
+        // Without a thread the connection is dropped, as an exhausted server would do.
         let _ = thread::Builder::new()
             .name(format!("reference-{number}"))
             .stack_size(STACK)
@@ -233,9 +233,9 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
     }
 }
 
-fn serve(registered: &Registered) {
+fn serve(registered: &Registration) {
     wake_exactly();
-    // Loopback refuses it never, and a delayed reply would show in no stamp but the peer's.
+    // Never fails on loopback. A delayed reply would show only in the peer's timestamps.
     let _ = registered.stream.set_nodelay(true);
     Connection {
         shared: &registered.shared,

@@ -295,7 +295,7 @@ fn writes(page: &Page) -> String {
     serde_json::from_str::<Value>(data).unwrap();
     assert!(
         !data.contains("NaN") && !data.contains("inf"),
-        "no number that is none"
+        "every number is finite"
     );
     assert!(markdown(page).starts_with("# "));
     let back: Value = serde_json::from_str(&json(page)).unwrap();

@@ -1,6 +1,6 @@
-//! From replies to rows: waits for the readings that a query's window needs, on a thread of its own.
+//! Turns replies into rows, on its own thread: waits for the readings of each query's window.
 //!
-//! The next query is already on its way meanwhile. Rows leave in the order in which queries ended.
+//! Further queries are sent meanwhile. Rows are written in the order in which queries finish.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,15 +24,15 @@ use ipw_telemetry::{Session, Ticket};
 
 use crate::notices::Notifier;
 
-/// More replies than this wait for their readings or the disk: nothing new is sent meanwhile, as
-/// waiting here would hold up what is in flight.
+/// Backlog of replies above which no new query is sent. Sending stops instead of waiting here,
+/// which would delay queries in flight.
 const BEHIND: usize = 8192;
 
-/// A receiver that waits must be woken for every reply, at the cost of the thread that stamps: more
-/// are left to come first.
+/// Pause between wake-ups. Waking the receiver for every reply would cost time on the thread that
+/// takes timestamps.
 const LINGER: Duration = Duration::from_millis(1);
 
-/// Everything that is received, with a pause whenever there is nothing more for now.
+/// Received items, with a pause whenever the channel is empty.
 fn lingering<T>(receiver: &Receiver<T>) -> impl Iterator<Item = T> + '_ {
     std::iter::from_fn(move || {
         receiver.try_recv().ok().or_else(|| {
@@ -42,8 +42,8 @@ fn lingering<T>(receiver: &Receiver<T>) -> impl Iterator<Item = T> + '_ {
     })
 }
 
-/// A query that is over.
-pub(crate) struct Landed {
+/// A finished query.
+pub(crate) struct FinishedQuery {
     pub(crate) query: Query,
     pub(crate) part: u32,
     pub(crate) due: Timestamp,
@@ -51,38 +51,38 @@ pub(crate) struct Landed {
     pub(crate) ticket: Ticket,
 }
 
-/// Says whether a reply is right.
+/// Grades a reply.
 pub type Grader = Arc<dyn Fn(&Query, &Reply) -> Grade + Send + Sync>;
 
-/// Counts the tokens of a reply: where the service did not say, and to see whether it was right.
+/// Counts the tokens of a reply: missing counts, and a check of the service's.
 pub type TokenCounter = Arc<dyn Fn(&Query, &mut Reply) + Send + Sync>;
 
-/// Who reads a reply when it is over.
+/// Functions that complete a finished reply.
 pub(crate) struct Readers {
-    /// Bytes that the plan sends with every query.
+    /// Size of the parts that the plan adds to every query, in bytes.
     pub(crate) sent_bytes: usize,
     pub(crate) counter: Option<TokenCounter>,
     pub(crate) grader: Grader,
     pub(crate) slo_check: Option<SloCheck>,
 }
 
-/// Makes rows of what has landed.
+/// Turns finished queries into rows.
 pub(crate) struct Assembler<S> {
-    /// `None` when it is over.
-    rail: Option<Rail<S>>,
+    /// `None` after the end.
+    worker: Option<Worker<S>>,
     waiting: Arc<AtomicUsize>,
 }
 
-/// The way to the assembler's thread.
-struct Rail<S> {
-    sender: Sender<Landed>,
+/// The assembler's thread and the channel to it.
+struct Worker<S> {
+    sender: Sender<FinishedQuery>,
     thread: JoinHandle<(S, Result<(), SinkError>)>,
 }
 
-/// A run whose future is dropped stores the rows that have landed.
+/// If a run's future is dropped, finished queries are still stored.
 impl<S> Drop for Assembler<S> {
     fn drop(&mut self) {
-        if let Some(Rail { sender, thread }) = self.rail.take() {
+        if let Some(Worker { sender, thread }) = self.worker.take() {
             drop(sender);
             let _ = thread.join();
         }
@@ -90,7 +90,7 @@ impl<S> Drop for Assembler<S> {
 }
 
 impl<S: Sink + Send + 'static> Assembler<S> {
-    /// Starts the thread; rows go to `sink`.
+    /// Starts the thread that writes to `sink`.
     pub(crate) fn start(
         session: Arc<Session>,
         mut sink: S,
@@ -110,27 +110,26 @@ impl<S: Sink + Send + 'static> Assembler<S> {
                 (sink, assembled)
             })?;
         Ok(Self {
-            rail: Some(Rail { sender, thread }),
+            worker: Some(Worker { sender, thread }),
             waiting,
         })
     }
 
-    /// Hands a reply over; false when rows can no longer be stored.
-    pub(crate) fn push(&self, landed: Landed) -> bool {
+    /// Hands over a finished query; false if rows can no longer be stored.
+    pub(crate) fn push(&self, landed: FinishedQuery) -> bool {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let rail = self.rail.as_ref();
-        rail.is_some_and(|rail| rail.sender.send(landed).is_ok())
+        let worker = self.worker.as_ref();
+        worker.is_some_and(|worker| worker.sender.send(landed).is_ok())
     }
 
-    /// Whether so many replies wait that no more queries should go out.
+    /// Whether the backlog is too long to send more queries.
     pub(crate) fn is_behind(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > BEHIND
     }
 
-    /// Waits for the last row.
     pub(crate) fn finish(mut self) -> (S, Result<(), SinkError>) {
-        let rail = self.rail.take();
-        let Rail { sender, thread } = rail.expect("it is taken at the end alone");
+        let worker = self.worker.take();
+        let Worker { sender, thread } = worker.expect("taken only at the end");
         drop(sender);
         match thread.join() {
             Ok(done) => done,
@@ -140,14 +139,14 @@ impl<S: Sink + Send + 'static> Assembler<S> {
 }
 
 fn assemble(
-    landed: impl Iterator<Item = Landed>,
+    landed: impl Iterator<Item = FinishedQuery>,
     session: &Session,
     sink: &mut dyn Sink,
     notifier: &Notifier,
     readers: &Readers,
 ) -> Result<(), SinkError> {
     for landed in landed {
-        let Landed {
+        let FinishedQuery {
             query,
             part,
             due,
@@ -179,7 +178,7 @@ fn assemble(
     Ok(())
 }
 
-/// Where the reply divides into prefill and decode.
+/// The split of the reply's window into prefill and decode.
 fn split(reply: &Reply) -> Option<Split> {
     Some(Split {
         sent: reply.timing.sent?,

@@ -1,4 +1,4 @@
-//! The clock of this process: the only place that asks the system for the time.
+//! The clock of this process, the only place that reads the system's time.
 
 #[cfg(target_os = "linux")]
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use ipw_core::time::{Anchor, Clock, Timestamp};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The system's monotonic clock, with its reference at the moment of creation.
+/// The system's monotonic clock; time zero is its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     anchor: Anchor,
 }
 
 impl SystemClock {
-    /// A clock whose reference is now.
+    /// A clock whose time zero is now.
     pub fn start() -> Self {
         let monotonic_nanos = nanos(clock_gettime(ClockId::Monotonic));
         let unix_nanos = nanos(clock_gettime(ClockId::Realtime));
@@ -38,7 +38,7 @@ impl Clock for SystemClock {
 
     #[cfg(target_os = "linux")]
     fn asleep(&self) -> Duration {
-        // Monotonic first: a moment between the two calls must not look like sleep.
+        // Monotonic first: time between the two calls must not look like system sleep.
         let awake = nanos(clock_gettime(ClockId::Monotonic));
         let since_boot = nanos(clock_gettime(ClockId::Boottime));
         Duration::from_nanos(since_boot.saturating_sub(awake))
@@ -49,7 +49,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands before its own epoch is taken to stand at it.
+/// Nanoseconds; a time before the clock's epoch counts as zero.
 fn nanos(time: Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);

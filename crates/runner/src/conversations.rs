@@ -1,4 +1,4 @@
-//! Turns that are asked with the replies to those before them: each waits until those are there.
+//! Turns that are asked with the replies to earlier turns: each waits until those replies exist.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,42 +8,42 @@ use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_core::time::Timestamp;
 
-/// Finds the reply to a query that an earlier part of the run has a row for; `None` if that was not
-/// answered. An error says why it cannot be read.
+/// Finds the reply to a query in earlier parts of the run; `None` if it was not answered. Fails if
+/// the row cannot be read.
 pub type Recall = Arc<dyn Fn(u64) -> Result<Option<Message>, String> + Send + Sync>;
 
-/// A query that may go.
-pub(crate) struct Ready {
+/// A query that can be sent.
+pub(crate) struct ReadyQuery {
     pub(crate) query: Query,
-    /// When the last thing that it waited for happened; `None` if it waited for nothing.
+    /// When the last turn that it waited for finished; `None` if it did not wait.
     pub(crate) since: Option<Timestamp>,
-    /// Why it cannot be asked, if so.
+    /// Why the query cannot be sent, if so.
     pub(crate) unaskable: Option<String>,
 }
 
-/// Conversations under way.
+/// The conversations in progress.
 pub(crate) struct Conversations {
     recall: Recall,
     /// By the index of the first turn.
     open: HashMap<u64, Conversation>,
-    /// Turns whose turn has come.
-    ready: VecDeque<Ready>,
-    /// How many turns wait for those before them.
+    /// Turns that can be sent.
+    ready: VecDeque<ReadyQuery>,
+    /// Number of turns that wait for earlier turns.
     waiting: usize,
 }
 
 #[derive(Default)]
 struct Conversation {
     replies: Vec<Message>,
-    /// Why there are no more.
+    /// Why the conversation cannot go on, if so.
     broken: Option<String>,
-    /// When the last of them came; `None` where that was in an earlier part.
+    /// When the last reply arrived; `None` if that was in an earlier part.
     since: Option<Timestamp>,
     waiting: VecDeque<Query>,
 }
 
 impl Conversation {
-    /// What became of the turn with this number.
+    /// Records the result of the turn with this number.
     fn hear(&mut self, number: u32, heard: Result<Option<Message>, String>) {
         match heard {
             Ok(Some(reply)) => self.replies.push(reply),
@@ -58,14 +58,14 @@ impl Conversation {
         }
     }
 
-    /// Whether the turn with this number can go, or never will.
+    /// Whether the turn with this number can be sent, or can never be.
     fn is_ready(&self, number: u32) -> bool {
         self.broken.is_some() || self.replies.len() + 1 >= number as usize
     }
 
-    fn ready(&self, mut query: Query) -> Ready {
+    fn ready(&self, mut query: Query) -> ReadyQuery {
         query.hear(&self.replies);
-        Ready {
+        ReadyQuery {
             query,
             since: self.since,
             unaskable: self.broken.clone(),
@@ -83,11 +83,11 @@ impl Conversations {
         }
     }
 
-    /// Takes a query that the run has no row for. It comes back if it may go; else it waits here.
-    pub(crate) fn admit(&mut self, query: Query) -> Option<Ready> {
+    /// Takes a query without a row; returns it if it can be sent, else keeps it here.
+    pub(crate) fn admit(&mut self, query: Query) -> Option<ReadyQuery> {
         let live = query.turn.as_ref().filter(|turn| turn.live.is_some());
         let Some(number) = live.map(|turn| turn.number) else {
-            return Some(Ready {
+            return Some(ReadyQuery {
                 query,
                 since: None,
                 unaskable: None,
@@ -96,7 +96,7 @@ impl Conversations {
         let first = query.first_turn();
         let recall = &self.recall;
         let conversation = self.open.entry(first).or_insert_with(|| {
-            // Those before it are in an earlier part of the run.
+            // Earlier turns are in an earlier part of the run.
             let mut conversation = Conversation::default();
             for (before, number) in (first..query.index).zip(1..) {
                 conversation.hear(number, recall(before));
@@ -111,7 +111,7 @@ impl Conversations {
         None
     }
 
-    /// A query was answered, or not.
+    /// Records a finished query.
     pub(crate) fn landed(&mut self, query: &Query, reply: &Reply, at: Timestamp) {
         let Some(turn) = query.turn.as_ref() else {
             return;
@@ -133,19 +133,19 @@ impl Conversations {
             .then(|| Message::reply(&reply.answer, reply.tool_calls.as_deref()));
         conversation.hear(turn.number, Ok(heard));
         conversation.since = Some(at);
-        // A broken conversation has one failed row for each turn, as it would have a row for each.
+        // A broken conversation gets one failed row for each remaining turn.
         if let Some(next) = conversation.waiting.pop_front() {
             self.waiting -= 1;
             self.ready.push_back(conversation.ready(next));
         }
     }
 
-    /// The turn whose turn has come first.
-    pub(crate) fn take(&mut self) -> Option<Ready> {
+    /// The next turn that can be sent.
+    pub(crate) fn take(&mut self) -> Option<ReadyQuery> {
         self.ready.pop_front()
     }
 
-    /// Whether no turn waits, neither for its turn nor to go.
+    /// Whether no turn is waiting or ready.
     pub(crate) fn is_over(&self) -> bool {
         self.ready.is_empty() && self.waiting == 0
     }
@@ -162,7 +162,7 @@ mod tests {
         Timestamp::from_nanos(nanos)
     }
 
-    /// The turn with this number of a conversation of three, whose first turn has this index.
+    /// A turn of a conversation of three, by the index of the first turn and its number.
     fn turn(first: u64, number: u32) -> Query {
         let texts = ["a", "b", "c"];
         let asked = &texts[..number as usize];
@@ -196,18 +196,18 @@ mod tests {
         Reply::unsent(at(0), Failure::Connect, "refused".to_owned())
     }
 
-    fn sent(ready: &Ready) -> String {
+    fn sent(ready: &ReadyQuery) -> String {
         let texts: Vec<_> = ready.query.messages.iter().map(Message::text).collect();
         texts.join(" ")
     }
 
-    fn nobody() -> Recall {
-        Arc::new(|index| panic!("{index} is in no earlier part"))
+    fn no_earlier_part() -> Recall {
+        Arc::new(|index| panic!("{index} is not in an earlier part"))
     }
 
     #[test]
     fn a_turn_waits_for_the_reply_to_the_one_before_it() {
-        let mut all = Conversations::new(nobody());
+        let mut all = Conversations::new(no_earlier_part());
         let first = all.admit(turn(5, 1)).unwrap();
         assert_eq!((sent(&first).as_str(), first.since), ("a", None));
         assert!(all.admit(turn(5, 2)).is_none() && all.admit(turn(5, 3)).is_none());
@@ -224,7 +224,7 @@ mod tests {
         all.landed(&other.query, &answered("X"), at(8));
         assert!(
             all.take().is_none(),
-            "the other one's turns are not here yet"
+            "the other conversation's turns have not arrived"
         );
         let later = all.admit(turn(8, 2)).unwrap();
         assert_eq!((sent(&later).as_str(), later.since), ("a X b", Some(at(8))));
@@ -234,12 +234,12 @@ mod tests {
         assert_eq!(sent(&third), "a A b B c");
         all.landed(&third.query, &answered("C"), at(10));
         assert!(all.is_over());
-        assert_eq!(all.open.len(), 1, "what is over is forgotten");
+        assert_eq!(all.open.len(), 1, "finished conversations are removed");
     }
 
     #[test]
     fn turns_behind_one_that_failed_cannot_be_asked_and_are_not_lost() {
-        let mut all = Conversations::new(nobody());
+        let mut all = Conversations::new(no_earlier_part());
         let first = all.admit(turn(0, 1)).unwrap();
         assert!(all.admit(turn(0, 2)).is_none());
         all.landed(&first.query, &failed(), at(1));
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_is_no_turn_never_waits() {
-        let mut all = Conversations::new(nobody());
+        let mut all = Conversations::new(no_earlier_part());
         let alone = all.admit(Query::asking("x".to_owned())).unwrap();
         assert!(alone.since.is_none() && alone.unaskable.is_none());
         all.landed(&alone.query, &answered("y"), at(1));

@@ -1,4 +1,4 @@
-//! Sending one query and making its row.
+//! Sends one query, with retries.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use ipw_core::time::{Clock, Timestamp};
 
 use crate::{Interrupt, Plan, retry};
 
-/// Sends queries by one plan through one client.
+/// Sends queries of one plan through one client.
 pub(crate) struct Dispatch<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) client: &'a dyn Client,
@@ -18,9 +18,9 @@ pub(crate) struct Dispatch<'a> {
 }
 
 impl Dispatch<'_> {
-    /// Sends `query`, again if it failed and the plan allows, and waits for what comes of it.
+    /// Sends `query`, with the plan's retries.
     ///
-    /// The reply is that of the last attempt; it starts when the first one did.
+    /// Returns the last attempt's reply, with the start of the first attempt.
     pub(crate) async fn send(&self, query: &Query) -> Reply {
         let mut reply = self.once(query).await;
         let start = reply.timing.start;

@@ -1,13 +1,13 @@
-//! Which queries a run already has rows for.
+//! The set of queries that already have a row.
 
-/// A set of query indices, one bit each.
+/// A set of query indices, as a bit set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct FinishedSet {
     bits: Vec<u64>,
     count: u64,
 }
 
-impl Done {
+impl FinishedSet {
     /// Whether the query has a row.
     pub fn contains(&self, index: u64) -> bool {
         let word = usize::try_from(index / 64).ok();
@@ -15,13 +15,13 @@ impl Done {
             .is_some_and(|bits| bits >> (index % 64) & 1 == 1)
     }
 
-    /// How many queries have one.
+    /// Number of queries with a row.
     pub fn count(&self) -> u64 {
         self.count
     }
 }
 
-impl FromIterator<u64> for Done {
+impl FromIterator<u64> for FinishedSet {
     fn from_iter<I: IntoIterator<Item = u64>>(indices: I) -> Self {
         let mut done = Self::default();
         for index in indices {
@@ -47,10 +47,10 @@ mod tests {
 
     #[test]
     fn what_is_in_is_in_once() {
-        let done: Done = [3, 64, 3, 200].into_iter().collect();
+        let done: FinishedSet = [3, 64, 3, 200].into_iter().collect();
         assert_eq!(done.count(), 3);
         let found: Vec<_> = (0..300).filter(|index| done.contains(*index)).collect();
         assert_eq!(found, [3, 64, 200]);
-        assert!(!Done::default().contains(0));
+        assert!(!FinishedSet::default().contains(0));
     }
 }

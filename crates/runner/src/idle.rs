@@ -1,4 +1,4 @@
-//! What the machine draws with the model loaded and nobody asking, before and after the queries
+//! Measures idle power before and after the queries: the model is loaded, and no query is in flight
 //! (docs/method.md §6).
 
 use std::sync::OnceLock;
@@ -12,26 +12,26 @@ use ipw_telemetry::Session;
 use crate::dispatch::Dispatch;
 use crate::{Interrupt, Notices};
 
-/// Between the last query and the idle time: clocks and fans need a moment to notice.
+/// Delay after the last query, for clocks and fans to settle.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// What each source drew, in the order of the sources; `None` where that is not known.
-pub type Drawn = Vec<Option<Idle>>;
+/// Idle power of each source, in the order of the sources; `None` if unknown.
+pub type IdlePowers = Vec<Option<Idle>>;
 
-/// Idle before and after the queries, as far as it was looked at.
+/// Idle power before and after the queries, if it was measured.
 #[derive(Debug, Default)]
-pub struct Idled {
+pub struct IdleMeasurements {
     /// Before the first query.
-    pub before: OnceLock<Drawn>,
-    /// After the last one.
-    pub after: OnceLock<Drawn>,
+    pub before: OnceLock<IdlePowers>,
+    /// After the last query.
+    pub after: OnceLock<IdlePowers>,
 }
 
-/// Looks before the queries: from then on they are told apart from idle.
+/// Measures before the queries; attribution uses the result from then on.
 pub(crate) async fn before(
     dispatch: &Dispatch<'_>,
     session: &Session,
-    idled: &Idled,
+    idled: &IdleMeasurements,
     notices: &Notices,
 ) {
     if let Some(drawn) = look(dispatch, session, notices).await {
@@ -40,11 +40,11 @@ pub(crate) async fn before(
     }
 }
 
-/// Looks after the queries, to see whether it drifted.
+/// Measures after the queries, to detect drift.
 pub(crate) async fn after(
     dispatch: &Dispatch<'_>,
     session: &Session,
-    idled: &Idled,
+    idled: &IdleMeasurements,
     notices: &Notices,
 ) {
     if let Some(drawn) = look(dispatch, session, notices).await {
@@ -52,8 +52,8 @@ pub(crate) async fn after(
     }
 }
 
-/// `None` where nothing measures, nobody wants to know, or somebody is in a hurry.
-async fn look(dispatch: &Dispatch<'_>, session: &Session, notices: &Notices) -> Option<Drawn> {
+/// `None` without sources, with idle measurement turned off, or after an interrupt.
+async fn look(dispatch: &Dispatch<'_>, session: &Session, notices: &Notices) -> Option<IdlePowers> {
     let length = dispatch.plan.telemetry.idle;
     if length.is_zero() || !session.is_measured() {
         return None;
@@ -72,7 +72,7 @@ async fn look(dispatch: &Dispatch<'_>, session: &Session, notices: &Notices) -> 
     waited.and(drawn)
 }
 
-/// `None` as soon as it was told to stop.
+/// Sleeps; `None` as soon as the run is interrupted.
 async fn pause(interrupt: &mut Interrupt, length: Duration) -> Option<()> {
     tokio::select! {
         biased;

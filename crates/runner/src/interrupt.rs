@@ -1,33 +1,33 @@
-//! Being told to stop: once to drain, twice to end at once.
+//! Interrupts: the first one drains the run, the second one ends it at once.
 
 use ipw_core::client::{Cancel, Canceller};
 use tokio::sync::watch;
 
-/// Tells a run to stop.
+/// Interrupts a run.
 #[derive(Debug)]
 pub struct Interrupter {
     draining: watch::Sender<bool>,
     canceller: Canceller,
 }
 
-/// A run's ear for its [`Interrupter`].
+/// A run's receiver of interrupts from its [`Interrupter`].
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     draining: watch::Receiver<bool>,
     cancel: Cancel,
 }
 
-/// How far an interruption goes.
+/// The effect of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
-    /// Nothing new is sent; what is in flight may end.
+    /// No new query is sent; queries in flight may finish.
     Drain,
-    /// What is in flight ends now.
+    /// Queries in flight are cancelled.
     AtOnce,
 }
 
 impl Interrupter {
-    /// An interrupter and the run's ear for it.
+    /// An interrupter and the receiver for a run.
     pub fn new() -> (Self, Interrupt) {
         let (draining, receiver) = watch::channel(false);
         let (canceller, cancel) = Canceller::new();
@@ -43,7 +43,7 @@ impl Interrupter {
         )
     }
 
-    /// The first call drains, the second ends at once.
+    /// Drains at the first call, ends at once at the second.
     pub fn interrupt(&self) -> Force {
         if self.draining.send_replace(true) {
             self.canceller.cancel();
@@ -55,19 +55,19 @@ impl Interrupter {
 }
 
 impl Interrupt {
-    /// Whether nothing new should be sent.
+    /// Whether no new query should be sent.
     pub fn is_draining(&self) -> bool {
         *self.draining.borrow()
     }
 
-    /// Returns when the first interruption comes.
+    /// Returns at the first interrupt.
     pub async fn draining(&mut self) {
         if self.draining.wait_for(|draining| *draining).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// What ends a query in flight.
+    /// Cancels queries in flight.
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }

@@ -1,9 +1,8 @@
-//! One run, from the plan to the last row: when queries are due, how they are sent, what becomes of
-//! the replies.
+//! One run, from the plan to the last row: scheduling queries, sending them, and making rows.
 //!
-//! The runner knows the traits [`Client`](ipw_core::client::Client), [`Dataset`](ipw_core::dataset::Dataset),
-//! [`Sink`](ipw_core::sink::Sink) and [`Clock`](ipw_core::time::Clock), never a concrete one: `cli`
-//! puts the parts together and owns the stop signal.
+//! The runner knows only the traits [`Client`](ipw_core::client::Client),
+//! [`Dataset`](ipw_core::dataset::Dataset), [`Sink`](ipw_core::sink::Sink) and
+//! [`Clock`](ipw_core::time::Clock). The library `ipw` chooses their implementations.
 
 mod assemble;
 pub mod clock;
@@ -27,10 +26,10 @@ mod workload;
 pub use assemble::{Grader, TokenCounter};
 pub use clock::SystemClock;
 pub use conversations::Recall;
-pub use done::Done;
+pub use done::FinishedSet;
 pub use interrupt::{Interrupt, Interrupter};
 pub use ipw_core::plan::{self, Arrivals, Failures, Plan, Process, Rate, Stop, Tolerance};
 pub use notices::Notices;
 pub use prefix::as_sent;
 pub use recorder::Recorder;
-pub use run::{Ended, Parts, RunError, make_ready, run};
+pub use run::{Parts, RunEnd, RunError, make_ready, run};

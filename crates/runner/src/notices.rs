@@ -1,4 +1,4 @@
-//! The notice rail: best effort, never in the way of a row.
+//! Delivers events to observers, best effort: a slow observer never delays a row.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,20 +9,20 @@ use std::time::Duration;
 use ipw_core::event::{Event, Notice, Observer};
 use ipw_core::time::Clock;
 
-/// Notices that may wait for slow observers before they are dropped.
+/// Queue length for slow observers; further notices are dropped.
 const QUEUE: usize = 4096;
 
-/// A receiver that waits must be woken for every notice, at the cost of whoever sends it: more are
-/// left to come first.
+/// Pause between wake-ups. Waking the receiver for every notice would cost time on the sender's
+/// thread.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// Hands notices to observers on a thread of their own.
+/// Passes notices to observers on its own thread.
 pub struct Notices {
     notifier: Notifier,
     thread: JoinHandle<()>,
 }
 
-/// A way to send notices, for whoever has something to say.
+/// Sends notices; can be cloned.
 #[derive(Clone)]
 pub struct Notifier {
     sender: SyncSender<Notice>,
@@ -31,7 +31,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Passes an event on, or drops it when the observers lag.
+    /// Passes an event on, or drops it if the observers lag.
     pub fn send(&self, event: Event) {
         let notice = Notice {
             at: self.clock.now(),
@@ -61,17 +61,17 @@ impl Notices {
         Ok(Self { notifier, thread })
     }
 
-    /// Passes an event on, or drops it when the observers lag.
+    /// Passes an event on, or drops it if the observers lag.
     pub fn send(&self, event: Event) {
         self.notifier.send(event);
     }
 
-    /// A way to send notices from elsewhere; it must be gone before [`Notices::finish`].
+    /// A sender of notices. Drop it before [`Notices::finish`].
     pub fn notifier(&self) -> Notifier {
         self.notifier.clone()
     }
 
-    /// Sends the last event, made from the number that was dropped, and waits for the observers.
+    /// Sends the last event, made from the number of dropped notices, and waits for the observers.
     pub fn finish(self, last: impl FnOnce(u64) -> Event) {
         let Notifier {
             sender,
@@ -79,7 +79,7 @@ impl Notices {
             dropped,
         } = self.notifier;
         let event = last(dropped.load(Ordering::Relaxed));
-        // The last one may wait: nothing is measured any more.
+        // Waiting is fine here: the measurement is over.
         let _ = sender.send(Notice {
             at: clock.now(),
             event,
@@ -110,12 +110,12 @@ mod tests {
     use super::*;
     use crate::SystemClock;
 
-    struct Stalled {
+    struct StalledObserver {
         release: Receiver<()>,
         seen: Arc<Mutex<Vec<Event>>>,
     }
 
-    impl Observer for Stalled {
+    impl Observer for StalledObserver {
         fn notice(&mut self, notice: &Notice) {
             let _ = self.release.recv();
             self.seen.lock().unwrap().push(notice.event.clone());
@@ -126,7 +126,7 @@ mod tests {
     fn a_stalled_observer_costs_notices_and_no_time() {
         let (release, released) = mpsc::channel();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let observer = Stalled {
+        let observer = StalledObserver {
             release: released,
             seen: Arc::clone(&seen),
         };

@@ -1,7 +1,7 @@
-//! A thread that says when queries are due.
+//! A thread that signals when queries are due.
 //!
-//! It sleeps to absolute instants and never spins; the runtime's own timers tick in milliseconds,
-//! which is too coarse. How late the queries then start is in every row (`schedule_lag`).
+//! It sleeps to absolute instants and never spins. The runtime's timers tick in milliseconds, which
+//! is too coarse. Each row records how late its query started (`schedule_lag`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::schedule::Schedule;
 
-/// The schedule at work.
+/// A running schedule.
 pub(crate) struct Pacer {
     due: UnboundedReceiver<Timestamp>,
     stopped: Arc<AtomicBool>,
@@ -20,7 +20,7 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Starts the schedule at `start`; nothing is due at or after `until`.
+    /// Starts the schedule at `start`; no query is due at or after `until`.
     pub(crate) fn start(
         schedule: Schedule,
         start: Timestamp,
@@ -51,12 +51,12 @@ impl Pacer {
         })
     }
 
-    /// The next instant, once it has come; `None` when there are no more.
+    /// Waits for the next due instant; `None` at the end of the schedule.
     pub(crate) async fn next(&mut self) -> Option<Timestamp> {
         self.due.recv().await
     }
 
-    /// An instant that has already come.
+    /// A due instant that has already passed.
     pub(crate) fn ready(&mut self) -> Option<Timestamp> {
         self.due.try_recv().ok()
     }
@@ -72,7 +72,7 @@ impl Drop for Pacer {
     }
 }
 
-/// Returns at `instant`, or false as soon as it was told to stop.
+/// Sleeps until `instant`; false as soon as it is stopped.
 fn sleep_until(instant: Timestamp, clock: &dyn Clock, stopped: &AtomicBool) -> bool {
     loop {
         if stopped.load(Ordering::Relaxed) {
@@ -86,9 +86,9 @@ fn sleep_until(instant: Timestamp, clock: &dyn Clock, stopped: &AtomicBool) -> b
     }
 }
 
-/// Lets the kernel wake this thread when it asked to be woken, not up to 50 µs later.
+/// Removes the kernel's timer slack of up to 50 µs for this thread.
 fn wake_exactly() {
     #[cfg(target_os = "linux")]
-    // A kernel that refuses leaves the default slack: later by 50 µs, and the lag says so.
+    // If the kernel refuses, queries start up to 50 µs later, and the lag shows it.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }

@@ -1,5 +1,5 @@
-//! Times in which this process did not run: it was stopped, or the machine had no time for it. What
-//! queries waited for then is not the service's doing.
+//! Detects times in which this process did not run: it was stopped, or not scheduled. Waiting time
+//! of queries then is not due to the service.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -9,21 +9,21 @@ use std::time::Duration;
 use ipw_core::reading::Window;
 use ipw_core::time::Clock;
 
-/// How often the watch looks at the clock.
+/// Interval between looks at the clock.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A busy machine is late by less.
+/// Smaller delays are normal on a busy machine.
 const LATE: Duration = Duration::from_secs(1);
 
-/// A thread that looks at the clock and sees when it did not run. Sleep of the machine does not
-/// count: the clock stands still meanwhile.
+/// A thread that detects pauses of this process by its clock. System sleep does not count: the
+/// clock stands still meanwhile.
 pub struct Watch {
     stop: Sender<()>,
     thread: JoinHandle<Vec<Window>>,
 }
 
 impl Watch {
-    /// Starts to look.
+    /// Starts the thread.
     pub fn start(clock: Arc<dyn Clock>) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new()
@@ -46,7 +46,7 @@ impl Watch {
         Ok(Self { stop, thread })
     }
 
-    /// What it saw.
+    /// Stops the thread and returns the pauses.
     pub fn finish(self) -> Vec<Window> {
         drop(self.stop);
         self.thread.join().unwrap_or_default()
@@ -61,10 +61,9 @@ mod tests {
 
     use super::*;
 
-    /// A clock that jumps once.
-    struct Jumping(AtomicU64, u64);
+    struct JumpingClock(AtomicU64, u64);
 
-    impl Clock for Jumping {
+    impl Clock for JumpingClock {
         fn now(&self) -> Timestamp {
             let calls = self.0.fetch_add(1, Ordering::Relaxed);
             let jump = if calls >= 2 { self.1 } else { 0 };
@@ -81,7 +80,7 @@ mod tests {
 
     fn seen(jump: Duration) -> Vec<Duration> {
         let nanos = u64::try_from(jump.as_nanos()).unwrap();
-        let watch = Watch::start(Arc::new(Jumping(AtomicU64::new(0), nanos))).unwrap();
+        let watch = Watch::start(Arc::new(JumpingClock(AtomicU64::new(0), nanos))).unwrap();
         std::thread::sleep(TICK * 4);
         watch.finish().into_iter().map(Window::length).collect()
     }

@@ -1,19 +1,19 @@
-//! Whether our own thread is there to take stamps.
+//! Measures delays of the thread that takes the timestamps.
 //!
 //! All queries run on one thread. While it is busy, stopped or not scheduled, bytes wait in the
-//! socket and their stamps come late: that is our time, not the service's. So the thread looks at the
-//! clock at least every [`TICK`]; where it comes too late for that, the rest of the gap was a delay.
+//! socket and their timestamps are late. The service does not cause this delay. The thread reads
+//! the clock at least every [`TICK`]; a longer gap counts as delay.
 
 use std::time::Duration;
 
 use ipw_core::time::Timestamp;
 
-/// How often the thread shows that it is there.
+/// Interval of the thread's beats.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
-/// A tick may come so late: timers and schedulers are no better.
+/// Lateness of a beat that is normal for timers and schedulers.
 const TOLERANCE: Duration = Duration::from_millis(10);
 
-/// The delays of our own thread.
+/// Delays of the measuring thread.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     last: Timestamp,
@@ -28,7 +28,7 @@ impl Pulse {
         }
     }
 
-    /// The thread is there; all its delays so far.
+    /// Records a beat; returns the sum of all delays so far.
     pub(crate) fn beat(&mut self, now: Timestamp) -> Duration {
         let late = now.since(self.last).saturating_sub(TICK);
         if late > TOLERANCE {

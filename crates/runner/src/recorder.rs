@@ -1,4 +1,4 @@
-//! Raw readings on their way to disk.
+//! Writes raw readings to disk.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -8,25 +8,25 @@ use std::time::Duration;
 use ipw_core::sink::{ReadingSink, SinkError};
 use ipw_telemetry::Session;
 
-/// How long a reading may wait in memory.
+/// How long readings may stay in memory.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Takes a session's readings to disk, and tells the session what it may forget.
+/// Writes a session's readings to disk and lets the session forget them.
 pub struct Recorder {
-    /// `None` when it is over.
-    rail: Option<Rail>,
+    /// `None` after the end.
+    worker: Option<Worker>,
 }
 
-/// The way to the recorder's thread, which ends when the sender is gone.
-struct Rail {
+/// The recorder's thread, which ends when the sender is dropped.
+struct Worker {
     stop: SyncSender<()>,
     thread: JoinHandle<Result<(), SinkError>>,
 }
 
-/// A run whose future is dropped stores the readings so far.
+/// If a run's future is dropped, the readings so far are still stored.
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if let Some(Rail { stop, thread }) = self.rail.take() {
+        if let Some(Worker { stop, thread }) = self.worker.take() {
             drop(stop);
             let _ = thread.join();
         }
@@ -50,14 +50,14 @@ impl Recorder {
                     if let (Some(idle), Ok(())) = (session.take_unsaved_idle(), &outcome) {
                         outcome = sink.note_idle(&idle);
                     }
-                    // The drift and the last look are known at the end alone.
+                    // The drift and the last exchange are known only at the end.
                     let aligned = session.take_unsaved_alignment();
                     let aligned = aligned.or_else(|| last.then(|| session.aligned()));
                     let aligned = aligned.filter(|all| all.iter().any(Option::is_some));
                     if let (Some(aligned), Ok(())) = (aligned, &outcome) {
                         outcome = sink.note_alignment(&aligned);
                     }
-                    // After a failure readings are still taken and let go: memory must not grow.
+                    // After a failure readings are still discarded: memory must not grow.
                     if outcome.is_ok() {
                         outcome = sink.append(&readings);
                     }
@@ -70,14 +70,14 @@ impl Recorder {
                 }
             })?;
         Ok(Self {
-            rail: Some(Rail { stop, thread }),
+            worker: Some(Worker { stop, thread }),
         })
     }
 
-    /// Takes what is left to disk and ends.
+    /// Writes the remaining readings and ends the thread.
     pub fn finish(mut self) -> Result<(), SinkError> {
-        let rail = self.rail.take();
-        let Rail { stop, thread } = rail.expect("it is taken at the end alone");
+        let worker = self.worker.take();
+        let Worker { stop, thread } = worker.expect("taken only at the end");
         drop(stop);
         match thread.join() {
             Ok(outcome) => outcome,

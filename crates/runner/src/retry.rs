@@ -1,19 +1,19 @@
-//! Sending again: only where the plan says so, and only what may go better.
+//! Retries: only if the plan allows them, and only for errors that may be temporary.
 
 use std::time::Duration;
 
 use ipw_core::random::Random;
 use ipw_core::reply::{Failure, Outcome};
 
-/// The first pause, at the most.
+/// Upper bound of the first pause.
 const FIRST: Duration = Duration::from_millis(500);
-/// No pause is longer, unless the service asks for it.
+/// Longest pause, unless the service asks for more.
 const LONGEST: Duration = Duration::from_secs(30);
-/// What a service may ask for.
+/// Longest pause that a service can ask for.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Whether another attempt may go better: a lost connection, or a service that is overloaded or
-/// breaks. A request that is wrong stays wrong, and a time limit that has passed has passed.
+/// Whether a retry may help: a lost connection, or a service that is overloaded or broken. A wrong
+/// request stays wrong, and a passed time limit is final.
 pub(crate) fn is_worth_it(outcome: &Outcome) -> bool {
     let Outcome::Failed(failure) = outcome else {
         return false;
@@ -25,8 +25,8 @@ pub(crate) fn is_worth_it(outcome: &Outcome) -> bool {
     }
 }
 
-/// How long to wait before the next attempt: as the service asked, else somewhere between nothing
-/// and a bound that doubles (full jitter), so that many do not come back at once.
+/// Pause before the next attempt: as the service asked, else random between zero and a bound that
+/// doubles. This full jitter keeps clients from retrying together.
 pub(crate) fn pause(attempts: u32, asked: Option<Duration>, seed: u64) -> Duration {
     if let Some(asked) = asked {
         return asked.min(PATIENCE);

@@ -1,4 +1,4 @@
-//! The order of a run: health, prepare, (the caller prepares the output,) warm-up, queries.
+//! The steps of a run: health check, preparation, output (by the caller), warm-up, queries.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
@@ -16,69 +16,69 @@ use ipw_telemetry::{SelfTest, Session};
 use crate::assemble::{Assembler, Grader, Readers, TokenCounter};
 use crate::conversations::Recall;
 use crate::dispatch::Dispatch;
-use crate::idle::{self, Idled};
+use crate::idle::{self, IdleMeasurements};
 use crate::schedule::TraceError;
 use crate::sending::send_all;
 use crate::workload::Workload;
-use crate::{Done, Interrupt, Notices, Plan, prefix};
+use crate::{FinishedSet, Interrupt, Notices, Plan, prefix};
 
-/// What a run is put together from.
+/// Everything that a run needs besides its plan.
 pub struct Parts<'a> {
-    /// Where queries go.
+    /// The client that sends the queries.
     pub client: &'a dyn Client,
-    /// Where they come from.
+    /// The source of queries.
     pub dataset: &'a dyn Dataset,
-    /// What the hardware reports.
+    /// The energy measurement.
     pub session: Arc<Session>,
-    /// Who counts their tokens; `None` without a tokenizer.
+    /// Counts tokens of replies; `None` without a tokenizer.
     pub counter: Option<TokenCounter>,
-    /// Who says whether replies are right.
+    /// Grades replies.
     pub grader: Grader,
-    /// Who says how they kept their limits; `None` without limits.
+    /// Checks latency objectives; `None` without objectives.
     pub slo_check: Option<SloCheck>,
     /// The clock of this part.
     pub clock: Arc<dyn Clock>,
     /// The number of this part.
     pub part: u32,
-    /// What earlier parts have done.
-    pub done: Done,
-    /// What came back for it.
+    /// Queries that earlier parts have finished.
+    pub done: FinishedSet,
+    /// Replies from earlier parts.
     pub recall: Recall,
-    /// What the sources' self-tests say after the warm-up, once it is over.
+    /// Results of the sources' self-tests, set after the warm-up.
     pub self_tests: OnceLock<Vec<SelfTest>>,
-    /// What the sources drew with nobody in flight.
-    pub idled: Idled,
+    /// Idle power of the sources.
+    pub idled: IdleMeasurements,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// All queries were sent.
     Complete,
-    /// It was told to stop.
+    /// It was interrupted.
     Interrupted,
-    /// Too many queries failed to go on.
+    /// It stopped because too many queries failed.
     Failing {
-        /// How many.
+        /// Failed queries.
         failed: u64,
-        /// Of how many.
+        /// Sent queries.
         sent: u64,
     },
 }
 
-/// What breaks a run; a query that fails does not.
+/// An error that ends a run; a failed query does not.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The service is not fit to be asked.
+    /// The service is not ready.
     #[error(transparent)]
     Service(#[from] NotReady),
-    /// The trace cannot be followed.
+    /// The trace is not usable.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// A thread cannot be started.
     #[error("starting a thread")]
     Thread(#[from] std::io::Error),
-    /// The dataset cannot be read on.
+    /// The dataset cannot be read.
     #[error(transparent)]
     Dataset(#[from] ReadError),
     /// Rows can no longer be stored.
@@ -86,28 +86,27 @@ pub enum RunError {
     Sink(#[from] SinkError),
 }
 
-/// Makes sure that the service answers and is ready for the model. Nothing has been written yet.
-/// What comes back are warnings.
+/// Checks the service's health and prepares it for the model; returns warnings. Writes nothing.
 pub async fn make_ready(client: &dyn Client, model: &str) -> Result<Vec<String>, NotReady> {
     client.health().await?;
     client.prepare(model).await
 }
 
-/// Bytes that the plan sends with every query.
+/// Size of the parts that the plan adds to every query, in bytes.
 fn sent_bytes(plan: &Plan) -> usize {
     let system = plan.generation.system.as_ref().map_or(0, String::len);
     system + claim::length(&plan.generation.parameters)
 }
 
-/// Warms up, then sends the dataset's queries by the plan, one row each into `sink`, which comes
-/// back with how it ended.
+/// Warms up, then sends the dataset's queries as planned and writes one row each into `sink`.
+/// Returns the sink and how the run ended.
 pub async fn run<S: Sink + Send + 'static>(
     plan: &Plan,
     parts: &Parts<'_>,
     sink: S,
     notices: &Notices,
     interrupt: &Interrupt,
-) -> Result<(S, Result<Ended, RunError>), std::io::Error> {
+) -> Result<(S, Result<RunEnd, RunError>), std::io::Error> {
     let Parts {
         client, ref clock, ..
     } = *parts;
@@ -142,7 +141,7 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
     parts: &Parts<'_>,
     assembler: &Assembler<S>,
     notices: &Notices,
-) -> Result<Ended, RunError> {
+) -> Result<RunEnd, RunError> {
     let load = &dispatch.plan.load;
     let recall = Arc::clone(&parts.recall);
     let workload = Workload::new(parts.dataset, load.rounds(), load.stop, &parts.done, recall)?;
@@ -154,7 +153,7 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
         let mut interrupt = dispatch.interrupt.clone();
         tokio::select! {
             warmed = parts.client.warm(places.min(MOST_WARM)) => warmed?,
-            // What follows from it is decided when queries would be sent.
+            // The interrupt takes effect before the next query.
             () = interrupt.draining() => {}
         }
     }
@@ -164,17 +163,17 @@ async fn warm_up_and_send<S: Sink + Send + 'static>(
         idle::before(dispatch, &parts.session, &parts.idled, notices).await;
     }
     let ended = send_all(dispatch, parts, workload, assembler, notices).await;
-    if has_queries && matches!(ended, Ok(Ended::Complete)) {
+    if has_queries && matches!(ended, Ok(RunEnd::Complete)) {
         idle::after(dispatch, &parts.session, &parts.idled, notices).await;
     }
     ended
 }
 
-/// Connections that are opened before the first query at the most.
+/// Maximum number of connections opened before the first query.
 const MOST_WARM: usize = 1024;
 
-/// Wakes the service up with prompts that are in no dataset, so that no row is spent and no prompt
-/// of the dataset is in a cache; each begins with a text that no earlier run sent. They ask for the parameters that the dataset's first query does.
+/// Warms the service up with prompts that are in no dataset: no row is spent, and no dataset prompt
+/// gets cached. Each has a unique prefix. They use the parameters of the dataset's first query.
 async fn warm_up(dispatch: &Dispatch<'_>, like: &Query, notices: &Notices) {
     const PROMPTS: [&str; 3] = [
         "Name one colour of the rainbow.",

@@ -1,7 +1,7 @@
-//! The instants at which an open loop's queries are due, from a seed.
+//! Due times of open-loop queries, from a seed.
 //!
-//! Arrivals come from a process of rate 1, whose time is stretched so that the rate is what was
-//! asked for, and grows evenly from nothing during the ramp. One rule for all processes.
+//! Arrivals come from a process of rate 1. Stretching its time gives the requested rate, which
+//! grows linearly from zero during the ramp. The same rule applies to all processes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,49 +11,49 @@ use ipw_core::random::Random;
 
 use crate::{Process, Rate};
 
-/// Offsets from the first instant of the schedule, in order.
+/// Offsets from the schedule's start, in order.
 pub(crate) enum Schedule {
-    Made(Made),
+    Arrivals(Arrivals),
     Traced(std::vec::IntoIter<Duration>),
 }
 
-/// A schedule that a process makes.
-pub(crate) struct Made {
+/// A schedule from an arrival process.
+pub(crate) struct Arrivals {
     rate: f64,
     ramp: f64,
     process: Process,
     random: Random,
-    /// Where the process of rate 1 has come to.
+    /// Time of the process of rate 1.
     passed: f64,
 }
 
-/// A trace that cannot be followed.
+/// Why a trace cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be read.
     #[error("cannot read the trace `{}`", path.display())]
     Read {
-        /// Which.
+        /// The trace file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },
-    /// A line is no time.
-    #[error("line {line} of the trace `{}` is `{text}`, expected seconds from the first query on, none before the one above it", path.display())]
+    /// A line is not a valid time.
+    #[error("line {line} of the trace `{}` is `{text}`, expected seconds since the first query, in ascending order", path.display())]
     Line {
-        /// Which file.
+        /// The trace file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What stands there.
+        /// The line's text.
         text: String,
     },
 }
 
 impl Schedule {
     pub(crate) fn made(rate: Rate, process: Process, ramp: Duration, seed: u64) -> Self {
-        Self::Made(Made {
+        Self::Arrivals(Arrivals {
             rate: rate.per_second(),
             ramp: ramp.as_secs_f64(),
             process,
@@ -62,15 +62,15 @@ impl Schedule {
         })
     }
 
-    /// The places of a closed loop, opened one after the other during the ramp.
+    /// The slots of a closed loop, started one after the other during the ramp.
     pub(crate) fn places(count: usize, ramp: Duration) -> Self {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let offsets: Vec<Duration> = (0..count).map(|place| ramp * place / count).collect();
         Self::Traced(offsets.into_iter())
     }
 
-    /// The times in a file: seconds, one in a line; empty lines and lines that begin with `#` are
-    /// skipped, and the first time is nought.
+    /// The times in a file: one number of seconds per line, shifted so that the first is zero.
+    /// Empty lines and lines that begin with `#` are skipped.
     pub(crate) fn traced(path: &Path) -> Result<Self, TraceError> {
         let text = std::fs::read_to_string(path).map_err(|source| TraceError::Read {
             path: path.to_owned(),
@@ -105,13 +105,13 @@ impl Iterator for Schedule {
 
     fn next(&mut self) -> Option<Duration> {
         match self {
-            Self::Made(made) => Some(made.next()),
+            Self::Arrivals(made) => Some(made.next()),
             Self::Traced(offsets) => offsets.next(),
         }
     }
 }
 
-impl Made {
+impl Arrivals {
     fn next(&mut self) -> Duration {
         let due = stretched(self.passed, self.rate, self.ramp);
         self.passed += match self.process {
@@ -123,8 +123,8 @@ impl Made {
     }
 }
 
-/// When so many arrivals of rate 1 have passed at a rate that grows from nothing to `rate` during
-/// `ramp` seconds: the inverse of its integral.
+/// Time of the arrival at `passed` of the process of rate 1. The rate grows linearly from zero to
+/// `rate` during `ramp` seconds; this is the inverse of its integral.
 fn stretched(passed: f64, rate: f64, ramp: f64) -> f64 {
     let in_ramp = rate * ramp / 2.0;
     if passed < in_ramp {
@@ -180,7 +180,7 @@ mod tests {
     fn the_rate_grows_evenly_during_the_ramp() {
         let all = offsets(Process::Constant, 10, 1, 2000);
         let until = |second: f64| all.iter().filter(|due| **due < second).count();
-        // ∫ 100 t/10 dt: 125 in the first half, 500 in the whole ramp, then 100 a second.
+        // ∫ 100 t/10 dt: 125 arrivals in the first half, 500 in the whole ramp, then 100 a second.
         assert!((124..=126).contains(&until(5.0)), "{}", until(5.0));
         assert!((499..=501).contains(&until(10.0)), "{}", until(10.0));
         assert!((999..=1001).contains(&until(15.0)), "{}", until(15.0));

@@ -1,8 +1,8 @@
-//! Sending queries by the plan: which are due, which may go, what becomes of them.
+//! Sends queries as planned: decides which are due, which can be sent, and collects replies.
 //!
-//! All of them run on one thread. A query is due at an instant: in a closed loop when a place became
-//! free, in an open loop when the schedule says so. Due queries that may not go yet wait, and their
-//! wait shows in what counts from the planned send; none is dropped.
+//! All queries run on one thread. In a closed loop a query is due when a slot becomes free, in an
+//! open loop when the schedule says so. Due queries that cannot be sent yet wait. The wait counts
+//! in latencies from the planned send; no query is dropped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,47 +20,47 @@ use ipw_telemetry::Ticket;
 use tokio::time::MissedTickBehavior;
 
 use crate::Arrivals;
-use crate::assemble::{Assembler, Landed};
-use crate::conversations::Ready;
+use crate::assemble::{Assembler, FinishedQuery};
+use crate::conversations::ReadyQuery;
 use crate::dispatch::Dispatch;
 use crate::pacer::Pacer;
 use crate::pulse::{Pulse, TICK};
-use crate::run::{Ended, Parts, RunError};
+use crate::run::{Parts, RunEnd, RunError};
 use crate::schedule::Schedule;
 use crate::workload::Workload;
 use crate::{Notices, prefix};
 
-/// How long to wait for the store when it is behind.
+/// Pause while the store is behind.
 const BREATH: Duration = Duration::from_millis(1);
 
-/// A query that has come back.
-struct Flown {
+/// A query with its reply.
+struct Flight {
     query: Query,
     due: Timestamp,
-    begun: Begun,
+    begun: FlightStart,
     reply: Reply,
 }
 
-/// What is known of a query when it goes.
-struct Begun {
+/// State of a query at its start.
+struct FlightStart {
     ticket: Ticket,
-    /// All delays of our own thread before.
+    /// Sum of all delays of our own thread before it.
     delayed: Duration,
 }
 
-/// What is due, and what has been sent so far.
-struct Due {
-    /// Instants whose queries have not gone yet, in order.
+/// Due queries, and the source of further ones.
+struct DueQueue {
+    /// Due times of queries not yet sent, in order.
     waiting: VecDeque<Timestamp>,
-    /// Says when more are due; `None` when there are no more.
+    /// Signals further due times; `None` at the end of the schedule.
     pacer: Option<Pacer>,
-    /// Whether a place that becomes free makes a query due.
+    /// Whether a free slot makes a query due (closed loop).
     is_closed: bool,
-    /// From here on nothing is due.
+    /// No query is due at or after this.
     until: Option<Timestamp>,
 }
 
-impl Due {
+impl DueQueue {
     fn begin(dispatch: &Dispatch<'_>) -> Result<Self, RunError> {
         let load = &dispatch.plan.load;
         let start = dispatch.now();
@@ -94,21 +94,21 @@ impl Due {
         })
     }
 
-    /// Takes what has become due meanwhile.
+    /// Takes due times that have passed.
     fn look(&mut self) {
         while let Some(due) = self.pacer.as_mut().and_then(Pacer::ready) {
             self.waiting.push_back(due);
         }
     }
 
-    /// A place became free.
+    /// Records a free slot.
     fn freed(&mut self, now: Timestamp) {
         if self.is_closed && self.until.is_none_or(|until| now < until) {
             self.waiting.push_back(now);
         }
     }
 
-    /// Returns when something more is due, or there is nothing more.
+    /// Waits until another query is due or the schedule ends. Without a schedule it never returns.
     async fn next(&mut self) {
         let Some(pacer) = &mut self.pacer else {
             return std::future::pending().await;
@@ -130,46 +130,46 @@ impl Due {
     }
 }
 
-/// How the queries went so far.
+/// Counts of sent and failed queries.
 #[derive(Default)]
 struct Tally {
     tried: u64,
     failed: u64,
 }
 
-/// Sends everything that the plan wants sent.
+/// Sends all queries of the plan.
 pub(crate) async fn send_all<S: Sink + Send + 'static>(
     dispatch: &Dispatch<'_>,
     parts: &Parts<'_>,
     mut workload: Workload<'_>,
     assembler: &Assembler<S>,
     notices: &Notices,
-) -> Result<Ended, RunError> {
+) -> Result<RunEnd, RunError> {
     let plan = dispatch.plan;
     let most = plan.load.arrivals.concurrency();
     let most = most.map_or(usize::MAX, std::num::NonZeroUsize::get);
     let mut interrupt = dispatch.interrupt.clone();
-    let mut due = Due::begin(dispatch)?;
+    let mut due = DueQueue::begin(dispatch)?;
     let mut flights = FuturesUnordered::new();
     let mut tally = Tally::default();
-    let mut ended = Ended::Complete;
+    let mut ended = RunEnd::Complete;
     let mut pulse = Pulse::new(dispatch.now());
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         due.look();
-        if ended == Ended::Complete && interrupt.is_draining() {
+        if ended == RunEnd::Complete && interrupt.is_draining() {
             notices.send(Event::Stopping {
-                reason: "told to stop".to_owned(),
+                reason: "interrupted".to_owned(),
             });
-            ended = Ended::Interrupted;
+            ended = RunEnd::Interrupted;
             due.stop();
         }
         if workload.is_over() {
             due.stop();
         }
         while flights.len() < most && !due.waiting.is_empty() && !assembler.is_behind() {
-            // What is left may wait for what is in flight.
+            // The remaining queries may wait for those in flight.
             let Some(ready) = workload.take()? else {
                 break;
             };
@@ -184,7 +184,7 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
                 parts,
                 ready,
                 instant,
-                Begun { ticket, delayed },
+                FlightStart { ticket, delayed },
             ));
         }
         if flights.is_empty() && due.is_over() {
@@ -196,29 +196,29 @@ pub(crate) async fn send_all<S: Sink + Send + 'static>(
             Some(mut flown) = flights.next(), if !flights.is_empty() => {
                 let now = dispatch.now();
                 let delay = pulse.beat(now).saturating_sub(flown.begun.delayed);
-                // The engine's own thread stamps what it makes.
+                // The engine timestamps its tokens on its own thread.
                 flown.reply.timing.own_delay = (!parts.client.in_process()).then_some(delay);
                 tally.count(&flown.reply);
                 workload.landed(&flown.query, &flown.reply, now);
                 if !assembler.push(landed(flown, parts.part)) {
-                    // The sink's own error is told when the assembler ends.
+                    // `Assembler::finish` returns the sink's error.
                     return Ok(ended);
                 }
                 due.freed(dispatch.now());
             }
             () = due.next(), if !due.is_over() => {}
-            // What follows from it is decided above.
-            () = interrupt.draining(), if ended == Ended::Complete => {}
+            // Handled at the top of the loop.
+            () = interrupt.draining(), if ended == RunEnd::Complete => {}
             () = tokio::time::sleep(BREATH), if is_behind => {}
             _ = ticks.tick(), if !flights.is_empty() => {
                 pulse.beat(dispatch.now());
             }
         }
-        if ended == Ended::Complete && plan.failures.stop_after(tally.failed, tally.tried) {
+        if ended == RunEnd::Complete && plan.failures.stop_after(tally.failed, tally.tried) {
             let Tally { failed, tried } = tally;
             let reason = format!("{failed} of {tried} queries failed");
             notices.send(Event::Stopping { reason });
-            ended = Ended::Failing {
+            ended = RunEnd::Failing {
                 failed,
                 sent: tried,
             };
@@ -239,16 +239,16 @@ impl Tally {
 async fn fly(
     dispatch: &Dispatch<'_>,
     parts: &Parts<'_>,
-    ready: Ready,
+    ready: ReadyQuery,
     due: Timestamp,
-    begun: Begun,
-) -> Flown {
-    let Ready {
+    begun: FlightStart,
+) -> Flight {
+    let ReadyQuery {
         query,
         since,
         unaskable,
     } = ready;
-    // Nobody can plan to ask before the reply is there that the question is about.
+    // A follow-up turn is not due before the reply that it answers.
     let due = since.map_or(due, |since| due.max(since));
     let reply = if let Some(why) = unaskable {
         Reply::unsent(dispatch.now(), Failure::History, why)
@@ -261,7 +261,7 @@ async fn fly(
         Some(window) => parts.session.landed_after(begun.ticket, window),
         None => parts.session.landed(begun.ticket),
     }
-    Flown {
+    Flight {
         query,
         due,
         begun,
@@ -269,14 +269,14 @@ async fn fly(
     }
 }
 
-fn landed(flown: Flown, part: u32) -> Landed {
-    let Flown {
+fn landed(flown: Flight, part: u32) -> FinishedQuery {
+    let Flight {
         query,
         due,
         begun,
         reply,
     } = flown;
-    Landed {
+    FinishedQuery {
         query,
         part,
         due,

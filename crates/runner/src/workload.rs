@@ -1,5 +1,5 @@
-//! The queries of a run, in order: the dataset once or again and again, without those that an
-//! earlier part has done.
+//! The queries of a run, in order: the dataset, once or repeated, without queries that earlier
+//! parts finished.
 
 use std::num::NonZeroU64;
 
@@ -8,36 +8,36 @@ use ipw_core::query::Query;
 use ipw_core::reply::Reply;
 use ipw_core::time::Timestamp;
 
-use crate::conversations::{Conversations, Ready, Recall};
-use crate::{Done, Stop};
+use crate::conversations::{Conversations, ReadyQuery, Recall};
+use crate::{FinishedSet, Stop};
 
 type Queries<'a> = Box<dyn Iterator<Item = Result<Query, ReadError>> + Send + 'a>;
 
-/// What is left to send.
+/// The remaining queries.
 pub(crate) struct Workload<'a> {
     dataset: &'a dyn Dataset,
-    done: &'a Done,
+    done: &'a FinishedSet,
     stop: Stop,
     queries: Queries<'a>,
-    /// Rounds still to come; `None`: for ever.
+    /// Remaining rounds; `None` for unlimited.
     rounds: Option<u64>,
-    /// Queries of the rounds before.
+    /// Number of queries in earlier rounds.
     before: u64,
-    /// Queries of this round.
+    /// Number of queries in this round.
     in_round: u64,
-    /// Queries that were read to go out, or went out in an earlier part.
+    /// Number of queries that were read, or finished in an earlier part.
     read: u64,
     conversations: Conversations,
-    next: Option<Ready>,
+    next: Option<ReadyQuery>,
 }
 
 impl<'a> Workload<'a> {
-    /// `rounds` times the dataset; `None`: as long as somebody asks.
+    /// `rounds` times the dataset; `None` for unlimited.
     pub(crate) fn new(
         dataset: &'a dyn Dataset,
         rounds: Option<NonZeroU64>,
         stop: Stop,
-        done: &'a Done,
+        done: &'a FinishedSet,
         recall: Recall,
     ) -> Result<Self, ReadError> {
         let mut workload = Self {
@@ -56,14 +56,14 @@ impl<'a> Workload<'a> {
         Ok(workload)
     }
 
-    /// The first query that has nothing to wait for, ready before it is due.
+    /// The next query that does not wait, read ahead of its due time.
     pub(crate) fn peek(&self) -> Option<&Query> {
         self.next.as_ref().map(|ready| &ready.query)
     }
 
-    /// Takes a query that may go now, turns of conversations under way first. There may be none
-    /// although it is not over.
-    pub(crate) fn take(&mut self) -> Result<Option<Ready>, ReadError> {
+    /// Takes a query that can be sent, turns of open conversations first. `None` does not mean the
+    /// end: turns may still wait.
+    pub(crate) fn take(&mut self) -> Result<Option<ReadyQuery>, ReadError> {
         if let Some(turn) = self.conversations.take() {
             return Ok(Some(turn));
         }
@@ -74,18 +74,18 @@ impl<'a> Workload<'a> {
         Ok(taken)
     }
 
-    /// A query is over.
+    /// Records a finished query.
     pub(crate) fn landed(&mut self, query: &Query, reply: &Reply, at: Timestamp) {
         self.conversations.landed(query, reply, at);
     }
 
-    /// Whether nothing is left, neither to go nor to wait.
+    /// Whether no query is left, ready or waiting.
     pub(crate) fn is_over(&self) -> bool {
         self.next.is_none() && self.conversations.is_over()
     }
 
-    /// Reads up to the next query that may go; turns on the way wait for theirs.
-    fn read_on(&mut self) -> Result<Option<Ready>, ReadError> {
+    /// Reads up to the next query that can be sent; turns that must wait are set aside.
+    fn read_on(&mut self) -> Result<Option<ReadyQuery>, ReadError> {
         while let Some(query) = self.read()? {
             if let Some(ready) = self.conversations.admit(query) {
                 return Ok(Some(ready));
@@ -110,7 +110,7 @@ impl<'a> Workload<'a> {
                 continue;
             };
             self.in_round += 1;
-            // A row's index is unique in the run, whatever round it belongs to.
+            // Makes a row's index unique in the run, over all rounds.
             query.index += self.before;
             self.read += 1;
             if self.done.contains(query.index) {

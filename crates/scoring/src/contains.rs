@@ -1,18 +1,18 @@
-//! `contains`: the reference's words stand in the answer.
+//! `contains`: the answer contains the words of the reference.
 //!
-//! As whole words, side by side and in their order, whatever their case and punctuation. Several
-//! references are alternatives: separated by `|`, or a JSON list of texts. Scripts without spaces
-//! between words (Chinese, Japanese, Thai and their neighbours) are compared letter by letter.
-//! What is said about the words is not looked at: "not Paris" contains Paris.
+//! As whole words, adjacent and in order; case and punctuation are ignored. Several references are
+//! alternatives: separated by `|`, or a JSON list of texts. Scripts without spaces between words
+//! (Chinese, Japanese, Thai and others) are compared by letters. The context of the words is
+//! ignored: "not Paris" contains Paris.
 
 use ipw_core::verdict::Grade;
 
 use crate::{Question, Scorer, both, correct, shown, text, wrong};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "contains";
 
-/// Looks for words.
+/// Searches for words.
 pub(crate) struct Contains;
 
 impl Scorer for Contains {
@@ -52,7 +52,7 @@ impl Scorer for Contains {
     }
 }
 
-/// What may stand in the answer.
+/// The alternatives of a reference.
 fn alternatives(reference: &str) -> Vec<String> {
     let listed = reference.starts_with('[').then(|| {
         let values: Vec<serde_json::Value> = serde_json::from_str(reference).ok()?;
@@ -67,7 +67,7 @@ fn alternatives(reference: &str) -> Vec<String> {
         .unwrap_or_else(|| reference.split('|').map(str::to_owned).collect())
 }
 
-/// The words of a text, folded; a number is one word, without the commas of its groups.
+/// The folded words of a text; a number is one word, without group commas.
 fn words(text: &str) -> Vec<String> {
     let folded: Vec<char> = text::fold(text).chars().collect();
     let mut words = Vec::new();
@@ -95,7 +95,7 @@ const fn is_combining(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{93c}' | '\u{93e}'..='\u{94d}')
 }
 
-/// Whether a script writes without spaces between words.
+/// Whether a script has no spaces between words.
 const fn has_no_spaces(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}'

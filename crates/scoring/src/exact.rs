@@ -1,17 +1,15 @@
-//! `exact`: the same words, whatever their case and decoration.
+//! `exact`: the same words, ignoring case and decoration.
 //!
-//! The whole answer is compared first, then its last line, then what follows the last "answer is":
-//! a model that shows its working is not wrong for that. An answer that merely contains the
-//! reference among other words is wrong.
+//! The scorer compares the whole answer, then its last line, then the text after the last "answer
+//! is", so that shown working is accepted. An answer with additional words is wrong.
 
 use ipw_core::verdict::Grade;
 
 use crate::{Question, Scorer, both, correct, shown, text, wrong};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "exact";
 
-/// Compares words.
 pub(crate) struct Exact;
 
 impl Scorer for Exact {
@@ -24,7 +22,7 @@ impl Scorer for Exact {
             Ok(texts) => texts,
             Err(grade) => return grade,
         };
-        // The mark may be the point of the question ("what does the program print?").
+        // The exclamation mark may matter ("what does the program print?").
         let keep_bang = text::normalise(reference, true).ends_with(['!', '！']);
         let wanted = text::normalise(reference, keep_bang);
         let mut last = String::new();
@@ -42,7 +40,7 @@ impl Scorer for Exact {
     }
 }
 
-/// What may be the answer, in the order of trial, with its name.
+/// Candidates for the answer, in order, with their names.
 fn parts(answer: &str) -> Vec<(&'static str, &str)> {
     let mut parts = vec![("the whole answer", answer)];
     if let Some(line) = lines(answer).next_back() {
@@ -57,7 +55,7 @@ fn parts(answer: &str) -> Vec<(&'static str, &str)> {
     parts
 }
 
-/// Lines with something on them; the fence of a code block is nothing.
+/// Non-empty lines, without code fences.
 fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.lines()
         .map(str::trim)

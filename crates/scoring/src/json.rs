@@ -1,19 +1,18 @@
 //! `json`: the answer's last JSON value equals the reference.
 //!
-//! Numbers are equal by value (`1` is `1.0`), the order of an object's keys does not matter, that of
-//! an array does. Which value of the answer counts: the answer as a whole; else the last fenced
-//! block that is JSON; else the last object or array, of the reference's kind if there is one; else
-//! the text after "answer is" or the last line.
+//! Numbers are compared by value (`1` equals `1.0`), objects regardless of key order, arrays in
+//! order. The value is the whole answer, else the last fenced JSON block. Without these it is the
+//! last object or array, preferably of the reference's kind, else the text after "answer is" or the
+//! last line.
 
 use ipw_core::verdict::Grade;
 use serde_json::{Deserializer, Value};
 
 use crate::{Question, Scorer, both, correct, text, wrong};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "json";
 
-/// Compares JSON values.
 pub(crate) struct Json;
 
 impl Scorer for Json {
@@ -49,7 +48,7 @@ impl Scorer for Json {
     }
 }
 
-/// The value that the answer gives, and how it was found.
+/// The answer's value, and where it was found.
 fn stated(answer: &str, wanted: &Value) -> Option<(Value, &'static str)> {
     if let Ok(value) = serde_json::from_str(answer) {
         return Some((value, "the answer"));
@@ -80,10 +79,10 @@ fn stated(answer: &str, wanted: &Value) -> Option<(Value, &'static str)> {
     })
 }
 
-/// The last fenced block that is JSON.
+/// The last fenced JSON block.
 fn fenced(answer: &str) -> Option<Value> {
     let blocks: Vec<&str> = answer.split("```").collect();
-    // Every other part is inside; what is never closed may have been cut off, and is tried too.
+    // Every second part is inside a fence. An unclosed block may be cut off and is tried too.
     let inside = blocks.iter().skip(1).step_by(2).rev();
     inside.into_iter().find_map(|block| {
         let is_label = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -94,7 +93,7 @@ fn fenced(answer: &str) -> Option<Value> {
     })
 }
 
-/// The outermost objects and arrays of a text, first to last.
+/// The outermost objects and arrays of a text, in order.
 fn embedded(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -136,7 +135,7 @@ fn is_same(wanted: &Value, stated: &Value) -> bool {
     }
 }
 
-/// Where two objects differ first.
+/// The first difference between two objects.
 fn difference(wanted: &Value, stated: &Value) -> String {
     let (Value::Object(wanted), Value::Object(stated)) = (wanted, stated) else {
         return String::new();

@@ -1,7 +1,7 @@
-//! A model as the judge of an answer: what it is asked, and what is made of its words.
+//! A model as judge: the prompt, and how its answer becomes a grade.
 //!
-//! Asking it is the caller's: nothing here reaches a service. The prompt has a version; another
-//! wording is another version, since verdicts by different prompts are different measurements.
+//! The caller sends the prompt; this module does no I/O. The prompt has a version, because verdicts
+//! by different prompts are different measurements.
 
 use ipw_core::setting::Setting;
 use ipw_core::verdict::{Grade, Judged, Verdict};
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::{Question, Scorer};
 
-/// The name that datasets and flags use.
+/// The scorer's id in datasets and flags.
 pub const ID: &str = "judge";
-/// The prompt, with its version.
+/// Version of the prompt.
 pub const PROMPT: &str = "correctness-1";
-/// Of what a judge said, so much is kept.
+/// How much of a judge's answer is kept, in characters.
 const KEPT: usize = 4000;
 
-/// Its place among the scorers: rows that name it wait until a judge is asked.
+/// The scorer in the registry: grades wait until a judge is asked.
 pub(crate) struct Judge;
 
 impl Scorer for Judge {
@@ -35,7 +35,7 @@ impl Scorer for Judge {
     }
 }
 
-/// What the judge is asked. Texts from outside stand between marks that do not occur in them.
+/// The prompt for the judge. Outside texts stand between marks that do not occur in them.
 pub fn prompt(problem: &str, reference: &str, answer: &str) -> String {
     let mark = mark(&[problem, reference, answer]);
     format!(
@@ -59,7 +59,7 @@ pub fn prompt(problem: &str, reference: &str, answer: &str) -> String {
     )
 }
 
-/// A line that none of the texts has.
+/// A line that occurs in none of the texts.
 fn mark(texts: &[&str]) -> String {
     let mut mark = "=====".to_owned();
     while texts.iter().any(|text| text.contains(&mark)) {
@@ -68,7 +68,7 @@ fn mark(texts: &[&str]) -> String {
     mark
 }
 
-/// The grade that the judge's words come to; `None` where they say no verdict.
+/// The grade of a judge's answer; `None` if it states no verdict.
 pub fn grade(model: &str, said: &str) -> Option<Grade> {
     let spoken = crate::without_reasoning(said)?;
     let (verdict, reason) = verdict_in(&spoken)?;
@@ -87,7 +87,7 @@ pub fn grade(model: &str, said: &str) -> Option<Grade> {
     })
 }
 
-/// What to say of a judge that gave no verdict.
+/// The grade for a judge that gave no verdict.
 pub fn ungraded(model: &str, said: &str, reason: &str) -> Grade {
     Grade {
         judge: Some(judged(model, said).into()),
@@ -103,7 +103,7 @@ fn judged(model: &str, said: &str) -> Judged {
     }
 }
 
-/// The last JSON object that says a verdict.
+/// The last JSON object with a verdict.
 fn verdict_in(text: &str) -> Option<(String, Option<String>)> {
     let objects = text.rmatch_indices('{').take(64);
     objects.map(|(place, _)| &text[place..]).find_map(|rest| {

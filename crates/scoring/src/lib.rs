@@ -1,9 +1,9 @@
-//! Whether an answer is right: deterministic scorers, one module each.
+//! Deterministic scorers: each module decides in one way whether an answer is right.
 //!
-//! A scorer takes the reference, the choices and what the model answered, and says `Correct`,
-//! `Wrong` or `Unscored` with what it extracted and why. Nothing here opens a file, asks a judge or
-//! counts: accuracy is `analysis`, verdicts are stored by `store`. To add a scorer: a module, an
-//! arm in [`scorer`], a row in [`known`], cases in `tests/cases.jsonl`.
+//! A scorer takes the reference, the choices and the model's answer, and returns `Correct`, `Wrong`
+//! or `Unscored` with the extracted answer and a reason. This crate opens no files, asks no judge
+//! and computes no accuracy (see `analysis`). To add a scorer: a module, an arm in [`scorer`], a
+//! row in [`known`], and cases in `tests/cases.jsonl`.
 
 mod choice;
 mod contains;
@@ -27,48 +27,48 @@ use serde_json::Value;
 pub use instructions::rules_of;
 pub use reasoning::without_reasoning;
 
-/// What a scorer is given.
+/// The input of a scorer.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The right answer; `None` when the row has none.
+    /// The right answer; `None` if the row has none.
     pub reference: Option<&'a str>,
-    /// The texts of the options, in the order of their letters; empty when there are none.
+    /// The texts of the options, in the order of their letters; empty without options.
     pub choices: &'a [String],
     /// Constraints on the answer, for `instructions`: `[{"id": …, "kwargs": {…}}]`, or `IFEval`'s
-    /// own pair (see [`rules_of`]); `None` when the row has none.
+    /// own pair (see [`rules_of`]); `None` if the row has none.
     pub rules: Option<&'a Value>,
-    /// The model's answer, its reasoning already apart.
+    /// The model's answer; reasoning inside it is removed by [`grade`].
     pub answer: &'a str,
 }
 
-/// One way to tell a right answer from a wrong one.
+/// A way to grade answers.
 pub trait Scorer: Send + Sync {
-    /// The name that datasets and flags use.
+    /// The scorer's id in datasets and flags.
     fn id(&self) -> &'static str;
-    /// The verdict, with its grounds.
+    /// The verdict with its reason.
     fn grade(&self, question: &Question<'_>) -> Grade;
 }
 
-/// A scorer's name that nobody knows.
+/// A scorer id that is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown scorer `{id}`{}\nhelp: one of {}", suggestion(.nearest.as_ref()), ids())]
 pub struct UnknownScorer {
-    /// What was asked for.
+    /// The id as given.
     pub id: String,
-    /// What was perhaps meant.
+    /// The most similar known id.
     pub nearest: Option<&'static str>,
 }
 
-/// A scorer as lists show it.
+/// A scorer, as shown in lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScorerInfo {
-    /// Its name.
+    /// Value of `--scorer`.
     pub id: &'static str,
     /// What it does, in one sentence.
     pub summary: &'static str,
 }
 
-/// The scorer with this name.
+/// The scorer with this id.
 pub fn scorer(id: &str) -> Result<&'static dyn Scorer, UnknownScorer> {
     match id {
         exact::ID => Ok(&exact::Exact),
@@ -87,16 +87,16 @@ pub fn scorer(id: &str) -> Result<&'static dyn Scorer, UnknownScorer> {
     }
 }
 
-/// Every scorer there is.
+/// All scorers.
 pub fn known() -> &'static [ScorerInfo] {
     &[
         ScorerInfo {
             id: exact::ID,
-            summary: "the same words, whatever their case and decoration",
+            summary: "the same words, ignoring case and decoration",
         },
         ScorerInfo {
             id: numeric::ID,
-            summary: "the same number, however it is written",
+            summary: "the same number, in any notation",
         },
         ScorerInfo {
             id: choice::ID,
@@ -108,7 +108,7 @@ pub fn known() -> &'static [ScorerInfo] {
         },
         ScorerInfo {
             id: contains::ID,
-            summary: "the reference's words stand in the answer; alternatives with `|`",
+            summary: "the answer contains the reference's words; alternatives with `|`",
         },
         ScorerInfo {
             id: pattern::ID,
@@ -120,17 +120,17 @@ pub fn known() -> &'static [ScorerInfo] {
         },
         ScorerInfo {
             id: instructions::ID,
-            summary: "every constraint of the row is kept, as IFEval has them",
+            summary: "the answer satisfies every constraint of the row (IFEval)",
         },
         ScorerInfo {
             id: judge::ID,
-            summary: "a model compares it with the reference",
+            summary: "a model compares the answer with the reference",
         },
     ]
 }
 
-/// Takes the reasoning out of the answer, then asks the scorer; reasoning that was cut off leaves
-/// nothing to grade.
+/// Removes reasoning from the answer and grades it with `scorer`. An answer with cut-off reasoning
+/// is unscored.
 pub fn grade(scorer: &dyn Scorer, question: &Question<'_>) -> Grade {
     match without_reasoning(question.answer) {
         Some(answer) => scorer.grade(&Question {
@@ -141,7 +141,7 @@ pub fn grade(scorer: &dyn Scorer, question: &Question<'_>) -> Grade {
     }
 }
 
-/// The reference and the answer, both with something in them, or the grade that says otherwise.
+/// The reference and the answer if both are present, else the grade that says why not.
 fn both<'a>(id: &'static str, question: &Question<'a>) -> Result<(&'a str, &'a str), Grade> {
     let Some(reference) = question
         .reference
@@ -177,10 +177,10 @@ fn wrong(id: &'static str, extracted: Option<&str>, reason: impl Into<String>) -
     }
 }
 
-/// How many characters of an answer or a reference a grade repeats.
+/// How many characters of a text a grade quotes.
 const SHOWN: usize = 200;
 
-/// A text as a grade repeats it: a long one is cut.
+/// A text as quoted in a grade, cut if it is long.
 fn shown(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),

@@ -1,21 +1,20 @@
-//! `regex`: the reference is a pattern, and the answer matches it somewhere.
+//! `regex`: the reference is a pattern, and a part of the answer matches it.
 //!
-//! Anchors (`^`, `$`) hold it to the ends of the answer, white space there left out; case counts
-//! unless the pattern says `(?i)`. The engine is linear in the length of the answer, whatever the
-//! pattern; it has neither look-around nor back-references.
+//! Anchors (`^`, `$`) mean the ends of the trimmed answer. Matching is case-sensitive unless the
+//! pattern has `(?i)`. The engine's time is linear in the answer's length; it has no look-around
+//! and no back-references.
 
 use ipw_core::verdict::Grade;
 use regex::RegexBuilder;
 
 use crate::{Question, Scorer, both, correct, shown, wrong};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "regex";
 
-/// How large a compiled pattern may be, in bytes.
+/// Maximum size of a compiled pattern, in bytes.
 const SIZE: usize = 1 << 20;
 
-/// Matches patterns.
 pub(crate) struct Pattern;
 
 impl Scorer for Pattern {
@@ -33,7 +32,7 @@ impl Scorer for Pattern {
             Err(error) => {
                 let error = error.to_string();
                 let last = error.lines().next_back().unwrap_or_default().trim();
-                let reason = format!("the reference is no pattern: {}", shown(last));
+                let reason = format!("the reference is not a valid pattern: {}", shown(last));
                 return Grade::unscored(Some(ID), reason);
             }
         };
@@ -43,7 +42,7 @@ impl Scorer for Pattern {
         };
         match pattern.find(answer) {
             Some(found) => correct(ID, found.as_str(), "the pattern matches"),
-            None => wrong(ID, None, "the pattern matches nowhere"),
+            None => wrong(ID, None, "the pattern does not match"),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Reasoning that a model wrote into its answer, between tags.
+//! Removes reasoning that a model wrote into its answer, between tags.
 //!
-//! Services usually deliver reasoning apart; those that do not leave `<think>…</think>` in the
-//! text. Some chat templates write the opening tag themselves, so a closing tag alone also ends
-//! reasoning: then everything before it goes.
+//! Services usually deliver reasoning separately; others leave `<think>…</think>` in the text. Some
+//! chat templates write the opening tag themselves, so a lone closing tag also ends reasoning:
+//! everything before it is removed.
 
 use std::borrow::Cow;
 
@@ -19,8 +19,8 @@ enum Tag {
     Closing,
 }
 
-/// The answer without the reasoning inside it; `None` when the reasoning never ended, for then
-/// there is no answer.
+/// The answer without reasoning; `None` if the reasoning never ended, because then there is no
+/// answer.
 pub fn without_reasoning(answer: &str) -> Option<Cow<'_, str>> {
     let mut tags = tags(answer).peekable();
     if tags.peek().is_none() {
@@ -34,7 +34,7 @@ pub fn without_reasoning(answer: &str) -> Option<Cow<'_, str>> {
             Tag::Opening if is_reasoning => {}
             Tag::Opening => {
                 kept.push_str(&answer[from..start]);
-                // Words on both sides of the reasoning were never one word.
+                // Words on both sides of the reasoning must not be joined.
                 kept.push('\n');
                 is_reasoning = true;
             }
@@ -51,7 +51,7 @@ pub fn without_reasoning(answer: &str) -> Option<Cow<'_, str>> {
     (!is_reasoning).then_some(Cow::Owned(kept))
 }
 
-/// Where each tag begins and ends, first to last.
+/// The tags with their ranges, in order.
 fn tags(text: &str) -> impl Iterator<Item = (usize, usize, Tag)> {
     text.match_indices('<').filter_map(|(start, _)| {
         TAGS.iter().find_map(|(name, tag)| {

@@ -1,9 +1,8 @@
-//! What all scorers do to text: folding case, taking decoration off, finding "the answer is".
+//! Text functions for all scorers: folding case, removing decoration, finding "the answer is".
 //!
-//! Offsets stay those of the given text: cues are looked for in an ASCII-lowered copy, which has
-//! the same length.
+//! Offsets refer to the given text: cues are searched in an ASCII-lowered copy of the same length.
 
-/// Decoration that stands before and after words in Markdown.
+/// Markdown decoration around words.
 pub(crate) const MARKERS: [char; 3] = ['*', '_', '`'];
 
 const PAIRS: [(&str, &str); 13] = [
@@ -40,7 +39,7 @@ const NEGATIONS: [&str; 14] = [
     "unlikely",
 ];
 
-/// Case folded: lower of upper of lower, so that `ß` and `SS`, `ς` and `Σ` meet.
+/// Case folding: lower of upper of lower, so that `ß` equals `SS` and `ς` equals `Σ`.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -52,13 +51,13 @@ pub(crate) fn fold(text: &str) -> String {
         .collect()
 }
 
-/// Every run of white space as one space, none at the ends.
+/// Collapses white space to single spaces and trims the ends.
 pub(crate) fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Folded, collapsed, and without quotes, emphasis, a closing full stop, "the answer is" and a
-/// leading article. `keep_bang` leaves a final exclamation mark, for references that end in one.
+/// Folded and collapsed text without quotes, emphasis, final full stop, "the answer is" and leading
+/// article. `keep_bang` keeps a final exclamation mark, for references that end in one.
 pub(crate) fn normalise(text: &str, keep_bang: bool) -> String {
     let folded = collapse(&fold(text));
     let mut rest = folded.as_str();
@@ -69,7 +68,7 @@ pub(crate) fn normalise(text: &str, keep_bang: bool) -> String {
     rest.to_owned()
 }
 
-/// One layer less, if there is one and something is left beneath.
+/// Removes one layer, if text is left beneath.
 fn peel(text: &str, keep_bang: bool) -> Option<&str> {
     let inner = unwrapped(text)
         .or_else(|| text.strip_suffix(['.', '。']))
@@ -105,8 +104,8 @@ fn after_leading_cue(text: &str) -> Option<&str> {
     Some(linked(after)?.trim_matches(|c: char| MARKERS.contains(&c) || c == ' '))
 }
 
-/// Where the text after each "answer is" or "answer:" begins, first to last, without those that
-/// are denied ("I do not think the answer is …").
+/// Start of the text after each "answer is" or "answer:", in order, without negated ones ("I do not
+/// think the answer is …").
 pub(crate) fn answer_cues(text: &str) -> Vec<usize> {
     let lower = text.to_ascii_lowercase();
     let mut cues = Vec::new();
@@ -125,7 +124,7 @@ pub(crate) fn answer_cues(text: &str) -> Vec<usize> {
     cues
 }
 
-/// What follows each cue up to the next one, last to first: all of it together is read once.
+/// The text after each cue up to the next one, in reverse order: each byte is read once.
 pub(crate) fn after_cues<'a>(text: &'a str, cues: &[usize]) -> impl Iterator<Item = &'a str> {
     cues.iter().rev().scan(text.len(), |end, at| {
         let part = &text[*at..*end];
@@ -134,7 +133,7 @@ pub(crate) fn after_cues<'a>(text: &'a str, cues: &[usize]) -> impl Iterator<Ite
     })
 }
 
-/// What follows ":" or "is" right after the word "answer", or after "answer to the question".
+/// The text after ":" or "is" directly after the word "answer", or after "answer to the question".
 fn linked(after: &str) -> Option<&str> {
     let decoration = |c: char| MARKERS.contains(&c) || c == ' ';
     let near = after.trim_start_matches(decoration);
@@ -161,28 +160,28 @@ fn linked(after: &str) -> Option<&str> {
     Some(rest.trim_start_matches(|c: char| decoration(c) || c == ':' || c == '：'))
 }
 
-/// What follows `word`, when the text begins with it and it ends there.
+/// The text after `word`, if the text begins with it as a whole word.
 pub(crate) fn whole_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(word)?;
     let goes_on = |c: char| c.is_alphanumeric() || c == '\'' || c == '’';
     (!rest.starts_with(goes_on)).then_some(rest)
 }
 
-/// How far around a word its clause is looked at, in bytes: a bound, so that a long answer without
-/// punctuation costs no square of its length.
+/// Maximum length of a clause, in bytes: keeps the time linear for long answers without
+/// punctuation.
 const CLAUSE: usize = 160;
 
-/// The end of a text, as much as a clause may be.
+/// The end of a text, up to a clause's length.
 pub(crate) fn near_end(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(CLAUSE))..]
 }
 
-/// The beginning of a text, as much as a clause may be.
+/// The beginning of a text, up to a clause's length.
 pub(crate) fn near_start(text: &str) -> &str {
     &text[..text.floor_char_boundary(CLAUSE)]
 }
 
-/// Whether the clause that ends here (ASCII lower case) denies what comes next.
+/// Whether the clause that ends here (ASCII lower case) negates the text after it.
 pub(crate) fn is_negated(before: &str) -> bool {
     let before = near_end(before);
     let clause = before

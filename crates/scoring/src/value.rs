@@ -1,30 +1,30 @@
-//! A number as exactly as it was written: a fraction of integers, a long decimal, or a float where
-//! arithmetic left the range of both.
+//! Numbers as exact as written: a fraction of integers, a long decimal, or a float if arithmetic
+//! exceeds the range of both.
 
-/// A number that can be compared.
+/// A comparable number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// In lowest terms, the denominator above zero.
+    /// In lowest terms, with a positive denominator.
     Ratio(i128, i128),
-    /// Too long for integers, but written out.
-    Long(Long),
-    /// What came of arithmetic that integers cannot hold.
+    /// A decimal too long for the integers.
+    Long(LongDecimal),
+    /// The result of arithmetic beyond the integers.
     Float(f64),
 }
 
 /// A decimal of any length: its digits without zeros at either end, times a power of ten.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Long {
+pub(crate) struct LongDecimal {
     is_negative: bool,
     digits: String,
     exponent: i64,
 }
 
-/// Floats agree when they differ by no more than this share of the larger one.
+/// Relative tolerance of floats.
 const TOLERANCE: f64 = 1e-9;
 
 impl Value {
-    /// The fraction in lowest terms; `None` for a zero denominator or one out of range.
+    /// The fraction in lowest terms; `None` for a zero denominator or values out of range.
     pub(crate) fn ratio(numerator: i128, denominator: i128) -> Option<Self> {
         let divisor = greatest_common_divisor(numerator.checked_abs()?, denominator.checked_abs()?);
         if denominator == 0 || divisor == 0 {
@@ -42,20 +42,20 @@ impl Value {
         Self::Ratio(number, 1)
     }
 
-    /// `digits`, `fraction` after the point, and a power of ten.
+    /// A decimal from its digits before and after the point, and a power of ten.
     pub(crate) fn decimal(digits: &str, fraction: &str, exponent: i32) -> Self {
-        let long = Long::new(digits, fraction, exponent);
+        let long = LongDecimal::new(digits, fraction, exponent);
         long.ratio().unwrap_or(Self::Long(long))
     }
 
-    /// The other sign.
+    /// The number with the opposite sign.
     pub(crate) fn negated(self) -> Self {
         match self {
-            // The one integer without a counterpart never comes out of `ratio`.
+            // `ratio` never yields the one integer that cannot be negated.
             Self::Ratio(numerator, denominator) => {
                 Self::Ratio(numerator.wrapping_neg(), denominator)
             }
-            Self::Long(long) => Self::Long(Long {
+            Self::Long(long) => Self::Long(LongDecimal {
                 is_negative: !long.is_negative,
                 ..long
             }),
@@ -63,7 +63,7 @@ impl Value {
         }
     }
 
-    /// Both together; `None` when out of range.
+    /// The sum; `None` when out of range.
     pub(crate) fn plus(&self, other: &Self) -> Option<Self> {
         let exact = || match (self, other) {
             (Self::Ratio(a, b), Self::Ratio(c, d)) => Self::ratio(
@@ -86,7 +86,7 @@ impl Value {
         exact().or_else(|| finite(self.float() * other.float()))
     }
 
-    /// One divided by this; `None` for zero.
+    /// The reciprocal; `None` for zero.
     pub(crate) fn inverse(&self) -> Option<Self> {
         match self {
             Self::Ratio(a, b) => Self::ratio(*b, *a),
@@ -94,7 +94,7 @@ impl Value {
         }
     }
 
-    /// This number raised to a whole power; `None` when out of range.
+    /// An integer power; `None` when out of range.
     pub(crate) fn power(&self, exponent: i32) -> Option<Self> {
         let exact = || {
             let Self::Ratio(a, b) = self else { return None };
@@ -111,17 +111,17 @@ impl Value {
         exact().or_else(|| finite(self.float().powi(exponent)))
     }
 
-    /// Whether it lies strictly between minus one and one.
+    /// Whether the absolute value is below one.
     pub(crate) fn is_below_one(&self) -> bool {
         self.float().abs() < 1.0
     }
 
-    /// Whether nothing was lost on the way to it.
+    /// Whether the value is exact.
     pub(crate) const fn is_exact(&self) -> bool {
         !matches!(self, Self::Float(_))
     }
 
-    /// The same number: exactly where both are written out, else within the tolerance.
+    /// Equality: exact if both numbers are exact, else within the tolerance.
     pub(crate) fn equals(&self, other: &Self) -> bool {
         if self.is_exact() && other.is_exact() {
             return self == other;
@@ -133,7 +133,6 @@ impl Value {
             && right.is_finite()
     }
 
-    /// The nearest float.
     #[expect(
         clippy::cast_precision_loss,
         reason = "only where no integer can hold the result"
@@ -147,7 +146,7 @@ impl Value {
     }
 }
 
-impl Long {
+impl LongDecimal {
     fn new(digits: &str, fraction: &str, exponent: i32) -> Self {
         let all = format!("{digits}{fraction}");
         let kept = all.trim_end_matches('0');
@@ -160,7 +159,7 @@ impl Long {
         }
     }
 
-    /// The same as a fraction, if integers hold it.
+    /// The same number as a fraction, if it fits the integers.
     fn ratio(&self) -> Option<Value> {
         if self.digits.is_empty() {
             return Some(Value::whole(0));

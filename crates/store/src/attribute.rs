@@ -312,7 +312,7 @@ struct Again<'a> {
 enum At<'a> {
     /// Between two parts.
     Between,
-    /// In a part without readings, with so many rows to go.
+    /// In a part without readings; the number of its rows still to come.
     Silent(usize),
     /// In a part that is played.
     Playing(Box<Playing<'a>>),

@@ -72,9 +72,9 @@ pub(crate) struct Projected {
 
 /// What to do with the next column.
 enum Step {
-    /// Pass over so many nodes and buffers.
+    /// Skips this number of nodes and buffers.
     Skip { nodes: usize, buffers: usize },
-    /// Read it, with so many buffers of its own, and what is below it.
+    /// Reads a field with its own buffers, and its children.
     Take {
         data_type: DataType,
         buffers: usize,

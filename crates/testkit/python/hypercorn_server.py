@@ -103,7 +103,7 @@ async def main():
 
 
 def end():
-    # Whoever started us holds the other end; it closes when they end, however they end.
+    # The parent process holds the other end, which closes when that process ends in any way.
     sys.stdin.buffer.read()
     os._exit(0)
 

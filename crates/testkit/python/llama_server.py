@@ -32,6 +32,6 @@ print(json.dumps({"address": server.listening_address}), flush=True)
 
 if port:
     signal.pause()
-# Whoever started us holds the other end; it closes when they end, however they end.
+# The parent process holds the other end, which closes when that process ends in any way.
 sys.stdin.buffer.read()
 os._exit(0)

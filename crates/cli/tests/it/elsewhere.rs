@@ -432,7 +432,7 @@ fn a_recorded_run_can_be_played_to_another() {
 }
 
 #[test]
-fn nothing_is_looked_at_where_nobody_wants_to_know() {
+fn nothing_is_examined_unless_it_is_asked_for() {
     let place = paced(50);
     let said = said(&mut place.profile(&["--max-queries", "3", "--telemetry", "none"]));
     assert_eq!(said.code, Some(0), "{}", said.err);

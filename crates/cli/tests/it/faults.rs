@@ -238,7 +238,7 @@ fn a_key_that_is_refused_at_the_start_is_exit_3_and_is_not_shown() {
         let said = said(&mut command);
         assert_eq!(said.code, Some(3), "{client}: {}", said.err);
         assert!(
-            said.err.contains("refuses our key"),
+            said.err.contains("refuses the key"),
             "{client}: {}",
             said.err
         );

@@ -78,7 +78,7 @@ fn offline_with_nothing_cached_the_error_says_what_was_tried_and_the_way_out() {
 }
 
 #[test]
-fn a_name_that_nobody_knows_is_a_usage_error() {
+fn an_unknown_name_is_a_usage_error() {
     let place = Place::new(NOWHERE);
     for command in ["pull", "path", "rm"] {
         let said = place.said(&[command, "smolm2-135m"]);

@@ -114,7 +114,7 @@ impl Drop for Monitoring {
     }
 }
 
-/// What a Python reader of `proto` sees in so many messages.
+/// What a Python reader of `proto` sees in the first `count` messages.
 fn listen(python: &Venv, target: &str, proto: &Path, count: usize, token: &str) -> Value {
     let count = count.to_string();
     let args = [target, proto.to_str().unwrap(), &count, token];
@@ -382,7 +382,7 @@ fn a_unix_socket_is_for_its_owner_and_goes_with_the_monitor() {
 }
 
 #[test]
-fn a_signal_ends_it_well_whoever_listens() {
+fn a_signal_ends_it_well_with_any_listeners() {
     let _busy = all_cores();
     let place = paced(20);
     let Some(python) = python() else { return };

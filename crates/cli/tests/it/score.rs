@@ -192,7 +192,7 @@ fn judge(received: &Received) -> Script {
 }
 
 #[test]
-fn a_flaky_judge_is_asked_until_it_says_a_verdict_and_nobody_twice() {
+fn a_flaky_judge_is_asked_until_it_states_a_verdict_and_no_verdict_is_asked_twice() {
     let place = saying();
     let run = answered(&place, "judge");
     assert!(verdicts(&run).iter().all(Value::is_null));

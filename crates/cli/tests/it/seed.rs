@@ -332,7 +332,7 @@ fn warm_up_queries_are_not_rows_and_not_from_the_dataset() {
 }
 
 #[test]
-fn nothing_goes_out_that_nobody_asked_for() {
+fn only_requested_fields_are_sent() {
     let place = quick();
     let path = place.jsonl("plain", questions(1));
     let said = said(&mut place.profile(&["--dataset", path.to_str().unwrap()]));

@@ -302,7 +302,7 @@ fn a_host_that_is_not_here_is_a_usage_error() {
 }
 
 #[test]
-fn a_model_that_cannot_be_used_is_an_error_before_anybody_is_served() {
+fn a_model_that_cannot_be_used_is_an_error_before_the_first_request() {
     let place = Place::new(&TinyModel::default());
     let serve = |model: &Path| {
         let mut command = ipw();

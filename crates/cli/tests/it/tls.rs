@@ -85,7 +85,7 @@ fn a_service_behind_tls_is_profiled() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused() {
+fn a_certificate_without_a_trusted_authority_is_refused() {
     let place = Place::new(|_| Script::words(6));
     let front = front(&place, &["localhost"]);
     let other = rcgen::generate_simple_self_signed(vec!["elsewhere".to_owned()]).unwrap();

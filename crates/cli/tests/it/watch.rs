@@ -60,7 +60,7 @@ fn page(address: &str, headers: &str) -> String {
 }
 
 #[test]
-fn the_page_is_there_while_the_command_runs_and_nothing_is_drawn_for_nobody() {
+fn the_page_is_there_while_the_command_runs_and_is_drawn_only_for_viewers() {
     let mut watched = watched(&["--count", "20", "--interval", "100ms"]);
     let reply = page(&watched.address, "Accept: application/openmetrics-text\r\n");
     assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
@@ -115,7 +115,7 @@ fn beyond_this_machine_without_a_token_is_refused() {
 }
 
 #[test]
-fn a_monitor_has_the_page_too_and_reads_for_it_while_nobody_else_listens() {
+fn a_monitor_has_the_page_too_and_reads_for_it_without_other_listeners() {
     let place = crate::energy::paced(10);
     let trace = PowerTrace::new(&[(1.0, 30.0)]);
     let _sensor = crate::energy::Living::start(&place, &trace, Defects::default());

@@ -1,7 +1,7 @@
-//! One streamed reply of the messages API, put together event by event.
+//! Assembles one streamed reply of the messages API from its events.
 //!
-//! Pure: events and instants go in, a finished reply comes out. A reply counts as answered only if
-//! the service said that it was over (a stop reason or `message_stop`).
+//! Pure: takes events with their receive times and returns a reply. The reply counts as answered
+//! only after a stop reason or `message_stop`.
 
 use ipw_core::reply::{Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
@@ -12,13 +12,12 @@ use crate::fault;
 use crate::sse::Splitter;
 use crate::stream::{self, CallPiece, Piece, Transcript, some_text};
 
-/// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
     transcript: Transcript,
-    /// What was said of the prompt at the beginning, and of all at the end.
+    /// The prompt's counts come in the first event, the final counts in the last one.
     usage: Usage,
-    /// The output, once it was counted to its end.
+    /// Set only once the service has counted the whole output.
     output: Option<u64>,
     saw_message: bool,
     done: bool,
@@ -40,7 +39,7 @@ impl Chat {
             Event::MessageDelta { delta, usage } => {
                 let usage = usage.unwrap_or_default();
                 self.count(usage);
-                // The first event counts what there was by then, this one all.
+                // `message_start` counts the output so far, `message_delta` all of it.
                 self.output = usage.output_tokens.or(self.output);
                 let reason = some_text(delta.stop_reason);
                 let before = self.transcript.finish_reason.take();
@@ -69,7 +68,7 @@ impl Chat {
             Block::Text { text } => self.text(None, Some(&text), at),
             Block::Thinking { thinking } => self.text(Some(&thinking), None, at),
             Block::ToolUse { id, name, input } => {
-                // It begins empty and comes in pieces, unless it comes whole.
+                // Usually empty here and streamed as deltas; some servers send it whole.
                 let whole = match &input {
                     Value::Object(fields) if !fields.is_empty() => Some(input.to_string()),
                     _ => None,
@@ -121,8 +120,7 @@ impl Chat {
         self.transcript.take(piece, at);
     }
 
-    /// The prompt as the model saw it: `input_tokens` leaves out what was written to or read from
-    /// the cache.
+    /// All prompt tokens: `input_tokens` excludes those written to or read from the cache.
     fn input(&self) -> Option<u64> {
         let Usage {
             input_tokens,
@@ -193,7 +191,7 @@ impl stream::Chat for Chat {
         (counts, Some(source))
     }
 
-    /// The API says nothing of its own times.
+    /// The API reports no durations.
     fn service_timing(&self) -> ServiceTiming {
         ServiceTiming::default()
     }

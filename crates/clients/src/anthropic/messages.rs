@@ -1,4 +1,4 @@
-//! Messages and tools in the words of the messages API.
+//! Messages and tools as the messages API expects them.
 //!
 //! Shapes: <https://docs.claude.com/en/api/messages>.
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::message::{Call, Image, no_place};
 
-/// The messages, results of tools as their user's.
+/// Converts messages; tool results become user messages.
 pub(super) fn messages(all: &[Message]) -> Result<Value, String> {
     let mut told: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in all {
@@ -17,12 +17,12 @@ pub(super) fn messages(all: &[Message]) -> Result<Value, String> {
             "user" => ("user", content(message.content())?),
             role => {
                 return Err(format!(
-                    "the messages API has no role `{role}` behind the first message"
+                    "the messages API accepts the role `{role}` only in the first message"
                 ));
             }
         };
         match told.last_mut() {
-            // All results of one reply's calls stand in one message.
+            // The API expects all results of one reply's calls in a single message.
             Some((last, before)) if *last == role => before.extend(blocks),
             _ => told.push((role, blocks)),
         }
@@ -33,7 +33,7 @@ pub(super) fn messages(all: &[Message]) -> Result<Value, String> {
         .collect())
 }
 
-/// One text needs no list.
+/// A single text block becomes a plain string.
 fn plain(blocks: Vec<Value>) -> Value {
     match blocks.as_slice() {
         [only] if only["type"] == "text" => only["text"].clone(),
@@ -57,7 +57,7 @@ fn content(content: Option<&Value>) -> Result<Vec<Value>, String> {
                 (None, Some(Image::Linked(url))) => {
                     Ok(json!({"type": "image", "source": {"type": "url", "url": url}}))
                 }
-                // Its own words are left as they are.
+                // Already in this API's form.
                 (None, None) if part.get("source").is_some() => Ok(part.clone()),
                 (None, None) => Err(no_place(part)),
             })
@@ -66,7 +66,7 @@ fn content(content: Option<&Value>) -> Result<Vec<Value>, String> {
     }
 }
 
-/// What a model said, its calls behind the text.
+/// An assistant message: its text, then its tool calls.
 fn said(message: &Message) -> Result<Vec<Value>, String> {
     let mut blocks = content(message.content())?;
     for call in Call::all(message) {
@@ -85,7 +85,7 @@ fn result(message: &Message) -> Result<Value, String> {
     Ok(json!({"type": "tool_result", "tool_use_id": call, "content": message.text()}))
 }
 
-/// The parameters about tools in this API's words; what is in them already is left alone.
+/// Converts tool parameters to this API's names; keeps those already in its form.
 pub(super) fn own_tools(body: &mut Map<String, Value>) -> Result<(), String> {
     if body.contains_key("response_format") {
         return Err("the messages API has no `response_format`".to_owned());
@@ -180,7 +180,7 @@ mod tests {
         for (list, problem) in [
             (
                 json!([{"role": "system", "content": "late"}]),
-                "no role `system`",
+                "accepts the role `system` only",
             ),
             (json!([{"role": "tool", "content": "x"}]), "`tool_call_id`"),
             (

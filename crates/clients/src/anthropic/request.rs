@@ -7,8 +7,8 @@ use super::{KNOWN, messages};
 use crate::ClientError;
 use crate::message::apart;
 
-/// The request as JSON; nothing is in it that nobody asked for. Without `max_tokens` there is none:
-/// we do not invent a limit.
+/// The request as JSON, with only the fields that were asked for. Fails without `max_tokens`: the
+/// API requires it and `ipw` sets no default.
 pub(super) fn body(request: &Request<'_>) -> Result<Vec<u8>, String> {
     let is_reserved = |name: &str| KNOWN.reserved.contains(&name);
     let parameters = request.parameters.iter();
@@ -38,7 +38,7 @@ pub(super) fn body(request: &Request<'_>) -> Result<Vec<u8>, String> {
     Ok(serde_json::to_vec(&body).expect("JSON values serialize"))
 }
 
-/// OpenAI's names for the same parameters, unless its own are there.
+/// Converts OpenAI's parameter names, unless the API's own name is set too.
 fn own_names(body: &mut Map<String, Value>) {
     if let Some(limit) = body.remove("max_completion_tokens") {
         body.entry("max_tokens").or_insert(limit);

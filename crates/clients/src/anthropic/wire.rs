@@ -1,9 +1,8 @@
-//! What goes over the wire in the messages API: only the events and fields that we read.
+//! Wire types of the messages API: only the events and fields that `ipw` reads.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One event of the stream.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Event {
@@ -19,7 +18,7 @@ pub(super) enum Event {
         delta: Delta,
     },
     MessageDelta {
-        delta: Ending,
+        delta: StopDelta,
         #[serde(default)]
         usage: Option<Usage>,
     },
@@ -27,7 +26,7 @@ pub(super) enum Event {
     Error {
         error: Value,
     },
-    /// `ping`, `content_block_stop`, and what is new.
+    /// `ping`, `content_block_stop` and unknown events.
     #[serde(other)]
     Other,
 }
@@ -38,7 +37,7 @@ pub(super) struct Message {
     pub(super) usage: Option<Usage>,
 }
 
-/// A block as it begins: mostly empty.
+/// The start of a block, usually without content.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block {
@@ -61,7 +60,7 @@ pub(super) enum Block {
     Other,
 }
 
-/// What is added to a block.
+/// An increment of a block.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
 pub(super) enum Delta {
@@ -71,13 +70,13 @@ pub(super) enum Delta {
     Thinking { thinking: String },
     #[serde(rename = "input_json_delta")]
     Json { partial_json: String },
-    /// `signature_delta`, `citations_delta`, and what is new.
+    /// `signature_delta`, `citations_delta` and unknown deltas.
     #[serde(other)]
     Other,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Ending {
+pub(super) struct StopDelta {
     #[serde(default)]
     pub(super) stop_reason: Option<String>,
 }
@@ -95,7 +94,7 @@ pub(super) struct Usage {
     pub(super) output_tokens: Option<u64>,
 }
 
-/// `GET /v1/models`.
+/// The answer to `GET /v1/models`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ModelList {
     pub(super) data: Vec<Model>,

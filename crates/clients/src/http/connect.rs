@@ -1,4 +1,4 @@
-//! Getting a connection: name, address, socket, proxy, TLS; each stamped when it is there.
+//! Connecting: name, address, socket, proxy and TLS, with a timestamp for each step.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -15,27 +15,26 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
-use super::turn::Fair;
+use super::turn::FairSocket;
 use super::{BaseUrl, HttpError, Proxy, http2, proxy, race, tls};
 
-/// The name of HTTP/2 in TLS handshakes.
+/// HTTP/2's ALPN protocol name.
 const ALPN: &[u8] = b"h2";
 
-/// Makes connections to one service.
 pub(crate) struct Connector {
     url: BaseUrl,
     limit: Duration,
     proxy: Option<Proxy>,
-    /// Whether HTTP/2 is spoken, and nothing else.
+    /// HTTP/2 only, instead of HTTP/1.1.
     http2: bool,
-    /// Trusted beside the system's.
+    /// Trusted in addition to the system's.
     authorities: Vec<CertificateDer<'static>>,
-    /// Made with the first need of it, where there may be one: reading the system's roots takes a
-    /// while, and that is no connection's time.
+    /// Built on first use: loading the system's roots takes time that must not count for a
+    /// connection.
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
-/// One connection on its way.
+/// A connection being established.
 struct Opening<'a> {
     clock: &'a dyn Clock,
     timing: &'a mut Timing,
@@ -62,19 +61,19 @@ impl Connector {
         }
     }
 
-    /// Goes through `proxy`, if there is one.
+    /// Uses `proxy`, if any.
     pub(crate) fn through(mut self, proxy: Option<Proxy>) -> Self {
         self.proxy = proxy;
         self
     }
 
-    /// Trusts these authorities beside the system's.
+    /// Also trusts `authorities`.
     pub(crate) fn trusting(mut self, authorities: Vec<CertificateDer<'static>>) -> Self {
         self.authorities = authorities;
         self
     }
 
-    /// Speaks HTTP/2, if that is wanted.
+    /// Chooses between HTTP/2 and HTTP/1.1.
     pub(crate) fn speaking_http2(mut self, is_wanted: bool) -> Self {
         self.http2 = is_wanted;
         self
@@ -84,15 +83,14 @@ impl Connector {
         self.http2
     }
 
-    /// The service's URL.
     pub(super) fn url(&self) -> &BaseUrl {
         &self.url
     }
 
-    /// Does what takes a while and need be done only once.
+    /// Does slow one-time work ahead of the first connection.
     pub(crate) fn prepared(self) -> Self {
         if self.url.is_encrypted() {
-            // What is wrong is told by the connection that needs it.
+            // Connecting reports the error.
             let _ = self.config();
         }
         self
@@ -104,13 +102,13 @@ impl Connector {
             .get_or_init(|| tls::config(&self.authorities, protocols))
     }
 
-    /// The proxy that is asked in the service's place: plain requests go to it as they are.
+    /// The proxy to which plain requests are sent directly, without a tunnel.
     pub(crate) fn forwarder(&self) -> Option<&Proxy> {
         let proxy = self.proxy.as_ref();
         proxy.filter(|_| !self.url.is_encrypted())
     }
 
-    /// A new connection, proxy and TLS included; `timing` is filled in as things happen.
+    /// Connects, with proxy and TLS; `timing` is updated at each step.
     pub(crate) async fn connect(
         &self,
         clock: &Arc<dyn Clock>,
@@ -124,7 +122,7 @@ impl Connector {
         self.within_limit(open).await
     }
 
-    /// A new connection of HTTP/2: the service has said that it speaks it.
+    /// Connects with HTTP/2 and waits for the service's settings.
     pub(super) async fn connect_http2(
         &self,
         clock: &Arc<dyn Clock>,
@@ -139,7 +137,7 @@ impl Connector {
         self.within_limit(open).await
     }
 
-    /// A stream of bytes to the service, proxy and TLS included.
+    /// A byte stream to the service, through proxy and TLS.
     async fn stream(
         &self,
         clock: &dyn Clock,
@@ -195,7 +193,7 @@ impl Connector {
             HttpError::new(Failure::Connect, text)
         })?;
         connected(opening, &path.display().to_string(), None);
-        Ok(Box::new(Fair::new(socket)))
+        Ok(Box::new(FairSocket::new(socket)))
     }
 
     async fn socket(&self, opening: &mut Opening<'_>) -> Result<Box<dyn Stream>, HttpError> {
@@ -222,7 +220,7 @@ impl Connector {
             opening.tell(Sight::Resolved { at, addresses });
         }
         if addresses.is_empty() {
-            return Err(unknown("it has no address".to_owned()));
+            return Err(unknown("the name has no address".to_owned()));
         }
         let socket = race::first(addresses).await.map_err(|error| {
             let to = match &self.proxy {
@@ -231,11 +229,11 @@ impl Connector {
             };
             HttpError::new(Failure::Connect, format!("cannot connect to {to}: {error}"))
         })?;
-        // A request waits for no acknowledgement.
+        // Small requests must not wait for acknowledgements.
         let _ = socket.set_nodelay(true);
         let peer = peer(&socket, opening.witness);
         connected(opening, &peer, self.proxy.as_ref().map(Proxy::place));
-        Ok(Box::new(Fair::new(socket)))
+        Ok(Box::new(FairSocket::new(socket)))
     }
 
     async fn secure(
@@ -267,12 +265,12 @@ impl Connector {
             opening.tell(Sight::Secured { at, with: &with });
         }
         if self.http2 && stream.get_ref().1.alpn_protocol() != Some(ALPN) {
-            return Err(self.no_http2("it agrees to no `h2` in the TLS handshake (ALPN)"));
+            return Err(self.no_http2("it does not select `h2` in the TLS handshake (ALPN)"));
         }
         Ok(Box::new(stream))
     }
 
-    /// The service, and the way to it, in messages.
+    /// The service and its proxy, for messages.
     fn place(&self) -> String {
         let service = match self.url.socket() {
             Some(path) => return format!("the socket `{}`", path.display()),
@@ -285,27 +283,27 @@ impl Connector {
     }
 }
 
-/// The socket is there.
+/// Records the time at which the socket connected.
 fn connected(opening: &mut Opening<'_>, peer: &str, proxy: Option<&str>) {
     let at = opening.clock.now();
     opening.timing.tcp = Some(at);
     opening.tell(Sight::Connected { at, peer, proxy });
 }
 
-/// The address at the other end, if anybody wants to know.
+/// The remote address, or an empty text without a witness.
 fn peer(socket: &TcpStream, witness: Option<&dyn Witness>) -> String {
     let address = witness.and_then(|_| socket.peer_addr().ok());
     address.map_or_else(String::new, |address| address.to_string())
 }
 
-/// Whether the handshake ended because the service speaks none of the protocols that we offer.
+/// Whether the handshake failed because the service supports none of the offered protocols.
 fn refuses_protocol(error: &std::io::Error) -> bool {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
     let alert = rustls::AlertDescription::NoApplicationProtocol;
     cause == Some(&rustls::Error::AlertReceived(alert))
 }
 
-/// What both sides agreed on.
+/// The negotiated TLS version, cipher suite and protocol.
 fn agreed(session: &rustls::ClientConnection) -> String {
     let version = session
         .protocol_version()

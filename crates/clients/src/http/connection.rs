@@ -1,9 +1,9 @@
 //! One HTTP/1.1 connection, driven by the task that waits for its reply.
 //!
-//! What one read brings is stamped, freed of its framing where it lies, and handed out as one piece:
-//! nothing lies between the read and its stamp, and nothing is copied or handed over on the way
-//! (docs/decisions/0001). Under TLS reads and writes are those above the session, so that a session
-//! ticket is not taken for a reply.
+//! Each read is timestamped at once, stripped of its framing in place and returned as one piece.
+//! Nothing is copied or passed to another task between the read and its timestamp
+//! (docs/decisions/0001). Under TLS, reads and writes mean those above the session, so that a
+//! session ticket is not mistaken for a reply.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,16 +20,16 @@ use super::HttpError;
 use super::framing::Framing;
 use super::head::Head;
 
-/// What is read at once at first.
+/// Initial buffer size for a read.
 const LEAST_READ: usize = 8 << 10;
-/// What is read at once at the most, where more is waiting.
+/// Largest read, used while more data is waiting.
 const MOST_READ: usize = 64 << 10;
-/// A head larger than this is refused.
+/// Larger heads are refused.
 pub(super) const LARGEST_HEAD: usize = 256 << 10;
-/// More interim heads than this before a reply are refused.
+/// More interim heads before a reply are refused.
 const MOST_INTERIM: usize = 64;
 
-/// A socket, or TLS over one.
+/// A plain or TLS socket.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
@@ -38,11 +38,11 @@ pub(crate) struct Connection {
     stream: Box<dyn Stream>,
     clock: Arc<dyn Clock>,
     buffer: Vec<u8>,
-    /// Where in the buffer lies what was read and not used.
+    /// Range of the buffer that was read but not yet used.
     unused: Range<usize>,
-    /// Where in the buffer the last head lies, until the next read.
+    /// Range of the last head in the buffer; valid until the next read.
     head: Range<usize>,
-    /// When it was read.
+    /// Time of the last read.
     read_at: Timestamp,
 }
 
@@ -58,26 +58,26 @@ impl Connection {
         }
     }
 
-    /// Whether the connection can carry another exchange, as far as has arrived here.
+    /// Whether the connection can carry another exchange, judged by the data received so far.
     pub(crate) async fn is_alive(&mut self) -> bool {
-        // A service has nothing to say before it is asked: whatever there is to read is the end. The
-        // first look may meet the end of the socket's turn.
+        // A service sends nothing before a request: any data or end of stream means the connection
+        // is done. The first poll may end the socket's turn, hence the second one.
         let mut is_quiet = |context: &mut Context<'_>| self.poll_fill(context).is_pending();
         poll_fn(|context| Poll::Ready(is_quiet(context) && is_quiet(context))).await
     }
 
-    /// Sends `request` and waits for the head of the reply; `timing` is filled in as things happen.
+    /// Sends `request` and waits for the head of the reply; `timing` is updated at each step.
     pub(crate) async fn exchange(
         &mut self,
         request: &[u8],
         timing: &mut Timing,
     ) -> Result<Head, HttpError> {
-        let mut sending = Sending::Bytes(request);
-        let mut interim = Interim::default();
+        let mut sending = SendState::Bytes(request);
+        let mut interim = InterimHeads::default();
         loop {
             let read = poll_fn(|context| {
                 let sent = self.poll_send(&mut sending, timing, context);
-                // A service may answer before it has read everything, and then no longer listen.
+                // A service may answer early and close its reading side.
                 match (self.poll_fill(context), sent) {
                     (Poll::Pending, Poll::Ready(Err(error))) => Poll::Ready(Err(error)),
                     (read, _) => read,
@@ -85,7 +85,7 @@ impl Connection {
             });
             match read.await {
                 Ok(1..) => {}
-                Ok(0) => return Err(lost(timing, "it was closed")),
+                Ok(0) => return Err(lost(timing, "the service closed it")),
                 Err(error) => return Err(lost(timing, &error.to_string())),
             }
             timing.first_byte.get_or_insert(self.read_at);
@@ -95,17 +95,17 @@ impl Connection {
                     continue;
                 }
                 if head.status.is_success() {
-                    // It answers before it has read everything. If it stops reading now, the reply
-                    // says more than that.
+                    // An early answer. If the service stops reading now, the reply matters more
+                    // than that.
                     let _ = poll_fn(|context| self.poll_send(&mut sending, timing, context)).await;
                 }
-                head.keeps_alive &= matches!(sending, Sending::Done);
+                head.keeps_alive &= matches!(sending, SendState::Done);
                 return Ok(head);
             }
         }
     }
 
-    /// The next head, once it is there as a whole.
+    /// The next head; `None` until it is complete.
     fn head(&mut self) -> Result<Option<Head>, HttpError> {
         let no_http = |why: &str| {
             let text = format!("the reply is not HTTP: {why}");
@@ -123,20 +123,20 @@ impl Connection {
         }
     }
 
-    /// Writes what the socket takes.
+    /// Writes as much as the socket accepts.
     fn poll_send(
         &mut self,
-        sending: &mut Sending<'_>,
+        sending: &mut SendState<'_>,
         timing: &mut Timing,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
             match sending {
-                Sending::Bytes([]) => {
+                SendState::Bytes([]) => {
                     ready!(Pin::new(&mut self.stream).poll_flush(context))?;
-                    *sending = Sending::Done;
+                    *sending = SendState::Done;
                 }
-                Sending::Bytes(bytes) => {
+                SendState::Bytes(bytes) => {
                     let before = self.clock.now();
                     let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
                     if written == 0 {
@@ -145,18 +145,18 @@ impl Connection {
                     timing.sent.get_or_insert(before);
                     *bytes = &bytes[written..];
                 }
-                Sending::Done => return Poll::Ready(Ok(())),
+                SendState::Done => return Poll::Ready(Ok(())),
             }
         }
     }
 
-    /// Reads once, behind what is unused, and stamps it; 0 at the end of the stream.
+    /// Reads once into the buffer and timestamps the read; 0 at the end of the stream.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.unused.is_empty() {
             self.unused = 0..0;
         }
         if self.unused.end == self.buffer.len() {
-            // A head that came in parts: there is no other reason to have something left here.
+            // Only an incomplete head leaves bytes here.
             if self.unused.start > 0 {
                 self.buffer.copy_within(self.unused.clone(), 0);
                 self.unused = 0..self.unused.len();
@@ -180,21 +180,21 @@ impl Connection {
     }
 }
 
-/// Interim heads (`100 Continue`, `103 Early Hints`) that came before the reply.
+/// Interim heads (`100 Continue`, `103 Early Hints`) before a reply.
 #[derive(Debug, Default)]
-pub(super) struct Interim {
+pub(super) struct InterimHeads {
     count: usize,
     bytes: usize,
 }
 
-impl Interim {
-    /// Counts one more interim head of `bytes` bytes; an error beyond the limit.
+impl InterimHeads {
+    /// Counts an interim head of `bytes` bytes; an error beyond the limit.
     pub(super) fn came(&mut self, bytes: usize) -> Result<(), HttpError> {
         self.count += 1;
         self.bytes += bytes;
         if self.count > MOST_INTERIM || self.bytes > LARGEST_HEAD {
             let text = format!(
-                "the reply is not HTTP: {} interim heads (1xx) came and no reply",
+                "the reply is not HTTP: {} interim heads (1xx) without a reply",
                 self.count
             );
             return Err(HttpError::new(Failure::NotAStream, text));
@@ -203,13 +203,13 @@ impl Interim {
     }
 }
 
-/// How far a request is.
-enum Sending<'a> {
+/// Progress of writing a request.
+enum SendState<'a> {
     Bytes(&'a [u8]),
     Done,
 }
 
-/// The connection broke before the head was whole.
+/// The error of a connection that broke before the head was complete.
 fn lost(timing: &Timing, why: &str) -> HttpError {
     match timing.first_byte {
         Some(_) => HttpError::new(Failure::Closed, format!("connection lost: {why}")),
@@ -220,12 +220,12 @@ fn lost(timing: &Timing, why: &str) -> HttpError {
     }
 }
 
-/// The body of a reply, on its connection.
+/// A reply's body and its connection.
 pub(crate) struct Body {
     connection: Connection,
     framing: Framing,
     keeps_alive: bool,
-    /// Whether all of it was handed out.
+    /// Whether the whole body was returned.
     is_over: bool,
 }
 
@@ -239,7 +239,7 @@ impl Body {
         }
     }
 
-    /// The next piece, and when it came off the socket; `None` at the end.
+    /// The next piece with its receive time; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
         let lost = |why: &str| {
             let text = format!("connection lost mid-reply: {why}");
@@ -261,14 +261,14 @@ impl Body {
             match (read, &self.framing) {
                 (Ok(1..), _) => {}
                 (Ok(0), Framing::UntilClose) => self.is_over = true,
-                (Ok(0), _) => return Err(lost("it was closed")),
+                (Ok(0), _) => return Err(lost("the service closed it")),
                 (Err(error), _) => return Err(lost(&error.to_string())),
             }
         }
     }
 
-    /// Where in the buffer the content of what was read lies.
-    fn strip(&mut self) -> Result<Range<usize>, super::framing::Malformed> {
+    /// Strips the framing of what was read; returns the content's range in the buffer.
+    fn strip(&mut self) -> Result<Range<usize>, super::framing::FramingError> {
         let Connection { buffer, unused, .. } = &mut self.connection;
         let stripped = self.framing.strip(&mut buffer[unused.clone()])?;
         let start = unused.start;
@@ -276,19 +276,18 @@ impl Body {
         Ok(start..start + stripped.content)
     }
 
-    /// The head as it came; only before the first piece is taken.
+    /// The head as received. Valid only until the first piece is taken.
     pub(crate) fn head(&self) -> &[u8] {
         let Connection { buffer, head, .. } = &self.connection;
         buffer.get(head.clone()).unwrap_or_default()
     }
 
-    /// Whether the last piece has come.
+    /// Whether the whole body has arrived.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// The connection, if it can carry another exchange: the reply was read to its end, and nothing
-    /// came behind it.
+    /// The connection, if it can be reused: the reply was read to its end and no bytes follow it.
     pub(super) fn into_idle(self) -> Option<Connection> {
         let is_clean = self.is_over && self.keeps_alive && self.connection.unused.is_empty();
         is_clean.then_some(self.connection)

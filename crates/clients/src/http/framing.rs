@@ -1,56 +1,55 @@
-//! Where the body of a reply ends, and what of its bytes is content.
+//! Finds where the body of a reply ends and which bytes are content.
 //!
-//! Pure and incremental: bytes go in as they come off the socket, cut anywhere; the content of a
-//! read comes out as one piece, moved together in place.
+//! Pure and incremental: reads may be cut anywhere. The content of one read is moved together in
+//! place and returned as one piece.
 
-/// More bytes of trailers than this are refused.
+/// More bytes of trailers are refused.
 const MOST_TRAILERS: u32 = 16 << 10;
-/// More bytes of chunk extensions than this are refused.
+/// More bytes of chunk extensions are refused.
 const MOST_EXTENSIONS: u32 = 16 << 10;
 
-/// The framing breaks the rules: where the reply ends cannot be told any more.
+/// The framing is invalid: the end of the reply is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Malformed(&'static str);
+pub(super) struct FramingError(&'static str);
 
-/// How the body ends, and how far it is.
+/// How the body ends, and the progress so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// After so many more bytes.
+    /// After this many more bytes.
     Length(u64),
-    /// With a chunk of no bytes.
+    /// With an empty chunk.
     Chunked(Chunk),
-    /// With the connection.
+    /// When the connection closes.
     UntilClose,
 }
 
-/// Where in the chunks the next byte belongs.
+/// Parser state: what the next byte belongs to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Chunk {
-    /// The size, as far as its digits have come.
+    /// The size, from the digits read so far.
     Size(Option<u64>),
-    /// What may stand behind the size, up to the end of the line, and how long it is so far.
+    /// An extension after the size: the chunk's size, and the extension's length so far.
     Extension(u64, u32),
-    /// The LF behind the size.
+    /// The LF after the size.
     SizeEnd(u64),
-    /// So many more bytes of content.
+    /// This many more bytes of content.
     Content(u64),
-    /// The CR behind the content.
+    /// The CR after the content.
     ContentReturn,
-    /// The LF behind it.
+    /// The LF after that CR.
     ContentEnd,
-    /// A line behind the last chunk: its length so far, and that of all of them.
+    /// A line after the last chunk: its length so far, and that of all such lines.
     Trailer(u32, u32),
-    /// Nothing more.
     Over,
 }
 
-/// What became of some bytes.
+/// The result of stripping the framing from a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stripped {
-    /// So many bytes at the front are content now.
+pub(super) struct StripResult {
+    /// Number of content bytes, now at the front of the buffer.
     pub(super) content: usize,
-    /// So many belonged to the body; what is behind them did not.
+    /// Number of bytes that belonged to the body; the rest did not.
     pub(super) used: usize,
 }
 
@@ -63,23 +62,22 @@ impl Framing {
         Self::Chunked(Chunk::Size(None))
     }
 
-    /// Whether the body has ended.
     pub(super) fn is_over(&self) -> bool {
         matches!(self, Self::Length(0) | Self::Chunked(Chunk::Over))
     }
 
     /// Moves the content of `bytes` to their front.
-    pub(super) fn strip(&mut self, bytes: &mut [u8]) -> Result<Stripped, Malformed> {
+    pub(super) fn strip(&mut self, bytes: &mut [u8]) -> Result<StripResult, FramingError> {
         match self {
             Self::Length(left) => {
                 let content = within(*left, bytes.len());
                 *left -= content as u64;
-                Ok(Stripped {
+                Ok(StripResult {
                     content,
                     used: content,
                 })
             }
-            Self::UntilClose => Ok(Stripped {
+            Self::UntilClose => Ok(StripResult {
                 content: bytes.len(),
                 used: bytes.len(),
             }),
@@ -89,7 +87,7 @@ impl Framing {
 }
 
 impl Chunk {
-    fn strip(&mut self, bytes: &mut [u8]) -> Result<Stripped, Malformed> {
+    fn strip(&mut self, bytes: &mut [u8]) -> Result<StripResult, FramingError> {
         let (mut content, mut used) = (0, 0);
         while used < bytes.len() && *self != Self::Over {
             if let Self::Content(left) = self {
@@ -104,26 +102,27 @@ impl Chunk {
             } else {
                 match self.step(bytes[used]) {
                     Ok(()) => used += 1,
-                    // What came before the fault counts; the fault comes up again next time.
+                    // Return the content before the fault first; the next call finds the fault
+                    // again.
                     Err(_) if content > 0 => break,
                     Err(malformed) => return Err(malformed),
                 }
             }
         }
-        Ok(Stripped { content, used })
+        Ok(StripResult { content, used })
     }
 
-    /// Takes a byte that is no content.
-    fn step(&mut self, byte: u8) -> Result<(), Malformed> {
+    /// Takes one byte of framing.
+    fn step(&mut self, byte: u8) -> Result<(), FramingError> {
         *self = match (&*self, byte) {
             (Self::Size(size), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 Self::Size(Some(with_digit(*size, byte)?))
             }
             (Self::Size(Some(size)) | Self::Extension(size, _), b'\r') => Self::SizeEnd(*size),
             (Self::Size(Some(size)), b';' | b' ' | b'\t') => Self::Extension(*size, 0),
-            (Self::Size(_), _) => return Err(Malformed("a chunk's size is not a number")),
+            (Self::Size(_), _) => return Err(FramingError("a chunk's size is not a number")),
             (Self::Extension(.., MOST_EXTENSIONS), _) => {
-                return Err(Malformed("a chunk's extensions are too long"));
+                return Err(FramingError("a chunk's extensions are too long"));
             }
             (Self::Extension(size, length), _) if byte != b'\n' => {
                 Self::Extension(*size, length + 1)
@@ -136,24 +135,23 @@ impl Chunk {
             (Self::Trailer(_, all), b'\n') => Self::Trailer(0, *all),
             (Self::Trailer(..), b'\r') => return Ok(()),
             (Self::Trailer(_, MOST_TRAILERS), _) => {
-                return Err(Malformed("the trailers are too long"));
+                return Err(FramingError("the trailers are too long"));
             }
             (Self::Trailer(line, all), _) => Self::Trailer(line + 1, all + 1),
-            _ => return Err(Malformed("a chunk does not end where it said")),
+            _ => return Err(FramingError("a chunk does not match its stated size")),
         };
         Ok(())
     }
 }
 
-fn with_digit(size: Option<u64>, byte: u8) -> Result<u64, Malformed> {
+fn with_digit(size: Option<u64>, byte: u8) -> Result<u64, FramingError> {
     let digit = char::from(byte).to_digit(16).unwrap_or_default();
     size.unwrap_or_default()
         .checked_mul(16)
         .map(|size| size | u64::from(digit))
-        .ok_or(Malformed("a chunk's size is too large"))
+        .ok_or(FramingError("a chunk's size is too large"))
 }
 
-/// The smaller of the two.
 fn within(left: u64, most: usize) -> usize {
     usize::try_from(left).map_or(most, |left| left.min(most))
 }
@@ -164,11 +162,11 @@ mod tests {
 
     use super::*;
 
-    /// The content, and what was left behind the end.
+    /// Returns the content and the bytes after the end.
     fn strip(
         mut framing: Framing,
         pieces: &[&[u8]],
-    ) -> Result<(Vec<u8>, Vec<u8>, bool), Malformed> {
+    ) -> Result<(Vec<u8>, Vec<u8>, bool), FramingError> {
         let (mut content, mut behind) = (Vec::new(), Vec::new());
         for piece in pieces {
             let mut bytes = piece.to_vec();
@@ -183,7 +181,7 @@ mod tests {
         Ok((content, behind, framing.is_over()))
     }
 
-    fn chunked(text: &str) -> Result<(Vec<u8>, Vec<u8>, bool), Malformed> {
+    fn chunked(text: &str) -> Result<(Vec<u8>, Vec<u8>, bool), FramingError> {
         strip(Framing::chunked(), &[text.as_bytes()])
     }
 

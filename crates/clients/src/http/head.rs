@@ -1,18 +1,18 @@
-//! The head of a reply: its status, the few headers that we look at, and how its body is framed.
+//! The head of a reply: its status, the headers that matter, and the framing of its body.
 
 use std::fmt;
 use std::mem::MaybeUninit;
 
 use super::framing::Framing;
 
-/// More headers than this are refused.
+/// More headers are refused.
 pub(super) const MOST_HEADERS: usize = 100;
 
 /// A status line without the version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) code: u16,
-    /// As the service put it; may be empty.
+    /// The service's reason phrase; may be empty.
     reason: String,
 }
 
@@ -32,21 +32,21 @@ impl fmt::Display for Status {
     }
 }
 
-/// What the head of a reply says.
+/// The parsed head of a reply.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: Status,
     pub(crate) content_type: Option<String>,
     pub(crate) retry_after: Option<String>,
-    /// How the body is compressed, which no request of ours allows.
+    /// The body's compression. No request of ours allows one.
     pub(crate) compression: Option<String>,
     pub(super) framing: Framing,
-    /// Whether another request may follow on this connection.
+    /// Whether the connection may carry another request.
     pub(super) keeps_alive: bool,
 }
 
 impl Head {
-    /// The head at the beginning of `bytes` and its length; `None` while it is not whole.
+    /// Parses the head at the start of `bytes` and returns its length; `None` while incomplete.
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, httparse::Error> {
         let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
         let mut response = httparse::Response::new(&mut []);
@@ -61,7 +61,7 @@ impl Head {
         Ok(Some((Self::of(&response)?, length)))
     }
 
-    /// A head whose body says by itself where it ends, and on whose connection others follow.
+    /// An HTTP/2 head. The stream marks the end of the body, and the connection stays usable.
     pub(super) fn of_http2(response: &http::response::Parts) -> Self {
         let text = |name: http::HeaderName| {
             let value = response.headers.get(name)?;
@@ -83,7 +83,7 @@ impl Head {
         }
     }
 
-    /// Whether the real reply is still to come (`100 Continue` and the like).
+    /// Whether the final head is still to come (`100 Continue` and the like).
     pub(super) fn is_interim(&self) -> bool {
         (100..200).contains(&self.status.code) && self.status.code != 101
     }
@@ -106,7 +106,7 @@ impl Head {
             } else if is("content-encoding") {
                 packed = packed.or_else(|| compression(header.value));
             } else if is("content-length") {
-                // Two lengths that differ leave no way to tell where the reply ends.
+                // With two different lengths the end of the reply is ambiguous.
                 let said = number(header.value).ok_or(httparse::Error::HeaderValue)?;
                 if length.is_some_and(|length| length != said) {
                     return Err(httparse::Error::HeaderValue);
@@ -143,21 +143,21 @@ impl Head {
     }
 }
 
-/// Digits and nothing else.
+/// Parses a number of digits only.
 fn number(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii();
     let text = std::str::from_utf8(digits).ok()?;
     text.parse().ok().filter(|_| !text.starts_with('+'))
 }
 
-/// The first coding of a list that changes the bytes.
+/// The first coding in the list other than `identity`.
 fn compression(value: &[u8]) -> Option<String> {
     tokens(value)
         .find(|token| !matches!(token.as_slice(), b"" | b"identity" | b"chunked"))
         .map(|token| String::from_utf8_lossy(&token).into_owned())
 }
 
-/// The words of a list in a header, in lower case.
+/// The items of a header's list, in lower case.
 fn tokens(value: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     value
         .split(|byte| *byte == b',')
@@ -191,7 +191,7 @@ mod tests {
                 Framing::chunked(),
                 true,
             ),
-            // The coding wins over a length, as RFC 9112 §6.3 says.
+            // Transfer coding overrides the length (RFC 9112 §6.3).
             (
                 "HTTP/1.1 200\ncontent-length: 5\ntransfer-encoding: chunked\n\n",
                 Framing::chunked(),

@@ -1,8 +1,8 @@
-//! HTTP/2, where it is asked for: one connection carries many queries, each on a stream of its own.
+//! HTTP/2, if requested: one connection carries many queries, each on its own stream.
 //!
-//! A connection is driven by a task of its own on the same runtime, one read at a time
-//! (docs/decisions/0010). A further one is opened when the service takes no more streams on those
-//! there are. What HTTP/1.1 says of reuse and replacing holds here, too.
+//! Each connection is driven by its own task on the same runtime, one read at a time
+//! (docs/decisions/0010). Another connection is opened when the existing ones accept no more
+//! streams. Reuse and replacement follow the rules of HTTP/1.1.
 
 mod body;
 mod connection;
@@ -24,15 +24,15 @@ use ipw_core::witness::{Sight, Witness};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-use super::{Answered, Connector, HttpError, lock};
+use super::{Connector, HttpError, HttpReply, lock};
 use connection::Slot;
 
-/// Connections in a row that bring no further stream, after which warm-up ends.
+/// Warm-up fails after this many consecutive connections that add no stream.
 const MOST_IN_VAIN: u32 = 5;
-/// The pause behind such a connection, doubled with each.
+/// The delay after such a connection; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a service is reached, and who looks on.
+/// What is needed to reach the service.
 #[derive(Clone, Copy)]
 pub(super) struct Way<'a> {
     pub(super) connector: &'a Connector,
@@ -40,30 +40,31 @@ pub(super) struct Way<'a> {
     pub(super) witness: Option<&'a dyn Witness>,
 }
 
-/// Connections that many queries share.
+/// Connections shared by concurrent queries.
 #[derive(Default)]
-pub(super) struct Sharing {
-    /// With the number of each; the oldest, which is filled first, comes first.
+pub(super) struct SharedConnections {
+    /// Numbered; the oldest comes first and is filled first.
     connections: Mutex<Vec<(u64, Connection)>>,
-    /// The number of the last connection that was begun, from 1.
+    /// The number of the last connection attempt, from 1.
     begun: AtomicU64,
-    /// The number of the last that came to be.
+    /// The number of the last connection that was established.
     opened: AtomicU64,
-    /// One is opened at a time: whoever waits may find a place on it.
+    /// Serializes connection attempts: a waiting query may find a free stream on the new
+    /// connection.
     opening: tokio::sync::Mutex<()>,
-    /// The last that could not be opened.
+    /// The last failed attempt.
     failed: Mutex<Option<(u64, HttpError)>>,
 }
 
-impl Sharing {
-    /// Sends `request` on a stream of its own and waits for the head of the reply.
+impl SharedConnections {
+    /// Sends `request` on its own stream and waits for the head of the reply.
     pub(super) async fn send(
         &self,
         way: Way<'_>,
         request: &[u8],
         timing: &mut Timing,
         exchange: &mut Exchange,
-    ) -> Result<Answered, HttpError> {
+    ) -> Result<HttpReply, HttpError> {
         exchange.connections_replaced = Some(0);
         let mut newer_than = 0;
         loop {
@@ -85,7 +86,7 @@ impl Sharing {
                     exchange.status = Some(answered.head.status.code);
                     return Ok(answered);
                 }
-                // Once, by one that is there only after the fault.
+                // Retry once, on a connection established after the fault.
                 Err(lost) if lost.may_be_replaced && !is_new && newer_than == 0 => {
                     exchange.connections_replaced = Some(1);
                     timing.sent = None;
@@ -96,7 +97,7 @@ impl Sharing {
         }
     }
 
-    /// A place on a connection newer than that, and whether it was opened for it.
+    /// A stream on a connection numbered above `newer_than`, and whether it was opened for this.
     async fn line(
         &self,
         way: Way<'_>,
@@ -104,8 +105,8 @@ impl Sharing {
         timing: &mut Timing,
     ) -> Result<(Slot, bool), HttpError> {
         if self.is_quiet() {
-            // A turn of the reactor and one of the tasks, so that a close that has already arrived
-            // is seen.
+            // One turn of the reactor and one of the tasks, to notice connections that were closed
+            // meanwhile.
             yield_now().await;
             yield_now().await;
         }
@@ -120,7 +121,7 @@ impl Sharing {
             if let Some(line) = self.free(newer_than) {
                 return Ok((line, false));
             }
-            // What we waited for could not be had: neither can we have it.
+            // The attempt that this query waited for failed: fail with it.
             if let Some((number, error)) = &*lock(&self.failed)
                 && *number >= under_way
             {
@@ -133,7 +134,7 @@ impl Sharing {
         Ok((line, true))
     }
 
-    /// Opens a connection and takes a place on it.
+    /// Opens a connection and reserves a stream on it.
     async fn open(&self, way: Way<'_>, timing: &mut Timing) -> Result<Slot, HttpError> {
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let Way {
@@ -151,7 +152,7 @@ impl Sharing {
         Ok(line)
     }
 
-    /// A place on a connection that is there, newer than that.
+    /// Reserves a stream on an existing connection numbered above `newer_than`.
     fn free(&self, newer_than: u64) -> Option<Slot> {
         let mut connections = lock(&self.connections);
         connections.retain_mut(|(_, connection)| connection.is_alive());
@@ -161,16 +162,15 @@ impl Sharing {
             .map(|(_, connection)| connection.line())
     }
 
-    /// Whether there are connections and none of them carries anything, so that nobody may have
-    /// looked at them for long.
+    /// Whether connections exist and all are idle. Their state may then be out of date.
     fn is_quiet(&self) -> bool {
         let connections = lock(&self.connections);
         let mut all = connections.iter().map(|(_, connection)| connection);
         !connections.is_empty() && all.all(Connection::is_idle)
     }
 
-    /// Opens connections until that many queries have a stream. Connections that end as soon as they
-    /// are there are an error after a few of them.
+    /// Opens connections until `queries` streams are available. Fails if the service keeps closing
+    /// new connections.
     pub(super) async fn warm(
         &self,
         connector: &Connector,
@@ -197,10 +197,10 @@ impl Sharing {
             if in_vain == MOST_IN_VAIN {
                 return Err(NotReady {
                     cause: format!(
-                        "the service closes its HTTP/2 connections as soon as they are open ({in_vain} one after the other)"
+                        "the service closed {in_vain} HTTP/2 connections in a row right after they opened"
                     ),
                     help: Some(format!(
-                        "leave `{}` out, or look into the service's own log",
+                        "remove `{}`, or check the service's log",
                         Setting::Http2
                     )),
                 });
@@ -219,7 +219,7 @@ impl Sharing {
         places.fold(0, usize::saturating_add)
     }
 
-    /// Lets go of all; what is still carried is carried to its end.
+    /// Drops all connections; exchanges in flight still finish.
     pub(super) fn clear(&self) {
         lock(&self.connections).clear();
     }

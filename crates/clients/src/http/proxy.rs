@@ -1,6 +1,6 @@
-//! The proxy that the environment names for a service, by curl's rules: lower case first, a proxy
-//! for the scheme before the one for all, `NO_PROXY` before both. A service on this machine is never
-//! asked through a proxy.
+//! The proxy that the environment names for a service, by curl's rules: lower case first, the
+//! scheme's own variable before `ALL_PROXY`, and `NO_PROXY` before both. Services on this machine
+//! are never reached through a proxy.
 
 mod exempt;
 
@@ -14,24 +14,24 @@ use super::head::Head;
 use super::{BaseUrl, HttpError};
 use crate::network::NetworkError;
 
-/// The answer to CONNECT has a head and nothing else; a larger one is refused.
+/// Limit for the answer to CONNECT, which consists of a head only.
 const LARGEST_HEAD: usize = 64 << 10;
 
-/// A proxy; its user and password cannot be printed.
+/// A proxy. `Debug` does not print its user and password.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     host: String,
     port: u16,
-    /// `host:port`.
+    /// `host:port`, for messages.
     place: String,
-    /// The variable that named it.
+    /// The environment variable that names it.
     variable: &'static str,
-    /// The header's value.
+    /// Value of the `proxy-authorization` header.
     authorization: Option<String>,
 }
 
 impl Proxy {
-    /// The proxy for `url`, if the environment names one and does not exempt it.
+    /// The proxy for `url`, if the environment names one and does not exempt the host.
     pub(crate) fn find(
         url: &BaseUrl,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -58,7 +58,7 @@ impl Proxy {
     }
 
     fn parse(variable: &'static str, text: &str) -> Result<Self, NetworkError> {
-        // What the variable holds may be a secret: the message has the name alone.
+        // The value may hold a secret: messages name only the variable.
         let wrong = |problem: &str| NetworkError::Proxy {
             variable: variable.to_owned(),
             problem: problem.to_owned(),
@@ -72,7 +72,7 @@ impl Proxy {
             .map_err(|_| wrong("is not a URL\nhelp: write it like `http://proxy.example:3128`"))?;
         if url.scheme() != "http" {
             return Err(wrong(
-                "is not an http proxy, the only kind that `ipw` speaks to\nhelp: name one like `http://proxy.example:3128`, or exempt the service with `NO_PROXY`",
+                "is not an http proxy, the only kind that `ipw` supports\nhelp: name one like `http://proxy.example:3128`, or exempt the service with `NO_PROXY`",
             ));
         }
         let host = url.host_str().unwrap_or_default();
@@ -107,17 +107,17 @@ impl Proxy {
         self.port
     }
 
-    /// Host and port.
+    /// `host:port`.
     pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
-    /// The proxy in messages.
+    /// The proxy as named in messages.
     pub(crate) fn named(&self) -> String {
         format!("the proxy `{}` (`{}`)", self.place, self.variable)
     }
 
-    /// The header line that the proxy wants, with its end; empty if it wants none.
+    /// The header line with its end; empty without credentials.
     pub(crate) fn authorization_line(&self) -> String {
         match &self.authorization {
             Some(value) => format!("proxy-authorization: {value}\r\n"),
@@ -125,7 +125,7 @@ impl Proxy {
         }
     }
 
-    /// Has the proxy open a tunnel to `target` (`host:port`) over `stream`.
+    /// Opens a tunnel to `target` (`host:port`) over `stream`.
     pub(super) async fn tunnel(
         &self,
         stream: &mut Box<dyn Stream>,
@@ -160,7 +160,7 @@ impl Proxy {
         };
         if !head.status.is_success() {
             let advice = match (head.status.code, &self.authorization) {
-                (407, None) => "; it wants a user and a password in its URL",
+                (407, None) => "; it requires a user and a password in its URL",
                 (407, Some(_)) => "; it does not accept the user and password in its URL",
                 _ => "",
             };
@@ -171,13 +171,13 @@ impl Proxy {
             )));
         }
         if came.len() > length {
-            return Err(lost("it speaks before the service was asked".to_owned()));
+            return Err(lost("it sent data before the request".to_owned()));
         }
         Ok(())
     }
 }
 
-/// `host:port`, with brackets where the host is an IPv6 address.
+/// `host:port`, with brackets around an IPv6 address.
 pub(super) fn place(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")
@@ -186,7 +186,7 @@ pub(super) fn place(host: &str, port: u16) -> String {
     }
 }
 
-/// RFC 4648 §4.
+/// Base64 (RFC 4648 §4).
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

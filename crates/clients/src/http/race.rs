@@ -1,5 +1,5 @@
-//! The first address that answers: each gets a head start, so that one that hangs does not eat the
-//! time of the others (as RFC 8305 has it, in the order in which the system gives them).
+//! Connects to the first address that answers. Each gets a head start, so that an unresponsive
+//! address does not delay the others (RFC 8305, but in the order of the system's resolver).
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long an address may keep the next one waiting.
+/// Delay before the next address is tried.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// A socket to the first of `addresses` that answers; the last error if none does.
+/// A socket to the first of `addresses` that answers, else the last error.
 pub(super) async fn first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     if let [only] = addresses.as_slice() {
         return TcpStream::connect(only).await;
@@ -55,7 +55,7 @@ mod tests {
             .unwrap()
     }
 
-    /// An address whose queue is full: whoever connects to it waits.
+    /// An address whose accept queue is full: connecting to it hangs.
     async fn dead() -> (SocketAddr, TcpListener, Vec<TcpStream>) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_error_is_told_when_nobody_answers() {
+    fn without_an_answer_the_last_error_is_returned() {
         runtime().block_on(async {
             let refused = vec![refusing().await, refusing().await];
             let error = first(refused).await.unwrap_err();

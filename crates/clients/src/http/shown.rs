@@ -1,9 +1,9 @@
-//! Heads as they may be shown: what may be a secret is `…`.
+//! Heads with possible secrets replaced by `…`.
 
 use ipw_core::secret::looks_secret;
 
 const HIDDEN: &str = "…";
-/// Headers of a request that we write ourselves and that hold no secret; all others are hidden.
+/// Request headers without secrets; all others are hidden.
 const PLAIN: [&str; 6] = [
     "accept",
     "content-length",
@@ -12,14 +12,13 @@ const PLAIN: [&str; 6] = [
     "transfer-encoding",
     "user-agent",
 ];
-/// Headers of a reply that let their holder in.
+/// Reply headers that may hold credentials.
 const TELLING: [&str; 3] = [
     "set-cookie",
     "authentication-info",
     "proxy-authentication-info",
 ];
 
-/// The head of a request.
 pub(crate) fn request(bytes: &[u8]) -> String {
     let (first, headers) = lines(bytes);
     let mut text = first;
@@ -34,18 +33,17 @@ pub(crate) fn request(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether a header of a request, its name in lower case, may be shown.
+/// Whether a request header, its name in lower case, may be shown.
 pub(super) fn is_plain(name: &str) -> bool {
     PLAIN.contains(&name)
 }
 
-/// The headers of a reply.
 pub(crate) fn headers(bytes: &[u8]) -> Vec<(String, String)> {
     let (_, headers) = lines(bytes);
     headers.into_iter().map(header).collect()
 }
 
-/// A header of a reply.
+/// A reply header with secrets hidden.
 pub(super) fn header((name, value): (String, String)) -> (String, String) {
     let lower = name.to_ascii_lowercase();
     let is_secret = TELLING.contains(&lower.as_str()) || looks_secret(&lower, &value);

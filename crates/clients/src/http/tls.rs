@@ -1,4 +1,4 @@
-//! Whom we trust: the system's authorities, and those of a file.
+//! Trusted certificates: the system's authorities, and those of a file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::network::NetworkError;
 
-/// The certificates in a PEM file; at least one, and each of them usable as an authority.
+/// Reads a PEM file: at least one certificate, all usable as authorities.
 pub(crate) fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
     let wrong = |problem: String| NetworkError::Authority {
         path: path.to_owned(),
@@ -29,7 +29,7 @@ pub(crate) fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, N
     for (nth, certificate) in found.iter().enumerate() {
         roots.add(certificate.clone()).map_err(|error| {
             wrong(format!(
-                "holds a certificate, number {}, that cannot be used: {error}",
+                "has an unusable certificate, number {}: {error}",
                 nth + 1
             ))
         })?;
@@ -37,7 +37,8 @@ pub(crate) fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, N
     Ok(found)
 }
 
-/// TLS that trusts the system's authorities and `more`, and offers `protocols` (ALPN).
+/// A TLS configuration that trusts the system's authorities and `more`, and offers `protocols`
+/// (ALPN).
 pub(super) fn config(
     more: &[CertificateDer<'static>],
     protocols: &[&[u8]],

@@ -1,8 +1,7 @@
-//! How much one connection may do before others have their turn.
+//! Limits how much work one connection does before it yields.
 //!
-//! All queries share one thread. A service that always has more to read would keep it: timers,
-//! signals and other queries would wait. So a connection that was not made to wait lets go by itself
-//! after a bounded amount of work.
+//! All queries share one thread. A service that always has more data would block timers, signals
+//! and other queries. A connection therefore yields after a bounded amount of work.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,22 +9,22 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that are taken in one turn: well below a millisecond of work.
+/// Bytes per turn: well below a millisecond of work.
 const MOST_BYTES: usize = 64 << 10;
-/// What a read of the socket counts for at least, however little it brings.
+/// Minimum cost of a read, in bytes.
 const READ: usize = 2 << 10;
 
-/// Bytes that were taken since the last wait.
+/// Bytes read since the last wait.
 #[derive(Debug, Default)]
 pub(super) struct Turn(usize);
 
 impl Turn {
-    /// So much was taken.
+    /// Counts `bytes`.
     pub(super) fn took(&mut self, bytes: usize) {
         self.0 += bytes;
     }
 
-    /// Whether others come first now; if so, the next turn begins.
+    /// Whether the turn is used up; if so, a new one starts.
     pub(super) fn is_over(&mut self) -> bool {
         let is_over = self.0 >= MOST_BYTES;
         if is_over {
@@ -34,19 +33,19 @@ impl Turn {
         is_over
     }
 
-    /// Others had their turn.
+    /// Starts a new turn after a wait.
     pub(super) fn waited(&mut self) {
         self.0 = 0;
     }
 }
 
-/// A socket that ends its turn by itself. It lies below TLS, whose own loops read on as well.
-pub(super) struct Fair<S> {
+/// A socket that yields after each turn. It lies below TLS, which also reads in a loop.
+pub(super) struct FairSocket<S> {
     socket: S,
     turn: Turn,
 }
 
-impl<S> Fair<S> {
+impl<S> FairSocket<S> {
     pub(super) fn new(socket: S) -> Self {
         Self {
             socket,
@@ -55,7 +54,7 @@ impl<S> Fair<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Fair<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for FairSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -77,7 +76,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Fair<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Fair<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for FairSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -113,9 +112,9 @@ mod tests {
 
     use super::*;
 
-    /// Reads that the socket answers in one turn, if each has so much room.
+    /// Number of reads in one turn, with a buffer of `room` bytes each.
     fn reads_in_a_turn(room: usize) -> usize {
-        let mut fair = Fair::new(tokio::io::repeat(b'\n'));
+        let mut fair = FairSocket::new(tokio::io::repeat(b'\n'));
         let mut buffer = vec![0; room];
         let mut context = Context::from_waker(Waker::noop());
         let mut reads = 0;

@@ -1,4 +1,4 @@
-//! The base URL of a service, with or without `/v1` and trailing slash; or a socket of this machine.
+//! The base URL of a service, with or without `/v1` and trailing slash, or a Unix socket.
 
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,20 +12,20 @@ use url::{Host, Url};
 
 use crate::ClientError;
 
-/// Where a service is.
+/// The address of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     /// Scheme, authority and path, the path without a trailing slash.
     url: Url,
     host: String,
-    /// The socket that stands for host and port.
+    /// The Unix socket used instead of host and port.
     socket: Option<PathBuf>,
-    /// The URL as it is shown, and understood again.
+    /// The URL as displayed; parsing it gives the same address.
     shown: String,
 }
 
 impl BaseUrl {
-    /// Takes a URL as a person writes it.
+    /// Parses a URL as users write it.
     pub fn parse(text: &str) -> Result<Self, ClientError> {
         let wrong = |shown: &str, problem: &str| ClientError::Url {
             url: masked_url(shown).into_owned(),
@@ -38,7 +38,7 @@ impl BaseUrl {
                 .and_then(|path| Url::parse(&format!("http://localhost/{path}")).ok())
                 .filter(|url| url.query().is_none() && url.fragment().is_none())
                 .ok_or_else(|| {
-                    let problem = "names no socket\nhelp: write it like `unix:/run/service.sock` or `http+unix://%2Frun%2Fservice.sock/v1`";
+                    let problem = "does not name a socket\nhelp: write it like `unix:/run/service.sock` or `http+unix://%2Frun%2Fservice.sock/v1`";
                     wrong(trimmed, problem)
                 })?;
             return Ok(Self::at(url, "localhost".to_owned(), Some(socket)));
@@ -80,7 +80,7 @@ impl BaseUrl {
             Some(Host::Domain(name)) => name.to_owned(),
             Some(Host::Ipv4(address)) => address.to_string(),
             Some(Host::Ipv6(address)) => address.to_string(),
-            None => return Err(wrong(trimmed, "names no host")),
+            None => return Err(wrong(trimmed, "has no host")),
         };
         Ok(Self::at(url, host, None))
     }
@@ -112,7 +112,7 @@ impl BaseUrl {
         };
     }
 
-    /// This URL with `/v1` at the end of its path, whether it was written or not.
+    /// Ensures that the path ends in `/v1`.
     #[must_use]
     pub fn with_v1(mut self) -> Self {
         let path = self.url.path().trim_end_matches('/');
@@ -122,7 +122,7 @@ impl BaseUrl {
         self
     }
 
-    /// This URL without the first of `endings` that its path ends in.
+    /// Removes the first of `endings` that the path ends in.
     #[must_use]
     pub fn without(mut self, endings: &[&str]) -> Self {
         let path = self.url.path().trim_end_matches('/');
@@ -133,27 +133,27 @@ impl BaseUrl {
         self
     }
 
-    /// The host: a name or an address, without brackets.
+    /// The host's name or address, without brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The socket that stands for host and port, if it is one.
+    /// The Unix socket used instead of host and port.
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
     }
 
-    /// The port, the scheme's own if none was written.
+    /// The port, or the scheme's default.
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or(80)
     }
 
-    /// Whether it is https.
+    /// Whether the scheme is https.
     pub fn is_encrypted(&self) -> bool {
         self.url.scheme() == "https"
     }
 
-    /// Whether it never leaves this machine.
+    /// Whether the address is on this machine.
     pub fn is_loopback(&self) -> bool {
         self.host == "localhost"
             || self
@@ -162,25 +162,25 @@ impl BaseUrl {
                 .is_ok_and(|address| address.is_loopback())
     }
 
-    /// The value of the Host header.
+    /// The value of the `Host` header.
     pub fn authority(&self) -> &str {
         let authority = self.url.authority();
         authority.rsplit('@').next().unwrap_or(authority)
     }
 
-    /// The path of `endpoint` below the base.
+    /// The full path of `endpoint`.
     pub fn path_of(&self, endpoint: &str) -> String {
         format!("{}{endpoint}", self.url.path().trim_end_matches('/'))
     }
 
-    /// The URL as text.
+    /// The URL as displayed.
     pub fn as_str(&self) -> &str {
         &self.shown
     }
 }
 
-/// What `unix:/path` and `http+unix://%2Fpath/v1` name: the socket, and the path of the URL, which
-/// is `None` where there is no making sense of it.
+/// Parses `unix:/path` and `http+unix://%2Fpath/v1` into the socket and the URL's path; the path is
+/// `None` if invalid.
 fn socket_and_path(text: &str) -> Option<(PathBuf, Option<&str>)> {
     let of = |bytes: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
     if let Some(rest) = text.strip_prefix("http+unix://") {
@@ -308,10 +308,10 @@ mod tests {
             ("http://x/?a=b", "query"),
             ("http://user:secret@x", "user name or password"),
             ("user:secret@x", "is not a URL"),
-            ("unix:", "names no socket"),
-            ("http+unix:///v1", "names no socket"),
-            ("http+unix://%00/v1", "names no socket"),
-            ("http+unix://%2Fx/v1?a=b", "names no socket"),
+            ("unix:", "does not name a socket"),
+            ("http+unix:///v1", "does not name a socket"),
+            ("http+unix://%00/v1", "does not name a socket"),
+            ("http+unix://%2Fx/v1?a=b", "does not name a socket"),
         ] {
             let error = BaseUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");

@@ -1,7 +1,7 @@
-//! One streamed reply of Ollama, put together line by line.
+//! Assembles one streamed reply of Ollama from its lines.
 //!
-//! Pure: lines and instants go in, a finished reply comes out. A reply counts as answered only if
-//! the service said `done`.
+//! Pure: takes lines with their receive times and returns a reply. The reply counts as answered
+//! only after `done`.
 
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use crate::fault;
 use crate::ndjson::Splitter;
 use crate::stream::{self, Piece, Transcript, some_text};
 
-/// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
     transcript: Transcript,
@@ -61,7 +60,7 @@ impl Chat {
     }
 }
 
-/// Reads one line; an error says whether the line was cut off or is something else.
+/// Parses one line; the error tells a cut line from an invalid one.
 fn parse(data: &[u8]) -> Result<StreamLine, (Failure, String)> {
     let wrong = |cut: bool, error: String| {
         let shown = excerpt(&String::from_utf8_lossy(data), 80);
@@ -72,13 +71,13 @@ fn parse(data: &[u8]) -> Result<StreamLine, (Failure, String)> {
         let text = format!("a line is not part of a chat ({error}): {shown}");
         (Failure::BadEvent, text)
     };
-    // serde_json does not look into strings that it skips: a line is UTF-8 as a whole or not.
+    // serde_json does not validate strings that it skips: check the whole line.
     let text = std::str::from_utf8(data)
         .map_err(|error| wrong(error.error_len().is_none(), error.to_string()))?;
     let line: StreamLine =
         serde_json::from_str(text).map_err(|error| wrong(error.is_eof(), error.to_string()))?;
     if line.done.is_none() && line.error.is_none() {
-        return Err(wrong(false, "it has no `done`".to_owned()));
+        return Err(wrong(false, "`done` is missing".to_owned()));
     }
     Ok(line)
 }
@@ -117,7 +116,7 @@ impl stream::Chat for Chat {
         }
         let said_nothing = self.transcript.chunks.is_empty() && self.counters.eval_count.is_none();
         match self.transcript.finish_reason.as_deref() {
-            // What it says when it only loaded or unloaded the model.
+            // Reported when a request only loads or unloads the model.
             Some("load" | "unload") => failed(
                 Failure::Empty,
                 "the service loaded or unloaded the model and generated nothing",
@@ -131,8 +130,8 @@ impl stream::Chat for Chat {
         }
     }
 
-    /// The service's counts, else our count of chunks. Ollama leaves the prompt's count out when
-    /// all of it came from its cache (older versions): that is not zero tokens.
+    /// The service's counts, else the number of chunks. Older versions of Ollama omit the prompt's
+    /// count if all of it was cached: that does not mean zero tokens.
     fn tokens(&self) -> (TokenCounts, Option<TokenSource>) {
         let (counts, source) = match self.counters.eval_count {
             Some(output) => {

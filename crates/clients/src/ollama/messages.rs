@@ -1,4 +1,4 @@
-//! Messages in Ollama's words: texts only, images beside them, arguments as objects.
+//! Messages in Ollama's form: texts only, images apart, arguments as objects.
 //!
 //! Shapes: <https://docs.ollama.com/api/chat>.
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::message::{Call, Image, no_place};
 
-/// The messages; an error says what Ollama has no place for.
+/// Converts messages; an error for content that Ollama does not accept.
 pub(super) fn messages(all: &[Message]) -> Result<Value, String> {
     all.iter().map(message).collect()
 }
@@ -44,7 +44,7 @@ fn message(message: &Message) -> Result<Value, String> {
     Ok(Value::Object(told))
 }
 
-/// Its own name for the format of replies.
+/// Converts OpenAI's `response_format` to Ollama's `format`.
 pub(super) fn format(response_format: &Value) -> Option<Value> {
     match response_format.get("type").and_then(Value::as_str) {
         Some("json_object") => Some("json".into()),

@@ -1,4 +1,4 @@
-//! The body of a chat request: what Ollama wants at the top, and the rest under `options`.
+//! The body of a chat request: top-level fields, and generation parameters under `options`.
 
 use ipw_core::chat::Message;
 use ipw_core::client::Request;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{KNOWN, messages};
 use crate::message;
 
-/// Parameters that are fields of the request itself.
+/// Parameters that are top-level fields of the request.
 const TOP_LEVEL: [&str; 6] = [
     "format",
     "keep_alive",
@@ -18,10 +18,10 @@ const TOP_LEVEL: [&str; 6] = [
 ];
 /// OpenAI's name for Ollama's `format`.
 const RESPONSE_FORMAT: &str = "response_format";
-/// OpenAI's names for Ollama's `num_predict`, the weaker first.
+/// OpenAI's names for Ollama's `num_predict`; the last one wins.
 const LENGTH_LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 
-/// The request as JSON; nothing is in it that nobody asked for.
+/// The request as JSON, with only the fields that were asked for.
 pub(super) fn body(request: &Request<'_>, keep_alive: Option<&Value>) -> Result<Vec<u8>, String> {
     let mut body = Map::new();
     if let Some(keep_alive) = keep_alive {
@@ -55,13 +55,13 @@ pub(super) fn body(request: &Request<'_>, keep_alive: Option<&Value>) -> Result<
     Ok(serde_json::to_vec(&body).expect("JSON values serialize"))
 }
 
-/// The parameters by Ollama's names. An object named `options` is taken for what it holds; single
-/// parameters go over it, and Ollama's own names over those of others.
+/// The parameters under Ollama's names. A parameter named `options` must be an object with
+/// defaults. Single parameters override it, and Ollama's own names override OpenAI's.
 fn options(parameters: &Map<String, Value>) -> Option<Value> {
     let mut options = match parameters.get("options") {
         None => Map::new(),
         Some(Value::Object(options)) => options.clone(),
-        // Not an object: the service shall say so.
+        // Not an object: leave the error to the service.
         Some(other) => return Some(other.clone()),
     };
     for name in LENGTH_LIMITS {
@@ -78,7 +78,7 @@ fn options(parameters: &Map<String, Value>) -> Option<Value> {
     };
     for (name, value) in parameters.iter().filter(|(name, _)| own(name)) {
         let value = match value {
-            // Ollama takes a list only.
+            // Ollama accepts only a list.
             Value::String(text) if name == "stop" => vec![text.as_str()].into(),
             other => other.clone(),
         };
@@ -87,7 +87,7 @@ fn options(parameters: &Map<String, Value>) -> Option<Value> {
     (!options.is_empty()).then_some(Value::Object(options))
 }
 
-/// `keep_alive` as Ollama reads it: a number is seconds, a text a duration with its unit.
+/// `keep_alive` as Ollama reads it: a number of seconds, or a duration with its unit.
 pub(super) fn keep_alive(text: String) -> Value {
     match text.trim().parse::<i64>() {
         Ok(seconds) => seconds.into(),

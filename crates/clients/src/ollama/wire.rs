@@ -1,10 +1,10 @@
-//! What goes over the wire in Ollama's chat API: only the fields that we read.
+//! Wire types of Ollama's chat API: only the fields that `ipw` reads.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One line of the stream. Counters and durations, in nanoseconds, are in the last one; Ollama
-/// leaves out those that are zero.
+/// One line of the stream. The last line has counters and durations (in nanoseconds); Ollama omits
+/// those that are zero.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct StreamLine {
     #[serde(default)]
@@ -29,10 +29,10 @@ pub(super) struct Message {
     pub(super) tool_calls: Option<Vec<ToolCall>>,
 }
 
-/// A call comes whole.
+/// A complete tool call; Ollama does not split calls.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ToolCall {
-    /// Only newer versions give one.
+    /// Newer versions only.
     #[serde(default)]
     pub(super) id: Option<String>,
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) struct Function {
 pub(super) struct Counters {
     #[serde(default)]
     pub(super) prompt_eval_count: Option<u64>,
-    /// Only newer versions say it.
+    /// Newer versions only.
     #[serde(default)]
     pub(super) prompt_eval_cached_count: Option<u64>,
     #[serde(default)]
@@ -66,7 +66,7 @@ pub(super) struct Counters {
     pub(super) eval_duration: Option<u64>,
 }
 
-/// `GET /api/tags`.
+/// The answer to `GET /api/tags`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ModelList {
     pub(super) models: Vec<Model>,
@@ -77,7 +77,7 @@ pub(super) struct Model {
     pub(super) name: String,
 }
 
-/// `GET /api/version`.
+/// The answer to `GET /api/version`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Version {
     pub(super) version: String,

@@ -1,7 +1,7 @@
-//! One streamed reply of the chat or completions API, put together event by event.
+//! Assembles one streamed reply of the chat or completions API from its events.
 //!
-//! Pure: events and instants go in, a finished reply comes out. A reply counts as answered only if
-//! the service said that it was over (a finish reason or `[DONE]`).
+//! Pure: takes events with their receive times and returns a reply. The reply counts as answered
+//! only after a finish reason or `[DONE]`.
 
 use ipw_core::reply::{Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
@@ -13,7 +13,6 @@ use crate::fault;
 use crate::sse::Splitter;
 use crate::stream::{self, CallPiece, Piece, Transcript};
 
-/// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
     transcript: Transcript,
@@ -75,7 +74,7 @@ impl Chat {
         self.transcript.take(piece, at);
     }
 
-    /// Takes the text of an event that holds nothing else.
+    /// Takes the text of an event with nothing else in it.
     fn text(&mut self, field: Field, text: &str, at: Timestamp) {
         let mut piece = Piece::default();
         match field {

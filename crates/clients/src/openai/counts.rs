@@ -1,9 +1,8 @@
-//! Who counted the tokens, and how long things took: what the ends of streams say.
+//! Token counts and durations from the end of a stream, and their source.
 //!
-//! Usage comes first, then a server's own timings, then our count of chunks; a tokenizer that
-//! comes between the last two is asked when the reply is over, and not here. Usage may stand in the
-//! last chunk, in one of its own without choices, or in every chunk: the last one that counts the
-//! output is it.
+//! Order of preference: usage, the server's own timings, the number of chunks. (A tokenizer ranks
+//! before chunks and runs after the reply, elsewhere.) Usage may be in the last chunk, in a chunk
+//! without choices, or in every chunk; the last one that counts the output is used.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource, agree};
 
 use super::wire::{Chunk, Seconds, Stats, Timings, Usage};
 
-/// What a stream said of tokens and times so far.
+/// Counts and durations seen so far.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Counts {
     usage: Option<Usage>,
@@ -21,7 +20,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Takes what `chunk` says.
+    /// Takes the counts of a chunk.
     pub(super) fn take(&mut self, chunk: &Chunk<'_>) {
         let usage = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage));
         if let Some(usage) = usage.filter(|usage| counts(usage) || self.usage.is_none()) {
@@ -32,13 +31,13 @@ impl Counts {
         self.stats = chunk.stats.or(self.stats);
     }
 
-    /// Takes what the end of a stream says in another API's words.
+    /// Takes the final counts of another API.
     pub(super) fn end(&mut self, usage: Option<Usage>, timings: Option<Timings>) {
         self.usage = usage.or(self.usage);
         self.timings = timings.or(self.timings);
     }
 
-    /// The tokens, by the best source; `None` when the stream said nothing of them.
+    /// The tokens from the best source; `None` if the stream reported none.
     pub(super) fn tokens(&self) -> Option<(TokenCounts, TokenSource)> {
         let (counts, source) = match (self.by_usage(), self.by_timings()) {
             (Some(counts), _) => (counts, TokenSource::Usage),
@@ -54,7 +53,7 @@ impl Counts {
         Some((counts, source))
     }
 
-    /// What the timings count where usage counts otherwise.
+    /// A note if timings and usage count differently.
     pub(super) fn note(&self) -> Option<String> {
         let (usage, timings) = (self.by_usage()?, self.by_timings()?);
         let notes: Vec<_> = [
@@ -71,7 +70,7 @@ impl Counts {
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    /// The service's own durations.
+    /// The durations that the service reports.
     pub(super) fn durations(&self) -> ServiceTiming {
         let seconds = self
             .seconds
@@ -115,7 +114,7 @@ impl Counts {
         let timings = self.timings?;
         let cached = timings.cache_n;
         Some(TokenCounts {
-            // `prompt_n` counts only what was processed; the cache held the rest.
+            // `prompt_n` excludes tokens from the cache.
             input: timings
                 .prompt_n
                 .map(|fresh| fresh.saturating_add(cached.unwrap_or(0))),
@@ -125,7 +124,7 @@ impl Counts {
         })
     }
 
-    /// Guesses of a draft model: kept, and thrown away.
+    /// Tokens of speculative decoding: accepted and rejected.
     fn drafted(&self) -> (Option<u64>, Option<u64>) {
         let accepted = self.timings.and_then(|timings| timings.draft_n_accepted);
         let drafted = self.timings.and_then(|timings| timings.draft_n);
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses_are_counted_whoever_tells_them() {
+    fn drafted_tokens_are_counted_from_every_source() {
         let kinds = |counts: Counts| {
             let (tokens, _) = counts.tokens().unwrap();
             (tokens.speculative_accepted, tokens.speculative_rejected)

@@ -1,5 +1,5 @@
-//! What sets one OpenAI-compatible server apart from another, as data: where it listens, how it is
-//! asked for its health, what may go along with a request, and what it says of itself.
+//! Differences between OpenAI-compatible servers, as data: default address, health check, extra
+//! request parameters, and questions about the server.
 
 use std::path::Path;
 
@@ -8,26 +8,26 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::request::Extras;
-use crate::{ClientError, ClientInfo, Entry, Make};
+use crate::{ClientError, ClientInfo, Constructor, Entry};
 
-/// The parameter that chooses the API.
+/// The parameter that selects the API.
 pub(crate) const API: (&str, &str) = (
     "api",
     "`chat` (default), `completions` (the prompt as it is, no template) or `responses`",
 );
-/// The parameter of servers that count tokens in every chunk.
+/// The parameter for token counts in every chunk.
 pub(crate) const CONTINUOUS_USAGE: (&str, &str) = (
     "continuous_usage_stats",
     "`true` asks for token counts in every chunk, not only the last",
 );
-/// The parameter that asks for token counts.
+/// The parameter for token counts at the end.
 pub(crate) const INCLUDE_USAGE: (&str, &str) = (
     "include_usage",
     "ask for token counts in the stream (default `true`; `false` for services that refuse)",
 );
-/// Where models are listed.
+/// The endpoint that lists models.
 pub(crate) const MODELS: &str = "/v1/models";
-/// Fields of the request that nobody else may set.
+/// Request fields that the client sets itself.
 pub(crate) const RESERVED: &[&str] = &[
     "model",
     "messages",
@@ -41,23 +41,23 @@ pub(crate) const RESERVED: &[&str] = &[
 /// One kind of server.
 pub(crate) struct Flavour {
     pub(crate) known: ClientInfo,
-    /// What it is called in messages.
+    /// The server's name in messages.
     pub(crate) name: &'static str,
-    /// Where it says whether it is ready; the list of models is asked in any case.
+    /// The health endpoint, if any. The list of models is checked as well.
     pub(crate) health: Option<&'static str>,
-    /// Parameters that are `true` or `false` and go into the request when they are given.
+    /// Boolean parameters that are passed to the server.
     pub(crate) switches: &'static [Switch],
-    /// What it is asked about itself.
+    /// Questions about the server.
     pub(crate) questions: &'static [Question],
 }
 
-/// A parameter that goes into the request as it is.
+/// A boolean parameter that is passed to the server.
 pub(crate) struct Switch {
     pub(crate) name: &'static str,
     pub(crate) place: Place,
 }
 
-/// Where in the request.
+/// Where a parameter goes in the request.
 pub(crate) enum Place {
     Body,
     StreamOptions,
@@ -65,15 +65,15 @@ pub(crate) enum Place {
 
 /// A question about the server.
 pub(crate) struct Question {
-    /// Where to ask: the next one only if the one before has no answer.
+    /// Alternatives: the next one is tried if the one before gives no answer.
     pub(crate) endpoints: &'static [&'static str],
-    /// Takes what the answer says; the model is the one in use, if that is known.
-    pub(crate) learn: fn(&Value, Option<&str>, &mut About),
+    /// Reads the answer. The second argument is the model in use, if known.
+    pub(crate) learn: fn(&Value, Option<&str>, &mut ServerInfo),
 }
 
-/// What a server says of itself; what it does not say is not there.
+/// What a server reports about itself; unknown fields are omitted.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(crate) struct About {
+pub(crate) struct ServerInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,9 +86,8 @@ pub(crate) struct About {
     pub(crate) flags: Map<String, Value>,
 }
 
-impl About {
-    /// Keeps those of `names` that `answer` has. Only names that are known to hold no secret and no
-    /// path are asked for.
+impl ServerInfo {
+    /// Copies the fields `names` of `answer`. Only name fields that never hold a secret or a path.
     pub(crate) fn flags_of(&mut self, answer: &Value, names: &[&str]) {
         for name in names {
             if let Some(value) = answer.get(name).filter(|value| !value.is_null()) {
@@ -99,7 +98,7 @@ impl About {
 }
 
 impl Flavour {
-    /// Takes the switches that were given.
+    /// Reads the boolean parameters that were given.
     pub(super) fn extras(&self, params: &mut ParamReader<'_>) -> Result<Extras, ClientError> {
         let mut extras = Extras::default();
         for Switch { name, place } in self.switches {
@@ -115,8 +114,8 @@ impl Flavour {
         Ok(extras)
     }
 
-    /// The registry's entry for a server of this kind.
-    pub(crate) const fn entry(make: Make, known: ClientInfo) -> Entry {
+    /// The registry entry of this kind of server.
+    pub(crate) const fn entry(make: Constructor, known: ClientInfo) -> Entry {
         Entry {
             known,
             make,
@@ -125,20 +124,19 @@ impl Flavour {
     }
 }
 
-/// The text at `pointer`.
+/// The non-empty text at a JSON pointer.
 pub(crate) fn text(answer: &Value, pointer: &str) -> Option<String> {
     let text = answer.pointer(pointer)?.as_str()?;
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The number at `pointer`; zero is how some servers say that they do not know.
+/// The number at a JSON pointer; some servers write zero for unknown.
 pub(crate) fn number(answer: &Value, pointer: &str) -> Option<u64> {
     let number = answer.pointer(pointer)?.as_u64()?;
     (number > 0).then_some(number)
 }
 
-/// A model's name without the directories of the machine that it lies on. A name on the hub has one
-/// slash and stays.
+/// A model's name without local directories. A hub name, with one slash, is kept.
 pub(crate) fn model_name(text: &str) -> String {
     let slashes = text.bytes().filter(|byte| *byte == b'/').count();
     let is_file = Path::new(text)
@@ -153,7 +151,7 @@ pub(crate) fn model_name(text: &str) -> String {
     }
 }
 
-/// The entry of `data` in a list of models: the one in use, or the only one.
+/// The list entry of the model in use, or the only entry.
 pub(crate) fn listed<'a>(list: &'a Value, model: Option<&str>) -> Option<&'a Value> {
     let models = list.get("data")?.as_array()?;
     let named = models

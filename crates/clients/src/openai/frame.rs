@@ -1,31 +1,31 @@
-//! What stands around the text in the events of one stream.
+//! Recognizes events that differ from the previous one only in their text, to avoid parsing them.
 //!
-//! A service writes the same bytes before and behind the text of every token. An event with the
-//! bytes of one that was parsed differs from it in that text alone, as long as the text is a JSON
-//! string as it stands; so it says the same, and no parser has to look. Everything else is parsed.
+//! A service repeats the same bytes around the text of every token. If these bytes match a parsed
+//! event and the text is a JSON string without escapes, the event's meaning is known. Everything
+//! else is parsed.
 
 use std::borrow::Cow;
 
 use super::wire::{Choice, Chunk, Delta, Text};
 
-/// Which text it is.
+/// The field that holds the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Answer,
     Reasoning,
 }
 
-/// The bytes around the text of an event that was parsed and held nothing else.
+/// The bytes around the text of a parsed event that held nothing else.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     before: Vec<u8>,
     behind: Vec<u8>,
-    /// `None` until there was such an event.
+    /// `None` before the first such event.
     field: Option<Field>,
 }
 
 impl Frame {
-    /// The text in `data`, if it differs from the event that was learnt in nothing else.
+    /// The text in `data`, if the event otherwise equals the learned one.
     pub(super) fn text<'a>(&self, data: &'a [u8]) -> Option<(Field, &'a str)> {
         let field = self.field?;
         let text = data
@@ -38,7 +38,7 @@ impl Frame {
         Some((field, std::str::from_utf8(text).ok()?))
     }
 
-    /// Learns from an event and what it was parsed into.
+    /// Learns from an event and its parsed form.
     pub(super) fn learn(&mut self, data: &[u8], chunk: &Chunk<'_>) {
         let Some((field, text)) = only_text(chunk) else {
             return;
@@ -56,7 +56,7 @@ impl Frame {
     }
 }
 
-/// The text of an event that says nothing else, where it stands in the event itself.
+/// The text of an event with nothing else in it.
 fn only_text<'a>(chunk: &Chunk<'a>) -> Option<(Field, &'a str)> {
     let Chunk {
         choices: Some(choices),

@@ -1,5 +1,5 @@
-//! Documented streams of the servers that speak OpenAI's chat and completions APIs; where each shape
-//! comes from is in the README beside it.
+//! Documented streams of servers with OpenAI's chat and completions APIs. The README beside them
+//! names the source of each.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ipw_core::reply::{TokenCounts, TokenSource};
 
 use super::chat::Chat;
 use super::chat::tests::plain_reading;
-use crate::stream::replay::{PIECES, Said, read, survives_damage, survives_every_cut};
+use crate::stream::replay::{PIECES, StreamContent, read, survives_damage, survives_every_cut};
 
 macro_rules! golden {
     ($name:literal) => {
@@ -31,7 +31,7 @@ const STREAMS: [&str; 13] = [
     golden!("llamacpp/recorded-completions"),
 ];
 
-fn said(stream: &str) -> Said {
+fn said(stream: &str) -> StreamContent {
     read::<Chat>(&[stream.as_bytes()])
 }
 

@@ -1,4 +1,4 @@
-//! Messages and tools in the words of the responses API.
+//! Messages and tools as the responses API expects them.
 //!
 //! Shapes: <https://platform.openai.com/docs/api-reference/responses/create>.
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::message::{Call, Image, no_place};
 
-/// The messages as items: calls and their results are items of their own.
+/// Converts messages to items; tool calls and their results are separate items.
 pub(super) fn items(all: &[Message]) -> Result<Value, String> {
     let mut items = Vec::with_capacity(all.len());
     for message in all {
@@ -58,7 +58,7 @@ fn content(message: &Message) -> Result<Value, String> {
         .collect()
 }
 
-/// The parameters about tools and formats in this API's words; its own are left alone.
+/// Converts tool and format parameters to this API's form; keeps those already in it.
 pub(super) fn own_words(parameters: &mut Map<String, Value>) {
     if let Some(Value::Array(tools)) = parameters.get_mut("tools") {
         for tool in tools {
@@ -77,7 +77,7 @@ pub(super) fn own_words(parameters: &mut Map<String, Value>) {
     }
 }
 
-/// Puts the fields below `name` beside the others.
+/// Moves the fields of the object `name` up by one level.
 fn lift(value: &mut Value, name: &str) {
     let Value::Object(fields) = value else {
         return;

@@ -1,4 +1,4 @@
-//! The body of a request in each of OpenAI's three APIs.
+//! Request bodies of OpenAI's three APIs.
 
 use std::str::FromStr;
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{RESERVED, items};
-use crate::message::{Said, messages, written};
+use crate::message::{ChatMessage, messages, written};
 
-/// Which of OpenAI's APIs is asked.
+/// One of OpenAI's APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Api {
-    /// Messages in, a message out.
+    /// Chat completions.
     #[default]
     Chat,
-    /// The prompt as it is, without a chat template.
+    /// The prompt unchanged, without a chat template.
     Completions,
-    /// The newer one.
+    /// The responses API.
     Responses,
 }
 
@@ -51,7 +51,7 @@ impl FromStr for Api {
     }
 }
 
-/// What goes along with every request because the user asked for it.
+/// Additions to every request from client parameters.
 #[derive(Debug, Default)]
 pub(super) struct Extras {
     pub(super) body: Map<String, Value>,
@@ -74,7 +74,7 @@ struct Body<'a> {
 #[serde(untagged)]
 enum Prompt<'a> {
     Chat {
-        messages: Vec<Said<'a>>,
+        messages: Vec<ChatMessage<'a>>,
     },
     Completions {
         prompt: &'a str,
@@ -93,7 +93,7 @@ enum Input<'a> {
     Items(Value),
 }
 
-/// The request as JSON; nothing is in it that nobody asked for. An error says why there is none.
+/// The request as JSON, with only the fields that were asked for.
 pub(super) fn body(api: Api, request: &Request<'_>, extras: &Extras) -> Result<Vec<u8>, String> {
     let mut parameters = request.parameters.clone();
     parameters.retain(|name, _| !RESERVED.contains(&name.as_str()));
@@ -116,7 +116,7 @@ pub(super) fn body(api: Api, request: &Request<'_>, extras: &Extras) -> Result<V
             }
         }
     };
-    // The responses API sends usage without being asked, and refuses options that it does not know.
+    // The responses API always sends usage and rejects unknown options.
     let stream_options =
         Some(&extras.stream_options).filter(|options| !options.is_empty() && api != Api::Responses);
     let body = Body {
@@ -129,7 +129,7 @@ pub(super) fn body(api: Api, request: &Request<'_>, extras: &Extras) -> Result<V
     Ok(serde_json::to_vec(&body).expect("texts and JSON values serialize"))
 }
 
-/// The prompt, where an API takes nothing else.
+/// The prompt, for APIs that take only one text.
 fn one_text<'a>(request: &Request<'a>) -> Result<&'a str, String> {
     if request.system.is_some() {
         return Err(crate::ClientError::NoSystem.to_string());
@@ -145,7 +145,7 @@ fn one_text<'a>(request: &Request<'a>) -> Result<&'a str, String> {
     }
 }
 
-/// What the responses API is asked.
+/// The input of the responses API.
 fn input<'a>(request: &Request<'a>) -> Result<Input<'a>, String> {
     match request.query.messages.as_slice() {
         [] => Ok(Input::Text(&request.query.problem)),
@@ -153,7 +153,7 @@ fn input<'a>(request: &Request<'a>) -> Result<Input<'a>, String> {
     }
 }
 
-/// The responses API has its own name for the longest reply; the weaker of the others goes first.
+/// Converts length limits to the responses API's name; its own name wins.
 fn own_length_limit(parameters: &mut Map<String, Value>) {
     const OWN: &str = "max_output_tokens";
     let other = ["max_tokens", "max_completion_tokens"]

@@ -1,8 +1,8 @@
-//! One streamed reply of the responses API, put together event by event.
+//! Assembles one streamed reply of the responses API from its events.
 //!
-//! Pure: events and instants go in, a finished reply comes out. Every event names its type; those
-//! that only repeat what deltas said (`….done`) are passed over. A reply counts as answered only if
-//! the service said that it was over (`response.completed`, `response.incomplete`, or `[DONE]`).
+//! Pure: takes events with their receive times and returns a reply. Events that only repeat earlier
+//! deltas (`….done`) are skipped. The reply counts as answered only after `response.completed`,
+//! `response.incomplete` or `[DONE]`.
 
 mod wire;
 
@@ -16,11 +16,10 @@ use crate::sse::Splitter;
 use crate::stream::{self, CallPiece, Piece, Transcript};
 use wire::{Event, Item, Response};
 
-/// A reply that is being put together.
 #[derive(Debug, Default)]
 pub(super) struct Responses {
     transcript: Transcript,
-    /// The calls' items, where the service numbers them by id alone.
+    /// Item ids of calls, for services that send no index.
     items: Vec<String>,
     counts: Counts,
     saw_response: bool,
@@ -34,7 +33,7 @@ pub(super) struct Responses {
 enum End {
     Completed,
     Incomplete,
-    /// Only the end of the stream was told.
+    /// The stream ended without a status.
     Unsaid,
 }
 
@@ -91,7 +90,7 @@ impl Responses {
         self.transcript.take(piece, at);
     }
 
-    /// A call begins with its name; its arguments follow.
+    /// Starts a call with its name; the arguments follow.
     fn item(&mut self, index: Option<u64>, item: Item, at: Timestamp) {
         self.saw_response = true;
         if let Item::FunctionCall {
@@ -111,7 +110,7 @@ impl Responses {
         }
     }
 
-    /// Which call is meant: by number, else by the item's id.
+    /// The call's index: as given, else by the item's id.
     fn place(&mut self, index: Option<u64>, item: Option<String>) -> Option<u64> {
         if index.is_some() {
             return index;
@@ -140,7 +139,7 @@ impl Responses {
         self.counts.end(response.usage.map(Into::into), None);
         let reason = response.incomplete_details.and_then(|why| why.reason);
         self.transcript.finish_reason = reason.or(response.status);
-        // A service that streams nothing on the way says it here.
+        // A service without deltas sends the text only here.
         if self.transcript.chunks.is_empty() {
             for text in response.output.iter().flat_map(Item::texts) {
                 self.answer(text, at);
@@ -150,7 +149,7 @@ impl Responses {
     }
 }
 
-/// Reads one event. An error object without a type is an error, too.
+/// Parses one event. An error object without a type counts as an error event.
 fn parse(data: &[u8]) -> Result<Event, String> {
     let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
     serde_json::from_str(text).or_else(|error: serde_json::Error| {

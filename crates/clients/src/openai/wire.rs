@@ -1,5 +1,4 @@
-//! What goes over the wire in the chat completions and completions APIs: only the fields that we
-//! read.
+//! Wire types of the chat completions and completions APIs: only the fields that `ipw` reads.
 
 use std::borrow::Cow;
 
@@ -7,29 +6,28 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A text, where it stands in the event unless it has escapes.
+/// A text, borrowed from the event unless it has escapes.
 #[derive(Debug, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
-/// The text, if there is any.
+/// The text, unless it is missing or empty.
 pub(super) fn some<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
     let text = text.map(|Text(text)| text.as_ref());
     text.filter(|text| !text.is_empty())
 }
 
-/// What one service puts there; in another's reply the same name may hold anything.
+/// Deserializes a field of one service; other services may use the same name differently.
 fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned,
 {
     let value = Value::deserialize(deserializer)?;
-    // A list would pass for an object's fields in their order.
+    // serde would also accept a list as a struct's fields in order.
     let object = Some(value).filter(Value::is_object);
     Ok(object.and_then(|object| serde_json::from_value(object).ok()))
 }
 
-/// One event of the stream.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(default, borrow)]
@@ -41,10 +39,10 @@ pub(super) struct Chunk<'a> {
     /// Groq's place for usage in a stream.
     #[serde(default, deserialize_with = "lenient")]
     pub(super) x_groq: Option<Groq>,
-    /// Cerebras' own seconds.
+    /// Cerebras' times, in seconds.
     #[serde(default, deserialize_with = "lenient")]
     pub(super) time_info: Option<Seconds>,
-    /// LM Studio's own seconds.
+    /// LM Studio's times, in seconds.
     #[serde(default, deserialize_with = "lenient")]
     pub(super) stats: Option<Stats>,
     #[serde(default)]
@@ -61,7 +59,7 @@ pub(super) struct Groq {
 pub(super) struct Choice<'a> {
     #[serde(default, borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    /// The text itself, in the completions API.
+    /// The text in the completions API.
     #[serde(default, borrow)]
     pub(super) text: Option<Text<'a>>,
     #[serde(default, borrow)]
@@ -74,7 +72,7 @@ pub(super) struct Delta<'a> {
     pub(super) content: Option<Text<'a>>,
     #[serde(default, borrow)]
     pub(super) reasoning_content: Option<Text<'a>>,
-    /// The other name for it (vLLM).
+    /// vLLM's name for the same field.
     #[serde(default, borrow)]
     pub(super) reasoning: Option<Text<'a>>,
     #[serde(default, borrow)]
@@ -111,10 +109,10 @@ pub(super) struct Usage {
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     pub(super) completion_tokens_details: Option<CompletionDetails>,
-    /// `SGLang`'s place for it.
+    /// `SGLang`'s place for the count.
     #[serde(default)]
     pub(super) reasoning_tokens: Option<u64>,
-    /// Groq's own seconds.
+    /// Groq's times, in seconds.
     #[serde(default)]
     pub(super) queue_time: Option<f64>,
     #[serde(default)]
@@ -125,7 +123,7 @@ pub(super) struct Usage {
     pub(super) total_time: Option<f64>,
 }
 
-/// How long things took, in seconds.
+/// Durations in seconds.
 #[expect(clippy::struct_field_names, reason = "these are the API's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 pub(super) struct Seconds {
@@ -140,7 +138,6 @@ pub(super) struct Seconds {
 }
 
 impl Usage {
-    /// The times in it.
     pub(super) fn seconds(&self) -> Seconds {
         Seconds {
             queue_time: self.queue_time,
@@ -151,8 +148,8 @@ impl Usage {
     }
 }
 
-/// LM Studio's, in seconds. Its time to the first token is not taken for the prompt's: waiting may
-/// be in it.
+/// LM Studio's durations, in seconds. Its time to the first token may include queueing, so it is
+/// not used as the prefill time.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct Stats {
     #[serde(default)]
@@ -176,7 +173,7 @@ pub(super) struct CompletionDetails {
     pub(super) rejected_prediction_tokens: Option<u64>,
 }
 
-/// llama.cpp's own counts and milliseconds.
+/// llama.cpp's counts and durations (in milliseconds).
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct Timings {
     #[serde(default)]
@@ -189,14 +186,14 @@ pub(super) struct Timings {
     pub(super) prompt_ms: Option<f64>,
     #[serde(default)]
     pub(super) predicted_ms: Option<f64>,
-    /// What a draft model guessed, and what of it was kept.
+    /// Drafted and accepted tokens of speculative decoding.
     #[serde(default)]
     pub(super) draft_n: Option<u64>,
     #[serde(default)]
     pub(super) draft_n_accepted: Option<u64>,
 }
 
-/// `GET /v1/models`.
+/// The answer to `GET /v1/models`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ModelList {
     pub(super) data: Vec<Model>,

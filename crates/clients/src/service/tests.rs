@@ -1,4 +1,4 @@
-//! A service behind proxies, TLS, sockets and gateways: real sockets, an environment of our own.
+//! A service behind proxies, TLS, sockets and gateways, with real sockets and a given environment.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::*;
 
 mod http2;
 
-/// The variables of a test.
+/// Environment variables of a test.
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
 fn spec(network: Network) -> ClientSpec {
@@ -51,7 +51,7 @@ fn reference() -> ipw_reference::Service {
     ipw_reference::Service::start(clock, |_| Script::words(3)).unwrap()
 }
 
-/// Asks for the models twice: on a new connection, and on the one that is left.
+/// Lists the models twice: on a new connection, and on the kept one.
 async fn ask(service: &Service) -> Result<(Timing, Timing), HttpError> {
     let mut timings = Vec::new();
     for _ in 0..2 {
@@ -81,7 +81,7 @@ fn asked(
     runtime().block_on(ask(&service))
 }
 
-/// What a service has that is `service.example`; its authority goes into that file.
+/// TLS settings of a server for `service.example`; writes its authority to the given file.
 fn server_config(ca_file: &Path) -> rustls::ServerConfig {
     let made = rcgen::generate_simple_self_signed(vec!["service.example".to_owned()]).unwrap();
     std::fs::write(ca_file, made.cert.pem()).unwrap();
@@ -148,7 +148,7 @@ fn https_goes_through_a_tunnel_and_every_phase_has_its_stamp() {
         heads[0]
             .starts_with("CONNECT service.example:443 HTTP/1.1\r\nhost: service.example:443\r\n")
     );
-    // `user:very-secret`, for the proxy alone.
+    // `user:very-secret`, for the proxy only.
     assert!(heads[0].contains("\r\nproxy-authorization: Basic dXNlcjp2ZXJ5LXNlY3JldA==\r\n"));
 }
 
@@ -201,7 +201,7 @@ fn a_proxy_with_bad_manners_is_no_connection() {
     for (answer, says) in [
         ("", "closed the connection"),
         ("SSH-2.0-OpenSSH_9.2\r\n", "not HTTP"),
-        (&format!("{established}hello"), "speaks before"),
+        (&format!("{established}hello"), "sent data before"),
         (
             &format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(80 << 10)),
             "does not end",
@@ -235,9 +235,9 @@ fn a_proxy_that_hangs_or_is_not_there_is_named() {
         "{}",
         error.text
     );
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = nobody.local_addr().unwrap().to_string();
-    drop(nobody);
+    let free_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = free_port.local_addr().unwrap().to_string();
+    drop(free_port);
     let variables = [("HTTPS_PROXY", place.as_str())];
     let error = asked("https://service.example", &hurried, &variables).unwrap_err();
     assert!(
@@ -281,7 +281,7 @@ fn an_exempted_service_is_asked_directly() {
     assert!(proxy.heads().is_empty());
 }
 
-/// A socket at `path` that leads to `behind`.
+/// A socket at `path` that forwards to `behind`.
 fn relay(path: &Path, behind: SocketAddr) {
     let runtime = runtime();
     let listener = {
@@ -372,7 +372,7 @@ fn headers_of_gateways_go_with_every_request() {
         "{head}"
     );
     assert_eq!(head.matches("user-agent").count(), 1);
-    // A key and an authorization of one's own are one too many.
+    // A key conflicts with the user's own `authorization` header.
     spec.key = KeySource::Env("PATH".to_owned());
     let error = service("https://service.example", &spec, &variables)
         .err()

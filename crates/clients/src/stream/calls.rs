@@ -1,14 +1,14 @@
-//! Tool calls, put together from the pieces that a stream brings.
+//! Assembles tool calls from the pieces of a stream.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// The calls of one reply, by the service's own index.
+/// The tool calls of one reply, by the service's index.
 #[derive(Debug, Default)]
 pub(crate) struct Calls(BTreeMap<u64, Call>);
 
-/// One call. `arguments` is text as the model wrote it: whether it is JSON is the model's affair.
+/// `arguments` is the model's text; it may not be valid JSON.
 #[derive(Debug, Default, Serialize)]
 struct Call {
     id: Option<String>,
@@ -16,11 +16,10 @@ struct Call {
     arguments: String,
 }
 
-/// What one event adds to a call.
+/// One event's part of a call.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct CallPiece<'a> {
-    /// Which call it belongs to. Without it a new id begins a new call, and anything else goes to
-    /// the last one.
+    /// Without an index, a new id starts a new call, and other pieces belong to the last call.
     pub(crate) index: Option<u64>,
     pub(crate) id: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
@@ -28,7 +27,7 @@ pub(crate) struct CallPiece<'a> {
 }
 
 impl CallPiece<'_> {
-    /// Whether the model wrote any of it: an id alone is the service's.
+    /// Whether the piece has text of the model: an id is made by the service.
     pub(crate) fn says_something(&self) -> bool {
         let is_text = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
         is_text(self.name) || is_text(self.arguments)
@@ -36,7 +35,6 @@ impl CallPiece<'_> {
 }
 
 impl Calls {
-    /// Takes a piece.
     pub(crate) fn take(&mut self, piece: CallPiece<'_>) {
         let id = piece.id.filter(|id| !id.is_empty());
         let index = piece.index.unwrap_or_else(|| self.place_of(id));
@@ -51,7 +49,7 @@ impl Calls {
         call.arguments.extend(piece.arguments);
     }
 
-    /// Takes a call that comes whole.
+    /// Adds a complete call.
     pub(crate) fn push(&mut self, id: Option<&str>, name: &str, arguments: &str) {
         let index = self.next();
         self.take(CallPiece {
@@ -62,7 +60,7 @@ impl Calls {
         });
     }
 
-    /// The calls as the row keeps them; `None` when there are none.
+    /// The calls as JSON, for the row; `None` without calls.
     pub(crate) fn json(&self) -> Option<String> {
         let calls: Vec<_> = self.0.values().collect();
         (!calls.is_empty()).then(|| serde_json::to_string(&calls).expect("texts serialize"))

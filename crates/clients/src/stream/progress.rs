@@ -1,4 +1,4 @@
-//! What is known of a reply at any moment, how long to wait for more, and the row it becomes.
+//! The state of a reply in flight, its time limits, and its conversion to a row.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use tokio::time::timeout;
 use super::Chat;
 use crate::http::HttpError;
 
-/// What is known of a reply at any moment.
+/// The state of a reply in flight.
 pub(super) struct Progress<C> {
     pub(super) chat: C,
     pub(super) timing: Timing,
     pub(super) exchange: Exchange,
 }
 
-/// Why nothing more is read.
-pub(super) enum Ended {
+/// Why reading stopped.
+pub(super) enum StreamEnd {
     ByItself,
     Broken(HttpError),
-    /// With another answer than a stream, and what it means.
+    /// An HTTP error: its outcome and text.
     Answered(Outcome, String),
     Cancelled,
-    /// With what did not happen in time.
+    /// Which limit passed, as text.
     TimedOut(String),
 }
 
-impl From<HttpError> for Ended {
+impl From<HttpError> for StreamEnd {
     fn from(error: HttpError) -> Self {
         Self::Broken(error)
     }
@@ -43,18 +43,18 @@ impl<C: Chat> Progress<C> {
         }
     }
 
-    pub(super) fn reply(self, ended: Ended, now: Timestamp) -> Reply {
+    pub(super) fn reply(self, ended: StreamEnd, now: Timestamp) -> Reply {
         let Self {
             chat,
             mut timing,
             exchange,
         } = self;
         let (outcome, error) = match ended {
-            Ended::ByItself => chat.outcome(),
-            Ended::Broken(error) => (Outcome::Failed(error.failure), Some(error.text)),
-            Ended::Answered(outcome, text) => (outcome, Some(text)),
-            Ended::Cancelled => (Outcome::Cancelled, Some("cancelled".to_owned())),
-            Ended::TimedOut(text) => (Outcome::TimedOut, Some(text)),
+            StreamEnd::ByItself => chat.outcome(),
+            StreamEnd::Broken(error) => (Outcome::Failed(error.failure), Some(error.text)),
+            StreamEnd::Answered(outcome, text) => (outcome, Some(text)),
+            StreamEnd::Cancelled => (Outcome::Cancelled, Some("cancelled".to_owned())),
+            StreamEnd::TimedOut(text) => (Outcome::TimedOut, Some(text)),
         };
         if !outcome.is_answered() {
             timing.end = now;
@@ -84,7 +84,7 @@ impl<C: Chat> Progress<C> {
     }
 }
 
-/// How long the service may keep us waiting within one query, and how much it may send.
+/// Limits of time and size for one query.
 pub(super) struct Patience<'a> {
     pub(super) clock: &'a dyn Clock,
     pub(super) start: Timestamp,
@@ -92,19 +92,20 @@ pub(super) struct Patience<'a> {
     pub(super) whole: Duration,
     /// For the first token, from the start.
     pub(super) first_token: Option<Duration>,
-    /// For every event after it, from the one before.
+    /// For the next event, from the previous one, after the first token.
     pub(super) idle: Option<Duration>,
-    /// Bytes of the body.
+    /// Maximum size of the body, in bytes.
     pub(super) most: u64,
 }
 
 impl Patience<'_> {
-    /// Waits for `step`. `quiet_since` is the last event, once the first token has come.
+    /// Awaits `step` within the limit. `quiet_since` is the last event's time, after the first
+    /// token.
     pub(super) async fn wait<T>(
         &self,
         quiet_since: Option<Timestamp>,
         step: impl Future<Output = Result<T, HttpError>>,
-    ) -> Result<T, Ended> {
+    ) -> Result<T, StreamEnd> {
         let Some((limit, since)) = self.limit(quiet_since) else {
             return Ok(step.await?);
         };
@@ -115,8 +116,12 @@ impl Patience<'_> {
         }
     }
 
-    /// Whether a limit had passed when a read came that did not end the reply.
-    pub(super) fn check(&self, quiet_since: Option<Timestamp>, at: Timestamp) -> Result<(), Ended> {
+    /// Checks the limits after a read that did not end the reply.
+    pub(super) fn check(
+        &self,
+        quiet_since: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<(), StreamEnd> {
         if at.since(self.start) >= self.whole {
             return Err(self.too_long());
         }
@@ -126,8 +131,8 @@ impl Patience<'_> {
         }
     }
 
-    /// Whether a body of `received` bytes may still grow.
-    pub(super) fn check_size(&self, received: u64) -> Result<(), Ended> {
+    /// Checks the size limit after `received` bytes.
+    pub(super) fn check_size(&self, received: u64) -> Result<(), StreamEnd> {
         if received <= self.most {
             return Ok(());
         }
@@ -135,7 +140,7 @@ impl Patience<'_> {
         Err(HttpError::new(Failure::TooLarge, text).into())
     }
 
-    /// The limit that holds now, and from when it counts.
+    /// The current limit and its start.
     fn limit(&self, quiet_since: Option<Timestamp>) -> Option<(Duration, Timestamp)> {
         match quiet_since {
             None => Some((self.first_token?, self.start)),
@@ -143,14 +148,14 @@ impl Patience<'_> {
         }
     }
 
-    /// The whole took too long.
-    pub(super) fn too_long(&self) -> Ended {
-        Ended::TimedOut(format!("the reply was not over within {:?}", self.whole))
+    /// The error for the limit of the whole reply.
+    pub(super) fn too_long(&self) -> StreamEnd {
+        StreamEnd::TimedOut(format!("the reply did not finish within {:?}", self.whole))
     }
 }
 
-fn silent(limit: Duration, quiet_since: Option<Timestamp>) -> Ended {
-    Ended::TimedOut(match quiet_since {
+fn silent(limit: Duration, quiet_since: Option<Timestamp>) -> StreamEnd {
+    StreamEnd::TimedOut(match quiet_since {
         Some(_) => format!("nothing came for {limit:?} in the middle of the reply"),
         None => format!("no token came within {limit:?}"),
     })

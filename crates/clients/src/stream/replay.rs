@@ -1,4 +1,4 @@
-//! Golden streams, replayed: whole, cut at every byte, and damaged.
+//! Replays golden streams: whole, cut at every byte, and damaged.
 
 use ipw_core::reply::{Outcome, ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Chat, Split as _};
 
-/// Bytes that do harm to streams of events.
+/// Bytes that may break a stream's parser.
 pub(crate) const PIECES: [&[u8]; 14] = [
     b"\n",
     b"\r",
@@ -26,9 +26,9 @@ pub(crate) const PIECES: [&[u8]; 14] = [
     b"\"finish_reason\":\"stop\"",
 ];
 
-/// All that a stream said.
+/// Everything that a stream yields.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct StreamContent {
     pub(crate) outcome: Outcome,
     pub(crate) error: Option<String>,
     pub(crate) answer: String,
@@ -42,8 +42,8 @@ pub(crate) struct Said {
     pub(crate) timing: ServiceTiming,
 }
 
-/// What the pieces say, one after the other.
-pub(crate) fn read<C: Chat>(pieces: &[&[u8]]) -> Said {
+/// Reads the pieces in order.
+pub(crate) fn read<C: Chat>(pieces: &[&[u8]]) -> StreamContent {
     let mut chat = C::default();
     let mut splitter = C::Splitter::default();
     for (at, piece) in pieces.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(crate) fn read<C: Chat>(pieces: &[&[u8]]) -> Said {
     let (tokens, source) = chat.tokens();
     let (note, timing) = (chat.token_note(), chat.service_timing());
     let came = chat.into_transcript();
-    Said {
+    StreamContent {
         outcome,
         error,
         answer: came.answer,
@@ -70,8 +70,8 @@ pub(crate) fn read<C: Chat>(pieces: &[&[u8]]) -> Said {
     }
 }
 
-/// Cuts a stream at every byte, with every line ending: a stream that ends early never looks like
-/// another reply, and where the reads cut it changes nothing.
+/// Cuts a stream at every byte, with every line ending. A stream that ends early must not look like
+/// another reply, and cuts between reads must change nothing.
 pub(crate) fn survives_every_cut<C: Chat>(stream: &str) {
     for ending in ["\n", "\r\n", "\r"] {
         let stream = stream.replace('\n', ending);
@@ -99,7 +99,7 @@ pub(crate) fn survives_every_cut<C: Chat>(stream: &str) {
     }
 }
 
-/// Damages streams: no panic, and what counts as answered says the same by plain means.
+/// Damages streams: reading must not panic, and an answered reply must match a plain parser.
 pub(crate) fn survives_damage<C: Chat>(
     corpus: &[&str],
     pieces: &[&[u8]],
@@ -123,7 +123,7 @@ pub(crate) fn survives_damage<C: Chat>(
     }
 }
 
-/// Whether a number is too large for dynamic JSON, which the readers under test pass over.
+/// Whether a number is too large for `serde_json::Value`, which the plain parser uses.
 fn is_beyond_plain_means(bytes: &[u8]) -> bool {
     plain_events(bytes).iter().any(|event| {
         serde_json::from_slice::<IgnoredAny>(event).is_ok()
@@ -131,7 +131,7 @@ fn is_beyond_plain_means(bytes: &[u8]) -> bool {
     })
 }
 
-/// The data of the events in `bytes`, found as plainly as can be: whole lines, nothing incremental.
+/// The data of the events in `bytes`, by a simple parser of whole lines.
 pub(crate) fn plain_events(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut lines: Vec<Vec<u8>> = vec![Vec::new()];
     let mut previous = 0;

@@ -1,17 +1,17 @@
-//! The texts of one reply and when their pieces came.
+//! The texts of one reply and the times of their pieces.
 
 use ipw_core::reply::TokenCounts;
 use ipw_core::time::Timestamp;
 
 use super::Calls;
 
-/// What came of a reply so far.
+/// What was received of a reply so far.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) answer: String,
     pub(crate) reasoning: String,
     pub(crate) calls: Calls,
-    /// Chunks that held nothing but a part of a tool call.
+    /// Chunks with nothing but a part of a tool call.
     pub(crate) call_chunks: u64,
     pub(crate) finish_reason: Option<String>,
     pub(crate) first_token: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub(crate) struct Transcript {
     pub(crate) chunks: Vec<Timestamp>,
 }
 
-/// What one event adds; an empty text is none.
+/// One event's additions; empty texts are ignored.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Piece<'a> {
     pub(crate) reasoning: Option<&'a str>,
@@ -28,7 +28,7 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Transcript {
-    /// Takes a piece that came at `at`. One without content is not a token.
+    /// Adds a piece received at `at`. A piece without content counts as no token.
     pub(crate) fn take(&mut self, piece: Piece<'_>, at: Timestamp) {
         let Piece {
             reasoning,
@@ -52,7 +52,7 @@ impl Transcript {
         self.answer.extend(answer);
     }
 
-    /// What can be counted when nobody says: chunks with content, and those that were calls.
+    /// Counts without a better source: chunks with content, and chunks of tool calls.
     pub(crate) fn counts(&self) -> TokenCounts {
         TokenCounts {
             output: Some(self.chunks.len() as u64),
@@ -62,7 +62,7 @@ impl Transcript {
     }
 }
 
-/// The text, if there is any.
+/// The text, unless it is missing or empty.
 pub(crate) fn some_text(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Telling a witness what a stream says; where there is none, nothing is told and nothing costs.
+//! Reports a stream to a witness; without one it costs nothing.
 
 use ipw_core::reply::TokenSource;
 use ipw_core::time::Timestamp;
@@ -6,16 +6,15 @@ use ipw_core::witness::{Meaning, Sight, Witness};
 
 use super::Chat;
 
-/// Sees the reads and events of one stream.
+/// Observes the reads and events of one stream.
 pub(super) trait Watch {
-    /// A read brought so much.
+    /// Reports a read of `bytes` bytes.
     fn read(&self, bytes: usize, at: Timestamp);
 
-    /// Hands an event to `chat`.
+    /// Passes an event to `chat` and reports it.
     fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp);
 }
 
-/// A stream without a witness.
 pub(super) struct NoWitness;
 
 impl Watch for NoWitness {
@@ -26,7 +25,6 @@ impl Watch for NoWitness {
     }
 }
 
-/// A stream whose witness is told.
 pub(super) struct WitnessWatch<'a>(pub(super) &'a dyn Witness);
 
 impl Watch for WitnessWatch<'_> {
@@ -34,7 +32,7 @@ impl Watch for WitnessWatch<'_> {
         self.0.saw(Sight::Read { at, bytes });
     }
 
-    /// What an event means is what it changes: every dialect is seen through the same window.
+    /// Reports the event's changes to the transcript: this works for every API.
     fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp) {
         let was = chat.transcript();
         let (answer, reasoning) = (was.answer.len(), was.reasoning.len());

@@ -1,5 +1,5 @@
-//! Tokens of a real llama.cpp server: what we count is what it says on the wire, read a second time
-//! by plain means, and what its own counters say of the whole.
+//! Token counts of a real llama.cpp server: our counts must equal those on the wire, parsed a
+//! second time, and the server's own counters.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::bench::{AMPLE, runtime, spec};
 
 const PROMPTS: usize = 200;
 const IN_FLIGHT: usize = 8;
-/// The token that ends a reply of the lab's model.
+/// The end-of-sequence token of the lab's model.
 const END: u32 = 2;
 const APIS: [&str; 2] = ["chat", "completions"];
 
@@ -50,7 +50,7 @@ async fn ask(client: &dyn Client, prompt: &str, parameters: Value) -> Reply {
         .await
 }
 
-/// A prompt of its own for every number: of ten kinds, twenty of each.
+/// A different prompt for every number: ten kinds, twenty of each.
 fn prompt(number: usize) -> String {
     let (kind, n) = (number % 10, number / 10);
     match kind {
@@ -76,7 +76,7 @@ fn parameters(number: usize) -> Value {
     parameters
 }
 
-/// Sends these prompts, so many at a time.
+/// Sends these prompts with the given number in flight.
 async fn send_all(client: &dyn Client, numbers: &[usize], in_flight: usize) -> Vec<(usize, Reply)> {
     let next = AtomicUsize::new(0);
     let replies = Mutex::new(Vec::new());
@@ -104,7 +104,7 @@ async fn send_all(client: &dyn Client, numbers: &[usize], in_flight: usize) -> V
     replies.into_inner().unwrap()
 }
 
-/// What the server's own counters stand at.
+/// The server's own counters.
 fn counters(server: &LlamaServer) -> BTreeMap<String, u64> {
     let page = server.get("/metrics").unwrap().body;
     let lines = page.lines().filter(|line| !line.starts_with('#'));
@@ -113,7 +113,7 @@ fn counters(server: &LlamaServer) -> BTreeMap<String, u64> {
     counted.collect()
 }
 
-/// Every count of the reply is what the stream says, by usage and by timings.
+/// Compares every count of the reply with the stream's usage and timings.
 fn assert_counts(reply: &Reply, stream: &Stream, what: &str) {
     assert!(reply.outcome.is_answered(), "{what}: {:?}", reply.error);
     let Stream { usage, timings, .. } = stream;
@@ -147,7 +147,7 @@ fn the_tokens_of_two_hundred_prompts_are_what_a_real_server_says_on_the_wire() {
     for (half, api) in APIS.iter().enumerate() {
         let client = client(&tap.url(), api);
         for (quarter, in_flight) in [1, IN_FLIGHT].into_iter().enumerate() {
-            // Every kind of prompt goes each way.
+            // Every kind of prompt uses every API.
             let of = 2 * half + quarter;
             let numbers: Vec<_> = (0..PROMPTS).filter(|n| n / 10 % 4 == of).collect();
             let came = runtime().block_on(send_all(client.as_ref(), &numbers, in_flight));
@@ -176,7 +176,7 @@ fn the_tokens_of_two_hundred_prompts_are_what_a_real_server_says_on_the_wire() {
     let cached = sum(|reply| reply.tokens.cached);
     assert!(cached > 0, "prompts of a chat begin alike");
     let grown = |name: &str| after[name] - before[name];
-    // A prompt is counted in two places: what was read, and what the cache held.
+    // A prompt's tokens are in two counters: processed, and cached.
     let read = sum(|reply| reply.tokens.input) - cached;
     assert_eq!(grown("prompt_tokens_total"), read);
     assert_eq!(grown("prompt_tokens_cached_total"), cached);
@@ -184,7 +184,7 @@ fn the_tokens_of_two_hundred_prompts_are_what_a_real_server_says_on_the_wire() {
     assert_eq!(grown("tokens_predicted_total"), output);
 }
 
-/// One reply and its stream, with nothing left to chance.
+/// One reply and its stream, with deterministic sampling.
 fn greedy(tap: &Tap, api: &str, prompt: &str, more: &Value) -> (Reply, Stream) {
     let mut parameters = Map::new();
     parameters.insert("temperature".to_owned(), json!(0));
@@ -197,7 +197,7 @@ fn greedy(tap: &Tap, api: &str, prompt: &str, more: &Value) -> (Reply, Stream) {
     (reply, stream)
 }
 
-/// Tokens that left no chunk.
+/// Tokens without a chunk.
 fn silent(tap: &Tap, api: &str, more: &Value) -> (String, u64) {
     let (reply, stream) = greedy(tap, api, "Say hello.", more);
     let chunks = stream.texts.len() as u64;
@@ -207,7 +207,7 @@ fn silent(tap: &Tap, api: &str, more: &Value) -> (String, u64) {
     )
 }
 
-/// How many of `texts`, a token each, lie in the stretch of so many bytes from `start` on.
+/// How many of `texts`, a token each, lie within the given bytes from `start` on.
 fn tokens_of(texts: &[String], start: usize, length: usize) -> u64 {
     let mut end = 0;
     let ends = texts.iter().map(|text| {
@@ -218,7 +218,7 @@ fn tokens_of(texts: &[String], start: usize, length: usize) -> u64 {
     behind.take_while(|end| *end < start + length).count() as u64 + 1
 }
 
-/// The only thing that may be said; then only the end is left.
+/// Forces one text as the whole reply.
 const GRAMMAR: &str = r#"root ::= "Hello there, my friend.""#;
 
 #[test]
@@ -230,7 +230,7 @@ fn a_token_without_a_chunk_is_the_end_or_part_of_a_stop_text_or_of_a_character()
     for api in APIS {
         let silent = |more: &Value| silent(&tap, api, more);
         let ends = |finish: &str, tokens| (finish.to_owned(), tokens);
-        // The end is a token, counted and not sent; a limit leaves no room for it.
+        // The end token is counted and not sent; a limit leaves no room for it.
         let whole = json!({"max_tokens": 64, "grammar": GRAMMAR});
         let (reply, stream) = greedy(&tap, api, "Say hello.", &whole);
         assert_eq!(reply.answer, "Hello there, my friend.");
@@ -247,7 +247,7 @@ fn a_token_without_a_chunk_is_the_end_or_part_of_a_stop_text_or_of_a_character()
         assert_eq!(silent(&short), ends("length", 0), "{api}");
         let endless = json!({"max_tokens": 48, "ignore_eos": true});
         assert_eq!(silent(&endless), ends("length", 0), "{api}");
-        // Nothing but the end is a reply of one token.
+        // A reply of the end token alone has one token.
         let at_once = json!({"max_tokens": 8, "logit_bias": [[END, 1000]]});
         let (nothing, _) = greedy(&tap, api, "Say hello.", &at_once);
         assert_eq!(
@@ -256,7 +256,7 @@ fn a_token_without_a_chunk_is_the_end_or_part_of_a_stop_text_or_of_a_character()
         );
         assert_eq!(nothing.outcome, Outcome::Complete);
         assert_eq!(nothing.timing.first_token, None);
-        // A stop text is generated, counted and cut out: its tokens are those that say it otherwise.
+        // A stop text is generated, counted and cut out: its tokens have no chunk.
         for stop in [",", ", my friend"] {
             let until = json!({"max_tokens": 64, "grammar": GRAMMAR, "stop": [stop]});
             let (stopped, _) = greedy(&tap, api, "Say hello.", &until);
@@ -267,7 +267,7 @@ fn a_token_without_a_chunk_is_the_end_or_part_of_a_stop_text_or_of_a_character()
             let said = tokens_of(&stream.texts, stopped.answer.len(), stop.len());
             assert_eq!(silent(&until), ends("stop", said), "{api}: {stop}");
         }
-        // What only begins like one is held back, and comes with what follows.
+        // A partial match is held back, and sent with the text after it.
         let nearly = json!({"max_tokens": 64, "grammar": GRAMMAR, "stop": [", my friends"]});
         let (held, stream) = greedy(&tap, api, "Say hello.", &nearly);
         assert_eq!(
@@ -283,7 +283,7 @@ fn a_token_without_a_chunk_is_the_end_or_part_of_a_stop_text_or_of_a_character()
         let (finish, tokens) = silent(&star);
         assert!(finish == "stop" && tokens > 1, "{api}: {tokens}");
     }
-    // A prompt of no tokens is none at all: nothing is read, nothing generated.
+    // An empty prompt: nothing is processed or generated.
     let (empty, _) = greedy(&tap, "completions", "", &json!({"max_tokens": 8}));
     assert_eq!(
         (empty.tokens.input, empty.tokens.output),

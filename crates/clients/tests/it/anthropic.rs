@@ -1,4 +1,4 @@
-//! The client `anthropic` against documented replies: what it sends, what it reads.
+//! The client `anthropic` against documented replies: its requests and its parsing.
 
 use std::io::Write as _;
 use std::sync::Arc;

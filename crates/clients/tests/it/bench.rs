@@ -1,5 +1,3 @@
-//! One client, one reference service.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +13,10 @@ use serde_json::{Map, Value};
 pub(crate) const PROMPT: &str = "three little words";
 /// All clients that reach a service.
 pub(crate) const CLIENTS: [&str; 2] = ["openai", "ollama"];
-/// Longer than any test that works.
+/// Longer than any passing test.
 pub(crate) const AMPLE: Duration = Duration::from_mins(1);
 
-/// What a query is asked with.
+/// Parameters of a query.
 pub(crate) struct Ask {
     pub(crate) system: Option<&'static str>,
     pub(crate) parameters: Map<String, Value>,
@@ -43,7 +41,7 @@ impl Default for Ask {
     }
 }
 
-/// A client and the service that it asks.
+/// A client and its service.
 pub(crate) struct Bench {
     pub(crate) service: Service,
     pub(crate) client: Box<dyn Client>,
@@ -102,7 +100,6 @@ impl Bench {
     }
 }
 
-/// Asks `client` once.
 pub(crate) async fn send(client: &dyn Client, ask: Ask) -> Reply {
     let (canceller, cancel) = Canceller::new();
     let query = query();

@@ -1,4 +1,4 @@
-//! What goes wrong: every fault is an outcome with words, and the next query is none the worse.
+//! Faults: each is an outcome with an error text, and the next query still works.
 
 use std::net::{Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ipw_runner::SystemClock;
 
 use crate::bench::{Ask, Bench, CLIENTS, runtime, send, spec, text};
 
-/// Asks a service that fails the first query so, and makes sure that the second works.
+/// Asks a service that fails the first query, and checks that the second works.
 fn first_reply(id: &str, fault: Fault) -> Reply {
     let bench = Bench::new(id, move |number| Script {
         fault: (number == 0).then(|| fault.clone()),
@@ -125,7 +125,7 @@ fn ask_at(id: &str, url: &str) -> Reply {
     runtime().block_on(send(client.as_ref(), Ask::default()))
 }
 
-/// Where nobody listens.
+/// An address without a listener.
 fn nowhere() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
@@ -153,7 +153,7 @@ fn a_name_without_an_address_says_so() {
         // RFC 2606: this domain never exists.
         let url = "http://nowhere.invalid:8080";
         if ipw_clients::proxy(url).is_some() {
-            // On a machine behind a proxy it is the proxy that has no address.
+            // Behind a proxy, the proxy reports that the name has no address.
             return;
         }
         let reply = ask_at(id, url);

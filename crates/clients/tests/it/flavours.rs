@@ -1,4 +1,4 @@
-//! The clients that are `openai` and a little more: what they ask, send and learn.
+//! Clients based on `openai`: their questions, requests and facts about the server.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ macro_rules! golden {
     };
 }
 
-/// Of the template in `llamacpp/props.json`, by Python's `hashlib`.
+/// The SHA-256 of the template in `llamacpp/props.json`, by Python's `hashlib`.
 const TEMPLATE_DIGEST: &str = "020dd85eeb94145fed471a769538130b72971700ae0ae537b5e88f3243087e9c";
 
 const fn json_of(body: &'static str) -> Answer {
@@ -29,7 +29,7 @@ const fn stream_of(body: &'static str) -> Answer {
     (200, STREAM, body)
 }
 
-/// A client of that kind for the service, with these parameters.
+/// A client of that kind with these parameters.
 fn client(id: &str, service: &Scripted, params: &[(&str, &str)]) -> Box<dyn Client> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let mut spec = spec(id, &service.url());
@@ -55,10 +55,7 @@ fn each_speaks_openais_chat_api() {
             "stream_options": {"include_usage": true},
         });
         let received = &bench.service.log()[0].received;
-        assert_eq!(
-            received.body, expected,
-            "{id}: nothing that nobody asked for"
-        );
+        assert_eq!(received.body, expected, "{id}: only what was asked for");
         assert_eq!(received.path, "/v1/chat/completions", "{id}");
     }
 }

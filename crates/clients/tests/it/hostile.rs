@@ -1,4 +1,4 @@
-//! Services that want our time or our memory: each reply ends when a limit says so.
+//! Services that waste time or memory: each reply ends at a limit.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -15,7 +15,7 @@ use crate::bench::{Ask, runtime, send, spec};
 use crate::served::{Act, Options, Served, chat};
 
 const SHORT: Duration = Duration::from_millis(400);
-/// For what would otherwise never end; no measure of speed.
+/// Stops tests that would never end; not a measure of speed.
 const NEVER: Duration = Duration::from_secs(30);
 
 fn client(spec: &ClientSpec) -> Box<dyn Client> {
@@ -27,7 +27,7 @@ fn ask(url: &str, ask: Ask) -> Reply {
     asks(&spec("openai", url), vec![ask]).remove(0)
 }
 
-/// Asks it so often at once, on one thread.
+/// Asks it many times at once, on one thread.
 fn asks(spec: &ClientSpec, asks: Vec<Ask>) -> Vec<Reply> {
     let spec = spec.clone();
     within(NEVER, move || {
@@ -46,7 +46,7 @@ fn flooding(first: Vec<u8>, flood: &'static [u8]) -> Peer {
     .unwrap()
 }
 
-/// Limits and cancelling, each with what it says.
+/// Limits and cancelling, each with its error text.
 fn limits() -> [(Ask, Outcome, &'static str); 4] {
     let ask = || Ask {
         max_reply: u64::MAX,
@@ -59,7 +59,7 @@ fn limits() -> [(Ask, Outcome, &'static str); 4] {
                 ..ask()
             },
             Outcome::TimedOut,
-            "not over within",
+            "not finish within",
         ),
         (
             Ask {
@@ -129,7 +129,7 @@ fn over_http2(url: &str) -> ClientSpec {
     }
 }
 
-/// What a chunk's size is written with counts for nothing and may be written without end.
+/// Leading zeros of a chunk's size could be sent without end.
 #[test]
 fn a_chunk_whose_size_never_ends_stops_no_limit() {
     let peer = Peer::start(|_, stream| {
@@ -196,7 +196,7 @@ fn done(stream: &mut TcpStream) -> std::io::Result<()> {
 
 #[test]
 fn what_comes_after_the_last_event_changes_nothing() {
-    // A byte now and then, and all that the socket takes.
+    // Occasional bytes, and as many as the socket takes.
     for pause in [Duration::from_millis(20), Duration::ZERO] {
         let peer = Peer::start(move |_, stream| {
             stream.write_all(STREAM)?;
@@ -280,7 +280,7 @@ fn a_reply_beyond_its_size_fails_and_keeps_what_came() {
     }
 }
 
-/// Its settings, with room for one stream, and the end.
+/// Settings for one stream, then the end.
 #[test]
 fn connections_that_end_as_soon_as_they_are_there_end_the_warm_up() {
     let peer = Peer::listen(|mut stream| {
@@ -296,11 +296,11 @@ fn connections_that_end_as_soon_as_they_are_there_end_the_warm_up() {
         runtime().block_on(client.warm(8))
     });
     let error = warmed.unwrap_err();
-    assert!(error.cause.contains("as soon as they are open"), "{error}");
+    assert!(error.cause.contains("right after they opened"), "{error}");
     assert!(error.help.unwrap().contains("`http2`"));
 }
 
-/// Read as text it would be noise, and the row would say that no reply came.
+/// Parsed as text, it would look like an empty reply.
 #[test]
 fn a_body_that_is_compressed_unasked_is_named() {
     for (status, header, coding, outcome) in [

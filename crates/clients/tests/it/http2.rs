@@ -1,4 +1,4 @@
-//! The clients over HTTP/2: against `h2`'s own server, and against frames that are written out.
+//! The clients over HTTP/2, against `h2`'s own server and against given frames.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use ipw_runner::SystemClock;
 use crate::bench::{Ask, runtime, send, spec};
 use crate::served::{Act, Asked, Options, Served, chat};
 
-/// A client that speaks HTTP/2 and the service that it asks.
+/// An HTTP/2 client and its service.
 struct Pair {
     served: Served,
     client: Box<dyn Client>,
@@ -49,7 +49,7 @@ impl Pair {
         self.runtime.block_on(send(self.client.as_ref(), ask))
     }
 
-    /// So many queries at once.
+    /// Sends this many queries at once.
     fn ask_all(&self, count: usize) -> Vec<Reply> {
         self.runtime.block_on(async {
             let asks = (0..count).map(|_| send(self.client.as_ref(), Ask::default()));
@@ -134,7 +134,7 @@ fn a_service_that_takes_two_streams_gets_as_many_connections_as_it_takes() {
         let on = asked.iter().filter(|one| one.connection == connection);
         assert_eq!(on.count(), 2);
     }
-    // They are there for the next, and warming finds nothing to do.
+    // The connections are kept, so warming again opens none.
     pair.runtime.block_on(pair.client.warm(8)).unwrap();
     assert_eq!(pair.ask().outcome, Outcome::Complete);
     assert_eq!(pair.served.connections(), 4);
@@ -242,7 +242,7 @@ fn a_connection_that_closes_while_it_idles_is_seen_before_it_is_used() {
         _ => says(&["a"]),
     });
     pair.ask();
-    // Nobody drives the connection meanwhile.
+    // The connection is not driven meanwhile.
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(replaced(&pair.ask()), (Some(false), Some(0)));
 }
@@ -264,7 +264,7 @@ fn a_reset_in_the_middle_of_a_reply_is_a_row_that_says_so() {
         (reply.answer.as_str(), reply.timing.chunks.len()),
         ("ab", 2)
     );
-    // The others on the connection are none the worse.
+    // Other streams of the connection are unaffected.
     assert_eq!(replaced(&pair.ask()), (Some(true), Some(0)));
     assert_eq!(pair.served.connections(), 1);
 }
@@ -394,7 +394,7 @@ fn a_stamp_lies_between_what_was_sent_and_what_was_done_with_it() {
         assert_eq!(reply.timing.chunks.len(), words.len());
         assert!(reply.timing.chunks.is_sorted() && reply.timing.end <= now);
     }
-    // In order of time every stamp has a send before it, whichever stream it was on.
+    // In order of time, every stamp follows a send, on any stream.
     let mut stamps: Vec<_> = replies
         .iter()
         .flat_map(|reply| &reply.timing.chunks)
@@ -421,7 +421,7 @@ fn what_goes_out_is_what_http_1_would_say_and_no_more() {
     );
 }
 
-/// A service that speaks HTTP/1.1, and ones that say nothing of the kind.
+/// A service with HTTP/1.1, and services that send other bytes.
 #[test]
 fn who_does_not_speak_it_is_told_and_so_is_what_to_do() {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
@@ -458,7 +458,7 @@ fn a_service_that_is_silent_is_no_connection() {
     let mut spec = over_http2(&url);
     spec.connect_timeout = Duration::from_millis(200);
     let client = connect(&spec, Arc::new(SystemClock::start())).unwrap();
-    // Whoever waits for the same connection is told the same, and does not wait anew.
+    // Queries waiting for the same connection get the same error and do not wait again.
     let replies = runtime().block_on(async {
         let asks = (0..40).map(|_| send(client.as_ref(), Ask::default()));
         futures_util::future::join_all(asks).await
@@ -484,7 +484,7 @@ fn written(bytes: Vec<u8>) -> String {
     url
 }
 
-/// A frame as RFC 9113 §4.1 has it.
+/// A frame (RFC 9113 §4.1).
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();
@@ -498,14 +498,14 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
-/// On DATA and HEADERS.
+/// Flag of DATA and HEADERS.
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
-/// On SETTINGS.
+/// Flag of SETTINGS.
 const ACK: u8 = 1;
 
-/// A service that answers the first request of its first connection, and at the second sends GOAWAY
-/// for everything behind the first; of all others it answers every one.
+/// A service that answers the first request of its first connection and rejects the second with
+/// GOAWAY. On other connections it answers every request.
 fn saying_farewell() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -32,8 +32,8 @@ fn each_limit_ends_what_hangs_and_keeps_what_came() {
     };
     for id in CLIENTS {
         for (fault, ask, answer, says) in [
-            (Fault::HangBeforeHead, whole(), 0, "not over within"),
-            (Fault::HangAfter(2), whole(), 2, "not over within"),
+            (Fault::HangBeforeHead, whole(), 0, "not finish within"),
+            (Fault::HangAfter(2), whole(), 2, "not finish within"),
             (Fault::HangBeforeHead, first_token(), 0, "no token came"),
             (Fault::HangAfter(0), first_token(), 0, "no token came"),
             (Fault::HangAfter(2), idle(), 2, "in the middle of the reply"),
@@ -72,7 +72,7 @@ fn a_limit_that_is_not_reached_changes_nothing() {
     }
 }
 
-/// The silence that counts is between events: a long reply may take longer than the limit.
+/// The idle limit applies between events: a long reply may take longer than the limit.
 #[test]
 fn a_reply_that_flows_may_take_longer_than_the_silence_allowed() {
     let limit = Duration::from_millis(600);

@@ -1,5 +1,4 @@
-//! A real llama.cpp server: four APIs of one server, whose streams must count as its whole replies
-//! do.
+//! A real llama.cpp server with four APIs: streams must have the same counts as unstreamed replies.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ fn ask(client: &dyn Client, parameters: Map<String, Value>) -> Reply {
     runtime().block_on(send(client, ask))
 }
 
-/// The same answer every time.
+/// Deterministic answers.
 fn greedy(limit: &str) -> Map<String, Value> {
     let settings = [
         (limit, json!(24)),
@@ -42,7 +41,7 @@ fn greedy(limit: &str) -> Map<String, Value> {
         .collect()
 }
 
-/// What the server says when it does not stream.
+/// The server's unstreamed answer.
 fn whole(server: &LlamaServer, path: &str, prompt: Value, limit: &str) -> Value {
     let mut body = prompt;
     for (name, value) in greedy(limit) {

@@ -1,4 +1,4 @@
-//! The client `openai` against the reference service: what it sends, what it reads, when.
+//! The client `openai` against the reference service: requests, parsing, times.
 
 use std::sync::Arc;
 use std::time::Duration;

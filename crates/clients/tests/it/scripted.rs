@@ -1,4 +1,4 @@
-//! A service that answers by path with what golden files hold, and keeps what it was asked.
+//! A service that answers by path from golden files and records its requests.
 
 use ipw_testkit::web::{Asked, Reply, Served, Server};
 
@@ -9,11 +9,10 @@ pub(crate) const STREAM: &str = "text/event-stream";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const NOT_FOUND: Answer = (404, JSON, r#"{"detail":"Not Found"}"#);
 
-/// The service.
 pub(crate) struct Scripted(Server);
 
 impl Scripted {
-    /// Answers the requests in `answers`; all others with 404, as a server of `FastAPI` does.
+    /// Answers the requests in `answers`, and others with 404 like `FastAPI`.
     pub(crate) fn start(answers: &[(&'static str, Answer)]) -> Self {
         let answers = answers.to_vec();
         Self(Server::start(move |asked, _| {
@@ -36,7 +35,7 @@ impl Scripted {
         self.0.asked()
     }
 
-    /// How often each endpoint was asked.
+    /// Number of requests for each endpoint.
     pub(crate) fn times(&self, what: &str) -> usize {
         self.asked().iter().filter(|one| one.what == what).count()
     }

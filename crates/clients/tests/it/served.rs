@@ -1,4 +1,4 @@
-//! A service that speaks HTTP/2 by `h2`'s own server, with bad manners on request.
+//! An HTTP/2 service on `h2`'s own server, with faults on request.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -17,59 +17,59 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-/// What is done with one request.
+/// The reaction to one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     /// These DATA frames, and the end.
     Says(Vec<Bytes>),
-    /// The same, with a pause before each.
+    /// The same, with a pause before each frame.
     Paced(Vec<Bytes>, Duration),
-    /// The same, once so many requests are there in all.
+    /// The same, after a total number of requests has arrived.
     Together(usize, Vec<Bytes>),
-    /// The same, and the end in trailers.
+    /// The same, with the end in trailers.
     Trails(Vec<Bytes>),
     /// This status and body, with `retry-after: 7`.
     Status(u16, &'static str),
-    /// An interim head, and after a pause the rest.
+    /// An interim head, and the rest after a pause.
     Interim(Vec<Bytes>, Duration),
-    /// No head, but the stream's end.
+    /// The stream's end without a head.
     Resets(Reason),
-    /// The stream's end behind these frames.
+    /// The stream's end after these frames.
     ResetsAfter(Vec<Bytes>, Reason),
-    /// A head with so many headers of so many bytes each.
+    /// A head with this many headers of this size.
     Heads(usize, usize),
-    /// A head, and nothing more.
+    /// A head only; the stream stays open.
     Hangs,
-    /// The connection is closed at once.
+    /// Closes the connection at once.
     Closes,
-    /// A frame if there is one, and then the other without end.
+    /// An optional first frame, and then the second one forever.
     Floods(Option<Bytes>, Bytes),
-    /// Interim heads without end.
+    /// Interim heads forever.
     Hints,
-    /// A reply, and then no more requests on this connection.
+    /// A reply, after which the connection accepts no more requests.
     SaysGoodbye(Vec<Bytes>),
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    /// Which connection it came on, from 0.
+    /// Number of its connection, from 0.
     pub(crate) connection: usize,
-    /// Which request it is, from 0.
+    /// Number of the request, from 0.
     pub(crate) number: usize,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
 }
 
-/// What it saw.
+/// Record of what the service saw.
 pub(crate) struct Log {
     clock: Arc<dyn Clock>,
     connections: AtomicUsize,
     asked: Mutex<Vec<Asked>>,
     count: watch::Sender<usize>,
-    /// When each DATA frame was about to be sent, by request.
+    /// Times just before each DATA frame was sent, by request.
     sent: Mutex<Vec<(usize, Timestamp)>>,
-    /// Streams that the client gave up, by request.
+    /// Streams that the client reset, by request.
     cancelled: Mutex<Vec<(usize, Reason)>>,
 }
 
@@ -81,10 +81,10 @@ pub(crate) struct Served {
 
 type Manner = Arc<dyn Fn(&Asked) -> Act + Send + Sync>;
 
-/// How connections are taken.
+/// Settings of connections.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
-    /// How many streams at a time.
+    /// Limit of concurrent streams.
     pub(crate) streams: Option<u32>,
     pub(crate) tls: Option<TlsAcceptor>,
 }
@@ -117,7 +117,7 @@ impl Served {
                     let (log, manner) = (Arc::clone(&kept), Arc::clone(&manner));
                     let options = options.clone();
                     tokio::spawn(async move {
-                        // Clients that go away early are what several tests are about.
+                        // Several tests have clients that disconnect early.
                         let _ = match &options.tls {
                             None => serve(socket, &options, &log, &manner).await,
                             Some(tls) => match tls.accept(socket).await {
@@ -261,7 +261,7 @@ async fn answer(
             http::HeaderValue::from_static("1"),
         )])),
         Some(Err(reason)) => {
-            // Behind what was sent before, not in its place.
+            // After what was sent before, without replacing it.
             tokio::time::sleep(Duration::from_millis(100)).await;
             stream.send_reset(reason);
             Ok(())
@@ -274,7 +274,7 @@ async fn answer(
     }
 }
 
-/// Far above any honest reply.
+/// Far above any normal reply.
 async fn flood(mut respond: SendResponse<Bytes>, act: Act) -> Result<(), h2::Error> {
     let Act::Floods(first, flood) = act else {
         loop {
@@ -293,7 +293,7 @@ async fn flood(mut respond: SendResponse<Bytes>, act: Act) -> Result<(), h2::Err
     }
 }
 
-/// One DATA frame, once the client takes it.
+/// Sends one DATA frame when flow control allows it.
 async fn send(stream: &mut SendStream<Bytes>, frame: Bytes) -> Result<(), h2::Error> {
     stream.reserve_capacity(frame.len());
     while stream.capacity() < frame.len() {
@@ -305,7 +305,7 @@ async fn send(stream: &mut SendStream<Bytes>, frame: Bytes) -> Result<(), h2::Er
     stream.send_data(frame, false)
 }
 
-/// A chat of these words, an event in a frame each.
+/// A chat of these words, one event per frame.
 pub(crate) fn chat(words: &[&str]) -> Vec<Bytes> {
     let mut frames: Vec<Bytes> = words
         .iter()

@@ -1,4 +1,4 @@
-//! Who looks on sees everything, in order, and changes nothing.
+//! A witness sees every step in order and does not change the reply.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::Map;
 
 use crate::bench::{Bench, CLIENTS};
 
-/// What was seen, a word for each.
+/// What was seen, one word for each sight.
 #[derive(Default)]
 struct Words(Mutex<Vec<String>>);
 
@@ -92,7 +92,7 @@ fn an_exchange_is_seen_in_order_and_by_meaning() {
         "event last",
     ];
     assert_eq!(first, expected);
-    // The second goes over the same connection.
+    // The second query uses the same connection.
     let (_, second) = seen(&bench);
     assert_eq!(second[0], "by HTTP/1.1, false");
     assert_eq!(second[1..], expected[2..]);
@@ -106,7 +106,7 @@ fn the_last_line_of_ollama_says_several_things_at_once() {
 }
 
 #[test]
-fn a_reply_is_the_same_whether_somebody_looks_on_or_not() {
+fn a_reply_is_the_same_with_and_without_a_witness() {
     for id in CLIENTS {
         for fault in [None, Some(Fault::Garbage), Some(Fault::CloseAfter(2))] {
             let script = move |_| Script {

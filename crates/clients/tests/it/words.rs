@@ -1,4 +1,4 @@
-//! The same trouble in the words of six servers: what each of them writes, and what the reply says.
+//! The same errors as worded by six servers, and the resulting outcomes and texts.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn made(id: &str, service: &Scripted) -> Box<dyn Client> {
     connect(&spec(id, &service.url()), clock).unwrap()
 }
 
-/// The reply to one query of a service that answers every chat so.
+/// The reply to one query of a service that gives every chat this answer.
 fn reply(id: &str, answer: Answer) -> Reply {
     let chats = ["/v1/chat/completions", "/v1/messages", "/api/chat"];
     let service = Scripted::start(&chats.map(|path| match path {
@@ -34,7 +34,7 @@ fn reply(id: &str, answer: Answer) -> Reply {
     runtime().block_on(send(made(id, &service).as_ref(), ask))
 }
 
-/// Client, status and body of the answer, and what of it must be in the error.
+/// Client, status and body of the answer, and a part of the expected error.
 type Line = (&'static str, u16, &'static str, &'static str);
 
 fn assert_all(lines: &[Line], outcome: impl Fn(u16) -> Outcome) {
@@ -180,7 +180,7 @@ fn a_quota_or_a_rate_is_a_status_with_the_services_words() {
 }
 
 #[test]
-fn a_prompt_that_does_not_fit_is_told_as_such_whoever_says_it() {
+fn a_prompt_that_does_not_fit_is_a_context_failure_for_every_service() {
     let lines: &[Line] = &[
         (
             "openai",
@@ -191,7 +191,7 @@ fn a_prompt_that_does_not_fit_is_told_as_such_whoever_says_it() {
         (
             "vllm",
             400,
-            // Recorded of vLLM 0.16.
+            // Recorded from vLLM 0.16.
             r#"{"error":{"message":"You passed 2033 input tokens and requested 16 output tokens. However, the model's context length is only 2048 tokens, resulting in a maximum input length of 2032 tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=2033)","type":"BadRequestError","param":"input_tokens","code":400}}"#,
             "You passed 2033 input tokens",
         ),
@@ -230,7 +230,7 @@ fn a_prompt_that_does_not_fit_is_told_as_such_whoever_says_it() {
 }
 
 #[test]
-fn a_filter_is_a_refusal_whoever_says_it() {
+fn a_filter_is_a_refusal_for_every_service() {
     let lines: &[Line] = &[
         (
             "openai",
@@ -254,7 +254,7 @@ fn a_filter_is_a_refusal_whoever_says_it() {
     assert_all(lines, |_| Outcome::Refused);
 }
 
-/// A reply that ends so, in the stream of each API.
+/// A reply with this end, in the stream of each API.
 fn ended(id: &str, reason: &str) -> Reply {
     let (kind, body) = match id {
         "ollama" => (
@@ -288,7 +288,7 @@ fn ended(id: &str, reason: &str) -> Reply {
 }
 
 #[test]
-fn each_end_of_a_reply_is_an_outcome_whoever_says_it() {
+fn each_end_of_a_reply_is_an_outcome_for_every_service() {
     for (id, reason, outcome) in [
         ("openai", "stop", Outcome::Complete),
         ("openai", "length", Outcome::Truncated),
@@ -323,7 +323,7 @@ fn a_model_that_refuses_in_its_own_words_is_a_refusal() {
     assert!(said.contains("I cannot help with that."), "{said}");
 }
 
-/// Who is asked, what answers, and what the error says of it.
+/// The client, the answer, and a part of the expected error.
 #[test]
 fn a_service_of_another_api_is_named_with_the_client_that_speaks_it() {
     for (id, status, kind, body, says) in [

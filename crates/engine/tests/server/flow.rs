@@ -15,7 +15,7 @@ fn limited(limits: Limits) -> Running {
     Running::with(&TinyModel::default(), |server| server.with_limits(limits))
 }
 
-/// A request for a stream of so many tokens, not read yet.
+/// A request for a stream of `tokens` tokens, not read yet.
 fn streaming(server: &Running, tokens: u64) -> Connection {
     let mut connection = server.connect();
     let asked = json!({ "stream": true, "max_tokens": tokens, "ignore_eos": true });
@@ -37,7 +37,7 @@ fn has_text(event: &Value) -> bool {
         .is_some_and(|text| !text.is_empty())
 }
 
-/// Reads the head and so many events with text.
+/// Reads the head and the first `texts` events with text.
 fn begin(connection: &mut Connection, texts: usize) {
     let (status, head) = connection.head();
     assert_eq!(status, 200, "{head}");

@@ -34,7 +34,7 @@ impl GateClock {
         }
     }
 
-    /// Lets the engine make so many tokens from now on, and then holds it.
+    /// Lets the engine generate `tokens` more tokens, and then holds it.
     pub(crate) fn permit(&self, tokens: u64) {
         let mut state = self.state.lock().unwrap();
         state.1 = state.0.saturating_add(tokens);

@@ -27,7 +27,7 @@ pub(super) struct Lines {
     slowest: BinaryHeap<Worst>,
     costliest: BinaryHeap<Worst>,
     without_texts: bool,
-    /// Every so many rows one is kept, and of those that failed.
+    /// Sampling step: one in `every` rows is kept, and one in `every_failed` failed rows.
     every: u64,
     every_failed: u64,
     seen: u64,

@@ -48,7 +48,7 @@ fn two_fetchers_at_once_make_one_download() {
 }
 
 #[test]
-fn a_file_that_somebody_put_there_is_checked_and_kept() {
+fn a_file_from_elsewhere_is_checked_and_kept() {
     let place = Place::new();
     let content = content(5_000);
     let model = named(&content, &[ON_HUB]);

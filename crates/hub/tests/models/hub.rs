@@ -122,7 +122,7 @@ fn a_busy_server_is_asked_again() {
 }
 
 #[test]
-fn offline_nobody_is_asked() {
+fn offline_no_request_is_sent() {
     let server = Server::of(Served::of(&content(5_000)));
     let mut sources = sources(&server.url());
     sources.hub.is_offline = true;

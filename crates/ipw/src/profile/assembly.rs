@@ -13,7 +13,7 @@ use ipw_core::slug::model_label;
 use ipw_datasets::Fetching;
 use ipw_findings::load;
 use ipw_hub::Progress;
-use ipw_runner::{Done, Notices, Parts, Recall, Recorder};
+use ipw_runner::{FinishedSet, Notices, Parts, Recall, Recorder};
 use ipw_scrape::page::Page;
 use ipw_store::events::EventLog;
 use ipw_store::schema::RunSchema;
@@ -235,10 +235,10 @@ impl Profile {
             slo_check: load::slo_check(&self.plan.load),
             clock: Arc::clone(&self.clock),
             part: left.next_part,
-            done: left.done.into_iter().collect::<Done>(),
+            done: left.done.into_iter().collect::<FinishedSet>(),
             recall,
             self_tests: OnceLock::new(),
-            idled: ipw_runner::idle::Idled::default(),
+            idled: ipw_runner::idle::IdleMeasurements::default(),
         }
     }
 }

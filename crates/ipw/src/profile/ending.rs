@@ -11,8 +11,8 @@ use ipw_core::text::with_causes;
 use ipw_core::time::{Clock, Timestamp};
 use ipw_findings::conclusion::Conclusion;
 use ipw_findings::{attribution, efficiency, quality};
-use ipw_runner::idle::Idled;
-use ipw_runner::{Ended, Notices, RunError};
+use ipw_runner::idle::IdleMeasurements;
+use ipw_runner::{Notices, RunEnd, RunError};
 use ipw_store::summary::EfficiencySummary;
 use ipw_store::writer::Finished as Stored;
 use ipw_store::{Overview, Run, RunWriter, Status, StoreError, Summary};
@@ -29,9 +29,9 @@ pub(super) struct Ending<'a> {
     pub(super) hardware: &'a Hardware,
     /// Results of the sources' self-tests after the warm-up.
     pub(super) self_tests: &'a [SelfTest],
-    pub(super) idled: &'a Idled,
+    pub(super) idled: &'a IdleMeasurements,
     pub(super) beside: SideObservations,
-    pub(super) ended: &'a Result<Ended, RunError>,
+    pub(super) ended: &'a Result<RunEnd, RunError>,
 }
 
 impl Ending<'_> {
@@ -82,24 +82,24 @@ impl Ending<'_> {
 }
 
 /// Why the run is not complete; `None` if it is.
-fn reason(ended: &Result<Ended, RunError>, overview: &Overview) -> Option<String> {
+fn reason(ended: &Result<RunEnd, RunError>, overview: &Overview) -> Option<String> {
     match ended {
         Err(error) => Some(with_causes(error)),
-        Ok(Ended::Interrupted) => Some("stopped by a signal".to_owned()),
-        Ok(Ended::Failing { failed, sent }) => Some(format!(
+        Ok(RunEnd::Interrupted) => Some("stopped by a signal".to_owned()),
+        Ok(RunEnd::Failing { failed, sent }) => Some(format!(
             "{failed} of {sent} queries failed, more than `{}` allows",
             Setting::MaxErrorRate
         )),
-        Ok(Ended::Complete) if overview.rows == 0 => Some("the dataset has no rows".to_owned()),
-        Ok(Ended::Complete) => None,
+        Ok(RunEnd::Complete) if overview.rows == 0 => Some("the dataset has no rows".to_owned()),
+        Ok(RunEnd::Complete) => None,
     }
 }
 
-pub(super) fn status_of(ended: &Result<Ended, RunError>) -> Status {
+pub(super) fn status_of(ended: &Result<RunEnd, RunError>) -> Status {
     match ended {
-        Ok(Ended::Complete) => Status::Complete,
-        Ok(Ended::Interrupted) => Status::Interrupted,
-        Ok(Ended::Failing { .. }) | Err(_) => Status::Failed,
+        Ok(RunEnd::Complete) => Status::Complete,
+        Ok(RunEnd::Interrupted) => Status::Interrupted,
+        Ok(RunEnd::Failing { .. }) | Err(_) => Status::Failed,
     }
 }
 

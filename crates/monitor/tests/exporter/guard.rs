@@ -144,7 +144,7 @@ fn a_crowd_is_bounded_and_passes() {
 }
 
 #[test]
-fn a_slow_client_keeps_nobody_waiting_and_is_given_up() {
+fn a_slow_client_delays_no_other_client_and_is_dropped() {
     let exporter = open();
     let mut slow = TcpStream::connect(exporter.address()).unwrap();
     let mut dripping = slow.try_clone().unwrap();

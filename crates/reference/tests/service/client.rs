@@ -9,7 +9,7 @@ use ipw_core::time::{Anchor, Clock, Timestamp};
 use ipw_reference::{Received, Script, Service};
 use serde_json::{Value, json};
 
-/// Long enough for any machine; reached only when a test fails.
+/// Long enough for any machine; reached only if a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// 2023-11-14T22:13:20Z
@@ -56,9 +56,9 @@ pub(crate) fn question() -> Value {
     })
 }
 
-/// How the bytes of a reply ended.
+/// How a reply ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ReplyEnd {
     Properly,
     Closed,
     Reset,
@@ -68,7 +68,7 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    pub(crate) ended: Ended,
+    pub(crate) ended: ReplyEnd,
 }
 
 impl Reply {
@@ -99,7 +99,7 @@ impl Reply {
             .collect()
     }
 
-    /// The answer put together from the deltas, or from Ollama's messages.
+    /// The answer assembled from the deltas, or from Ollama's messages.
     pub(crate) fn answer(&self) -> String {
         let content = |object: &Value| {
             let delta = object.pointer("/choices/0/delta/content");
@@ -152,27 +152,27 @@ impl Client {
         self.reply()
     }
 
-    /// Reads until the bytes so far contain `text`, and leaves them unread.
+    /// Reads until the bytes so far contain `text`, without consuming them.
     pub(crate) fn wait_for(&mut self, text: &str) {
         while !String::from_utf8_lossy(&self.unread).contains(text) {
             assert_eq!(self.fill(), None, "the stream ended before `{text}`");
         }
     }
 
-    /// How the connection ends when nothing more is expected on it.
-    pub(crate) fn end(&mut self) -> Ended {
+    /// How the connection ends when no more data is expected.
+    pub(crate) fn end(&mut self) -> ReplyEnd {
         let ended = self.fill().expect("nothing more was expected");
         assert!(self.unread.is_empty());
         ended
     }
 
-    /// Reads one reply by its own framing; without a head it is all defaults.
+    /// Reads one reply by its framing; without a head all fields are defaults.
     pub(crate) fn reply(&mut self) -> Reply {
         let mut reply = Reply {
             status: 0,
             head: String::new(),
             body: Vec::new(),
-            ended: Ended::Properly,
+            ended: ReplyEnd::Properly,
         };
         if let Err(ended) = self.read_reply(&mut reply) {
             reply.ended = ended;
@@ -180,7 +180,7 @@ impl Client {
         reply
     }
 
-    fn read_reply(&mut self, reply: &mut Reply) -> Result<(), Ended> {
+    fn read_reply(&mut self, reply: &mut Reply) -> Result<(), ReplyEnd> {
         while reply.status < 200 {
             reply.head = self.take_to("\r\n\r\n")?;
             reply.status = reply.head[9..12].parse().unwrap();
@@ -213,7 +213,7 @@ impl Client {
         Ok(())
     }
 
-    fn take(&mut self, bytes: usize) -> Result<Vec<u8>, Ended> {
+    fn take(&mut self, bytes: usize) -> Result<Vec<u8>, ReplyEnd> {
         while self.unread.len() < bytes {
             self.fill().map_or(Ok(()), Err)?;
         }
@@ -221,7 +221,7 @@ impl Client {
         Ok(std::mem::replace(&mut self.unread, rest))
     }
 
-    fn take_to(&mut self, end: &str) -> Result<String, Ended> {
+    fn take_to(&mut self, end: &str) -> Result<String, ReplyEnd> {
         loop {
             let found = self
                 .unread
@@ -235,15 +235,15 @@ impl Client {
         }
     }
 
-    fn fill(&mut self) -> Option<Ended> {
+    fn fill(&mut self) -> Option<ReplyEnd> {
         let mut bytes = [0; 8192];
         match self.stream.read(&mut bytes) {
-            Ok(0) => Some(Ended::Closed),
+            Ok(0) => Some(ReplyEnd::Closed),
             Ok(read) => {
                 self.unread.extend(&bytes[..read]);
                 None
             }
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => Some(Ended::Reset),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Some(ReplyEnd::Reset),
             Err(error) => panic!("reading failed: {error}"),
         }
     }

@@ -1,11 +1,11 @@
-//! Connections, requests that are no chat, and what the service remembers.
+//! Connections, requests other than chats, and the log.
 
 use std::thread;
 
 use ipw_reference::{Options, Script, Service};
 use serde_json::json;
 
-use crate::client::{Client, Ended, always, clock, question, serve};
+use crate::client::{Client, ReplyEnd, always, clock, question, serve};
 
 #[test]
 fn keep_alive_serves_several_requests() {
@@ -33,7 +33,7 @@ fn requests_may_be_pipelined() {
         client.post("/v1/chat/completions", &question());
     }
     for _ in 0..3 {
-        assert_eq!(client.reply().ended, Ended::Properly);
+        assert_eq!(client.reply().ended, ReplyEnd::Properly);
     }
     assert_eq!(service.completed(), 3);
 }
@@ -71,10 +71,10 @@ fn close_after_breaks_the_promise_of_keep_alive() {
     });
     let mut client = Client::connect(&service);
     let reply = client.ask(&question());
-    assert_eq!(reply.ended, Ended::Properly);
+    assert_eq!(reply.ended, ReplyEnd::Properly);
     assert!(reply.head.contains("Keep-Alive: timeout=5"));
     assert!(!reply.head.contains("Connection: close"));
-    assert_eq!(client.end(), Ended::Closed);
+    assert_eq!(client.end(), ReplyEnd::Closed);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_client_that_asks_to_close_is_obeyed() {
         );
         let reply = client.reply();
         assert!(reply.head.contains("Connection: close\r\n"));
-        assert_eq!(client.end(), Ended::Closed);
+        assert_eq!(client.end(), ReplyEnd::Closed);
     }
 }
 
@@ -154,7 +154,7 @@ fn what_cannot_be_read_is_refused() {
     assert_eq!(client.ask(&question()).status, 200);
     client.write(b"\x16\x03\x01 this is TLS\r\n\r\n");
     assert_eq!(client.reply().status, 400);
-    assert_eq!(client.end(), Ended::Closed);
+    assert_eq!(client.end(), ReplyEnd::Closed);
     assert_eq!(service.requests(), 1);
 }
 
@@ -180,7 +180,7 @@ fn many_connections_at_once_are_served_and_logged_in_order() {
             scope.spawn(|| {
                 let mut clients: Vec<_> = (0..32).map(|_| Client::connect(&service)).collect();
                 for client in &mut clients {
-                    assert_eq!(client.ask(&question()).ended, Ended::Properly);
+                    assert_eq!(client.ask(&question()).ended, ReplyEnd::Properly);
                 }
             });
         }

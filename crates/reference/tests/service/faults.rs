@@ -1,11 +1,11 @@
-//! Every fault does what it says.
+//! Every fault has its documented effect.
 
 use std::time::Duration;
 
 use ipw_reference::{Fault, Script, SendKind, Service};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Ended, PATIENCE, Reply, always, question};
+use crate::client::{Client, PATIENCE, Reply, ReplyEnd, always, question};
 
 fn with(fault: Fault) -> Service {
     always(Script {
@@ -37,7 +37,7 @@ fn a_status_comes_with_its_body_and_keeps_the_connection() {
 #[test]
 fn a_reset_before_the_head_leaves_nothing() {
     let (service, reply) = ask(Fault::ResetBeforeHead);
-    assert_eq!((reply.status, reply.ended), (0, Ended::Reset));
+    assert_eq!((reply.status, reply.ended), (0, ReplyEnd::Reset));
     let log = service.log();
     assert!(!log[0].completed && log[0].sends.is_empty());
 }
@@ -69,7 +69,7 @@ fn a_hang_ends_when_the_service_is_dropped() {
             std::thread::yield_now();
         }
         drop(service);
-        assert_ne!(client.reply().ended, Ended::Properly);
+        assert_ne!(client.reply().ended, ReplyEnd::Properly);
     }
 }
 
@@ -78,7 +78,7 @@ fn a_close_cuts_the_body() {
     let (service, reply) = ask(Fault::CloseAfter(2));
     assert_eq!(
         (reply.answer().as_str(), reply.ended),
-        ("word0 word1", Ended::Closed)
+        ("word0 word1", ReplyEnd::Closed)
     );
     let log = service.log();
     assert!(!log[0].completed);
@@ -88,7 +88,7 @@ fn a_close_cuts_the_body() {
 #[test]
 fn a_reset_cuts_the_body() {
     let (service, reply) = ask(Fault::ResetAfter(2));
-    assert_eq!(reply.ended, Ended::Reset);
+    assert_eq!(reply.ended, ReplyEnd::Reset);
     assert!(!service.log()[0].completed);
 }
 
@@ -97,7 +97,7 @@ fn an_error_event_ends_the_stream() {
     let (_service, reply) = ask(Fault::ErrorEventAfter(2, "out of memory".to_owned()));
     assert_eq!(
         (reply.answer().as_str(), &reply.ended),
-        ("word0 word1", &Ended::Properly)
+        ("word0 word1", &ReplyEnd::Properly)
     );
     let last: Value = serde_json::from_str(reply.data().last().unwrap()).unwrap();
     assert_eq!(last["error"]["message"], "out of memory");
@@ -160,7 +160,7 @@ fn a_trickle_is_the_same_stream_byte_by_byte() {
 #[test]
 fn invalid_utf8_is_in_the_first_content() {
     let (_service, reply) = ask(Fault::InvalidUtf8);
-    assert_eq!(reply.ended, Ended::Properly);
+    assert_eq!(reply.ended, ReplyEnd::Properly);
     assert!(std::str::from_utf8(&reply.body).is_err());
     assert!(String::from_utf8_lossy(&reply.body).contains(r#"{"content":" word1"}"#));
 }

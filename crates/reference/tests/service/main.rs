@@ -1,4 +1,4 @@
-//! The service over real sockets, with a client that trusts nothing but bytes.
+//! The service over real sockets, with a client that checks the bytes.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! When things are sent. The machines that run this are noisy: bounds are orderings, lower bounds
-//! and generous medians; the figure itself is printed.
+//! Times of sends. Test machines are noisy: bounds are orderings, lower bounds and generous
+//! medians. The figure itself is printed.
 
 use std::time::Duration;
 

@@ -1,16 +1,16 @@
-//! What the replies look like in both dialects.
+//! The form of replies in both dialects.
 
 use ipw_reference::{LineEnding, RoleChunk, Script, SendKind, words};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Ended, always, question};
+use crate::client::{Client, ReplyEnd, always, question};
 
 #[test]
 fn a_stream_is_role_tokens_finish_usage_and_done() {
     use SendKind::{Content, Done, Finish, Head, Role, Usage};
     let service = always(Script::words(3));
     let reply = Client::connect(&service).ask(&question());
-    assert_eq!((reply.status, &reply.ended), (200, &Ended::Properly));
+    assert_eq!((reply.status, &reply.ended), (200, &ReplyEnd::Properly));
     assert!(reply.head.contains("Content-Type: text/event-stream\r\n"));
     assert_eq!(reply.data().last(), Some(&"[DONE]"));
     let objects = reply.objects();
@@ -265,7 +265,7 @@ fn a_stream_may_be_ended_by_the_connection() {
     });
     let reply = Client::connect(&service).ask(&question());
     assert!(reply.head.contains("Connection: close\r\n"));
-    assert_eq!(reply.ended, Ended::Closed);
+    assert_eq!(reply.ended, ReplyEnd::Closed);
     assert_eq!(reply.data().last(), Some(&"[DONE]"));
     assert_eq!(service.completed(), 1);
 }

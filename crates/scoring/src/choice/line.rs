@@ -1,10 +1,10 @@
-//! Lines of an answer: those that are an option, and those that only repeat the list of options.
+//! Lines of an answer: lone options, and repeated lists of options.
 
 use std::ops::Range;
 
 use super::option::Options;
 
-/// The ranges of lines with something on them.
+/// The ranges of non-empty lines.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.split_inclusive('\n')
         .scan(0, |start, line| {
@@ -16,7 +16,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
         .map(|(range, _)| range)
 }
 
-/// Lines that repeat the options: two or more in a row, each with its own letter.
+/// Lines that repeat the options: two or more in a row, each with a different letter.
 pub(super) fn listing(text: &str, options: &Options) -> Vec<Range<usize>> {
     let lines: Vec<_> = lines(text).collect();
     let letters: Vec<_> = lines
@@ -37,12 +37,12 @@ pub(super) fn listing(text: &str, options: &Options) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// A line without the marks of lists, headings, quotations and emphasis.
+/// A line without list, heading, quotation and emphasis marks.
 pub(super) fn core(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || "#>*_`-\"".contains(c))
 }
 
-/// The option whose letter is all there is.
+/// The option of a line that is only a letter.
 pub(super) fn lone_letter(core: &str, options: &Options) -> Option<usize> {
     let lower = core.to_ascii_lowercase();
     let word = ["option ", "choice ", "letter "]
@@ -59,7 +59,7 @@ pub(super) fn lone_letter(core: &str, options: &Options) -> Option<usize> {
         .flatten()
 }
 
-/// `B) text` taken apart.
+/// Splits `B) text` into the option and the text.
 pub(super) fn item<'a>(core: &'a str, options: &Options) -> Option<(usize, &'a str)> {
     let core = core.trim_start_matches(['(', '*', '_']);
     let mut chars = core.chars();

@@ -1,12 +1,12 @@
-//! Single letters in a text that may name an option, and what stands around them.
+//! Single letters that may name an option, and their context.
 
 use super::option::Options;
 use crate::text::{is_negated, near_end, near_start, whole_word};
 
-/// Decoration before a letter, and after it.
+/// Decoration before and after a letter.
 const OPEN: &[char] = &['(', '[', '*', '_', '`', '"', '\'', '“'];
 const CLOSE: &[char] = &[')', ']', '*', '_', '`', '"', '\'', '”'];
-/// Words after which a letter is what somebody settles for.
+/// Words that introduce a conclusion.
 const CONCLUSIVE: [&str; 26] = [
     "so",
     "therefore",
@@ -35,26 +35,26 @@ const CONCLUSIVE: [&str; 26] = [
     "leaves",
     "leaving",
 ];
-/// Words that may stand between those and the letter.
+/// Words between those and the letter.
 const FILLERS: [&str; 5] = ["option", "choice", "letter", "the", "answer"];
 const CONNECTIVES: [&str; 11] = [
     "than", "over", "instead", "because", "since", "as", "for", "due", "which", "based", "given",
 ];
 
-/// A letter that stands alone.
+/// A letter that is a word by itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mention {
     /// Byte offset of the letter.
     pub(super) start: usize,
-    /// The option it would name.
+    /// The option that it may name.
     pub(super) index: usize,
     /// Whether it is a capital.
     pub(super) is_upper: bool,
-    /// Whether brackets, emphasis or a closing bracket set it apart.
+    /// Whether brackets or emphasis set it apart.
     pub(super) is_marked: bool,
 }
 
-/// All letters that stand alone and name an option, first to last.
+/// All single letters that may name an option, in order.
 pub(super) fn mentions(text: &str, options: &Options) -> Vec<Mention> {
     text.char_indices()
         .filter(|(_, c)| c.is_ascii_alphabetic())
@@ -83,7 +83,7 @@ pub(super) fn mentions(text: &str, options: &Options) -> Vec<Mention> {
         .collect()
 }
 
-/// Whether no word, abbreviation or name goes on around the letter.
+/// Whether the letter is not part of a word, abbreviation or name.
 fn stands_alone(before: &str, after: &str) -> bool {
     let mut left = before.chars().rev();
     let mut right = after.chars();
@@ -100,22 +100,22 @@ fn stands_alone(before: &str, after: &str) -> bool {
 }
 
 impl Mention {
-    /// What follows, closing decoration left out.
+    /// The text after the letter, without closing decoration.
     pub(super) fn after<'a>(&self, text: &'a str) -> &'a str {
         text[self.start + 1..].trim_start_matches(CLOSE)
     }
 
-    /// What stands before, opening decoration left out.
+    /// The text before the letter, without opening decoration.
     pub(super) fn before<'a>(&self, text: &'a str) -> &'a str {
         text[..self.start].trim_end_matches(OPEN)
     }
 
-    /// Whether what stands before denies it.
+    /// Whether the text before negates it.
     pub(super) fn is_denied(&self, lower: &str) -> bool {
         is_negated(self.before(lower))
     }
 
-    /// Whether what follows rejects it: "is wrong", "does not fit".
+    /// Whether the text after rejects it: "is wrong", "does not fit".
     pub(super) fn is_rejected(&self, lower: &str) -> bool {
         let after = near_start(self.after(lower));
         let clause = after.split(['.', ';', '\n']).next().unwrap_or(after);
@@ -160,7 +160,7 @@ impl Mention {
         verb == Some("is") && matches!(word, "correct" | "right" | "best" | "true" | "answer")
     }
 
-    /// Whether a word like "so" or "choose" leads to it.
+    /// Whether a word such as "so" or "choose" leads to it.
     pub(super) fn is_concluded(&self, lower: &str) -> bool {
         let before = near_end(self.before(lower));
         let clause = before
@@ -176,13 +176,13 @@ impl Mention {
             || clause.trim_end().ends_with("answer")
     }
 
-    /// Whether a clause begins with it.
+    /// Whether it begins a clause.
     pub(super) fn begins_clause(&self, text: &str) -> bool {
         let before = self.before(text).trim_end_matches(' ');
         before.is_empty() || before.ends_with(['.', '!', '?', ';', ',', ':', '\n', '>', '='])
     }
 
-    /// Whether the clause ends with it, or its reason or its text follows.
+    /// Whether it ends its clause, or only its reason or its option's text follows.
     pub(super) fn ends_clause(&self, lower: &str, options: &Options) -> bool {
         let after = self.after(lower);
         ends_clause(after)
@@ -191,7 +191,7 @@ impl Mention {
             })
     }
 
-    /// Whether this and the next letter stand side by side: "A or B", "A, B".
+    /// Whether this and the next letter form a list: "A or B", "A, B".
     pub(super) fn is_beside(&self, next: &Self, lower: &str, options: &Options) -> bool {
         if self.index == next.index || self.is_denied(lower) || next.start <= self.start {
             return false;
@@ -206,7 +206,7 @@ impl Mention {
     }
 }
 
-/// Whether nothing of the same clause follows here, or only its reason.
+/// Whether the clause ends here, or only its reason follows.
 pub(super) fn ends_clause(after: &str) -> bool {
     let after = after.trim_start_matches([' ', '*', '_', '`', '"', ')', ']', '\'']);
     let decimal =

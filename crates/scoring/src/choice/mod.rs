@@ -1,9 +1,9 @@
 //! `choice`: the same option, by letter or by text.
 //!
-//! Counts what the answer *states*: "the answer is (B)", a line that is only the letter, "so B",
-//! the text of an option alone. A letter that is denied ("not B", "C is wrong") or merely a word
-//! ("A cat", "I think") is no answer; two side by side ("A or B") are none either. A reference
-//! that is one letter is taken for the letter, even if an option's text is that letter.
+//! The scorer looks for what the answer *states*, such as "the answer is (B)", a line of only the
+//! letter, "so B", or an option's text. Negated letters ("not B", "C is wrong"), ordinary words ("A
+//! cat", "I think") and lists ("A or B") do not count. A reference of one letter means that letter,
+//! even if an option's text is the letter.
 
 mod line;
 mod mention;
@@ -12,11 +12,11 @@ mod statement;
 
 use ipw_core::verdict::Grade;
 use option::Options;
-use statement::{Said, last_stated};
+use statement::{StatedChoice, last_stated};
 
 use crate::{Question, Scorer, both, correct, wrong};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "choice";
 
 /// Compares options.
@@ -34,7 +34,7 @@ impl Scorer for Choice {
             .map(str::trim)
             .filter(|text| !text.is_empty());
         let wanted = match wanted.map(|reference| options.of_reference(reference)) {
-            Some(None) => return Grade::unscored(Some(ID), "the reference names no choice"),
+            Some(None) => return Grade::unscored(Some(ID), "the reference does not name a choice"),
             Some(found) => found,
             None => None,
         };
@@ -45,8 +45,8 @@ impl Scorer for Choice {
         };
         match last_stated(&plain(answer), &options) {
             None => wrong(ID, None, "no choice stated"),
-            Some(Said::Several) => wrong(ID, None, "more than one choice stated"),
-            Some(Said::One(index)) => {
+            Some(StatedChoice::Several) => wrong(ID, None, "more than one choice stated"),
+            Some(StatedChoice::One(index)) => {
                 let letter = option::letter(index).to_string();
                 if options.are_same(index, wanted) {
                     correct(ID, &letter, "the choice last stated is the reference")
@@ -63,7 +63,7 @@ impl Scorer for Choice {
     }
 }
 
-/// Full-width letters and curly apostrophes as ASCII; what LaTeX boxes, as "answer:".
+/// Converts full-width letters and curly apostrophes to ASCII, and LaTeX boxes to "answer:".
 fn plain(answer: &str) -> String {
     let text: String = answer
         .chars()

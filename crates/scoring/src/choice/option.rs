@@ -1,17 +1,17 @@
-//! The options of a question, and their texts as they are compared.
+//! The options of a question, normalised for comparison.
 
 use crate::text;
 
-/// How many letters are valid when the row lists no options.
+/// Number of valid letters if the row lists no options.
 const UNLISTED: usize = 10;
 
-/// What can be chosen.
+/// The options of a question.
 pub(super) struct Options {
     texts: Vec<String>,
-    /// How far a text is read when looking for an option at its beginning: a bound, so that long
-    /// answers with many letters cost no square of their length.
+    /// Maximum text length to search for an option at its start: keeps the time linear for answers
+    /// with many letters.
     pub(super) reach: usize,
-    /// How many letters are valid, from A on.
+    /// Number of valid letters, from A on.
     pub(super) count: usize,
 }
 
@@ -30,14 +30,14 @@ impl Options {
         }
     }
 
-    /// The option that a letter names, if there is one.
+    /// The option of a letter.
     pub(super) fn of_letter(&self, letter: char) -> Option<usize> {
         let letter = letter.to_ascii_uppercase();
         let index = (letter.is_ascii_uppercase()).then(|| usize::from(letter as u8 - b'A'))?;
         (index < self.count).then_some(index)
     }
 
-    /// The option whose whole text this is.
+    /// The option with exactly this text.
     pub(super) fn of_text(&self, text: &str) -> Option<usize> {
         let text = bare(text);
         self.texts
@@ -45,7 +45,7 @@ impl Options {
             .position(|choice| !choice.is_empty() && *choice == text)
     }
 
-    /// The option with whose text this line begins, the longest, and what follows it.
+    /// The longest option that the line begins with, and the rest of the line.
     pub(super) fn at_start(&self, text: &str) -> Option<(usize, String)> {
         if self.texts.is_empty() {
             return None;
@@ -58,12 +58,12 @@ impl Options {
             .enumerate()
             .filter(|(_, choice)| !choice.is_empty() && text.starts_with(choice.as_str()))
             .max_by_key(|(_, choice)| choice.len())?;
-        // A single letter is read as a letter.
+        // A single letter is treated as a letter, not as a text.
         let is_letter = choice.len() == 1 && choice.chars().all(|c| c.is_ascii_alphabetic());
         (!is_letter).then(|| (index, text[choice.len()..].to_owned()))
     }
 
-    /// What the reference names: a letter (`B`, `(B)`, `B.`), a text, or both (`B) Paris`).
+    /// The option of a reference: a letter (`B`, `(B)`, `B.`), a text, or both (`B) Paris`).
     pub(super) fn of_reference(&self, reference: &str) -> Option<usize> {
         let core = reference.trim_matches(['(', ')', '[', ']', '.', ':', ' ']);
         let mut chars = core.chars();
@@ -76,19 +76,18 @@ impl Options {
         }
     }
 
-    /// Whether both are one option, or two with one text.
+    /// Whether both are the same option or have the same text.
     pub(super) fn are_same(&self, left: usize, right: usize) -> bool {
         let texts = self.texts.get(left).zip(self.texts.get(right));
         left == right || texts.is_some_and(|(left, right)| !left.is_empty() && left == right)
     }
 }
 
-/// The letter of the option with this index.
 pub(super) fn letter(index: usize) -> char {
     u8::try_from(index).map_or('?', |index| char::from(b'A'.saturating_add(index)))
 }
 
-/// Folded, without emphasis, quotes, a final full stop and a leading article.
+/// Folded text without emphasis, quotes, final full stop and leading article.
 fn bare(text: &str) -> String {
     let kept: String = text.chars().filter(|c| !"*`\"“”".contains(*c)).collect();
     let folded = text::collapse(&text::fold(&kept));

@@ -1,8 +1,8 @@
-//! What an answer states: the strongest kind of statement there is in it, and of these the last.
+//! Finds what an answer states: the last statement of the strongest kind.
 //!
-//! "The answer is B", a line that is only `B`, "B is correct" and "so B" are plain statements; an
-//! option written out on a line of its own says less, a letter or an option set apart (`(B)`,
-//! `**Paris**`) least. Lines that repeat the options as a list state nothing.
+//! The strongest kind is "The answer is B", a line of only `B`, "B is correct" or "so B". Next
+//! comes an option written out on its own line, and last a letter or option set apart (`(B)`,
+//! `**Paris**`). Lines that repeat the options as a list state nothing.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use super::mention::{Mention, ends_clause, mentions};
 use super::option::Options;
 use crate::text::{answer_cues, is_negated, whole_word};
 
-/// What was stated.
+/// What the answer states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum StatedChoice {
     /// The option with this index.
     One(usize),
-    /// Different options side by side.
+    /// Several options at once.
     Several,
 }
 
-/// How plainly something was stated.
+/// How explicit a statement is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     SetApart,
@@ -31,11 +31,11 @@ enum Strength {
 struct Statement {
     strength: Strength,
     position: usize,
-    said: Said,
+    said: StatedChoice,
 }
 
-/// The option that the answer settles for; `None` when it states none.
-pub(super) fn last_stated(text: &str, options: &Options) -> Option<Said> {
+/// The option that the answer states; `None` without a statement.
+pub(super) fn last_stated(text: &str, options: &Options) -> Option<StatedChoice> {
     let lower = text.to_ascii_lowercase();
     let letters = mentions(text, options);
     let listing = listing(text, options);
@@ -71,7 +71,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Lines that are an option and nothing else.
+    /// Lines of only an option.
     fn lines(&self, listing: &[Range<usize>]) -> Vec<Statement> {
         let is_sole = self
             .text
@@ -93,23 +93,23 @@ impl Reader<'_> {
                     return Some(Statement {
                         strength: Strength::Plain,
                         position,
-                        said: Said::One(index),
+                        said: StatedChoice::One(index),
                     });
                 }
                 if let Some(index) = self.options.of_text(concluded(core)) {
                     return Some(Statement {
                         strength,
                         position,
-                        said: Said::One(index),
+                        said: StatedChoice::One(index),
                     });
                 }
                 let (letter, rest) = item(core, self.options)?;
                 let index = self.options.of_text(rest)?;
                 let is_same = self.options.are_same(letter, index);
                 let said = if is_same {
-                    Said::One(letter)
+                    StatedChoice::One(letter)
                 } else {
-                    Said::Several
+                    StatedChoice::Several
                 };
                 Some(Statement {
                     strength,
@@ -120,9 +120,9 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// What follows "the answer is".
+    /// The option after "the answer is".
     fn cues(&self) -> Option<Statement> {
-        // Only the last that leads to an option can count.
+        // Only the last cue that leads to an option counts.
         let cues = answer_cues(self.text).into_iter().rev();
         let mut found = cues.filter_map(|position| {
             let said = self.target(position)?;
@@ -135,7 +135,7 @@ impl Reader<'_> {
         found.next()
     }
 
-    /// The last text of an option that is set in bold.
+    /// The last option text in bold.
     fn emphasised(&self, listing: &[Range<usize>]) -> Option<Statement> {
         let mut position = 0;
         let mut found = None;
@@ -147,7 +147,7 @@ impl Reader<'_> {
             if !is_told || is_within(listing, start) || is_negated(&self.lower[..start]) {
                 continue;
             }
-            let said = self.options.of_text(part).map(Said::One);
+            let said = self.options.of_text(part).map(StatedChoice::One);
             found = said.map(|said| (start, said)).or(found);
         }
         found.map(|(position, said)| Statement {
@@ -157,19 +157,19 @@ impl Reader<'_> {
         })
     }
 
-    fn target(&self, position: usize) -> Option<Said> {
+    fn target(&self, position: usize) -> Option<StatedChoice> {
         let rest = self.text[position..].trim_start();
         if let Some((index, after)) = self.options.at_start(rest) {
             if let Some(other) = after.trim_start().strip_prefix("or ") {
                 let is_other = self.options.at_start(other).is_some();
                 return Some(if is_other {
-                    Said::Several
+                    StatedChoice::Several
                 } else {
-                    Said::One(index)
+                    StatedChoice::One(index)
                 });
             }
             if ends_clause(&after) {
-                return Some(Said::One(index));
+                return Some(StatedChoice::One(index));
             }
         }
         let mut at = self.text.len() - rest.len();
@@ -200,14 +200,14 @@ impl Reader<'_> {
             .ok()
             .map(|found| &self.letters[found])?;
         if self.is_one_of_several(letter) {
-            return Some(Said::Several);
+            return Some(StatedChoice::Several);
         }
         let is_stated = letter.is_marked || letter.ends_clause(self.lower, self.options);
         let said = self.with_text(letter);
         is_stated.then_some(said)
     }
 
-    /// One letter, as far as it states anything.
+    /// A letter, if its context makes it a statement.
     fn letter(&self, letter: &Mention, listing: &[Range<usize>]) -> Option<Statement> {
         if letter.is_denied(self.lower) || !(letter.is_upper || letter.is_marked) {
             return None;
@@ -228,7 +228,7 @@ impl Reader<'_> {
             return None;
         };
         let said = if is_several {
-            Said::Several
+            StatedChoice::Several
         } else {
             self.with_text(letter)
         };
@@ -239,8 +239,8 @@ impl Reader<'_> {
         })
     }
 
-    /// A letter with another option's text behind it contradicts itself.
-    fn with_text(&self, letter: &Mention) -> Said {
+    /// A letter followed by another option's text contradicts itself.
+    fn with_text(&self, letter: &Mention) -> StatedChoice {
         let after = letter
             .after(self.text)
             .trim_start_matches(['.', ':', ')', ' ', '*', '-']);
@@ -248,9 +248,9 @@ impl Reader<'_> {
             Some((index, rest))
                 if rest.is_empty() && !self.options.are_same(index, letter.index) =>
             {
-                Said::Several
+                StatedChoice::Several
             }
-            _ => Said::One(letter.index),
+            _ => StatedChoice::One(letter.index),
         }
     }
 
@@ -259,7 +259,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a line concludes: all of it, or what follows "so:".
+/// The conclusion of a line: the part after "so:", or the whole line.
 fn concluded(line: &str) -> &str {
     let Some((before, after)) = line.rsplit_once(": ") else {
         return line;
@@ -281,13 +281,13 @@ fn concluded(line: &str) -> &str {
     }
 }
 
-/// Whether one of these ranges, which are in order, holds this place.
+/// Whether one of the sorted ranges contains `at`.
 fn is_within(ranges: &[Range<usize>], at: usize) -> bool {
     let next = ranges.partition_point(|range| range.end <= at);
     ranges.get(next).is_some_and(|range| range.contains(&at))
 }
 
-/// Where the letters stand that stand side by side with another one, in order.
+/// Positions of letters that are listed next to other letters, in order.
 fn side_by_side(letters: &[Mention], lower: &str, options: &Options) -> Vec<usize> {
     let shown: Vec<_> = letters
         .iter()

@@ -1,25 +1,25 @@
-//! How many sentences, paragraphs, words, sections and marks an answer has.
+//! Counts of sentences, paragraphs, words, sections and marks.
 
-use super::rule::{Arguments, Checked, Compliance};
+use super::rule::{Arguments, CheckResult, Compliance};
 use crate::shown;
 
-/// Words after which a full stop ends no sentence.
+/// Abbreviations: the full stop after them does not end a sentence.
 const ABBREVIATIONS: [&str; 24] = [
     "mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "inc", "ltd",
     "co", "fig", "no", "vol", "approx", "dept", "est", "gen", "rep", "sen",
 ];
 
-/// `IFEval` counts with a trained splitter; this goes by rules: a sentence ends with `.`, `!`, `?` or
-/// their like in other scripts, not after an abbreviation, an initial or the number of a list, nor
-/// before a small letter. What is left over at the end is one more.
-pub(super) fn sentences(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Counts sentences by rules (`IFEval` uses a trained splitter). A sentence ends with `.`, `!`, `?`
+/// or their equivalents in other scripts. Full stops after abbreviations, initials and list numbers
+/// do not count, nor those before a lower-case letter. Remaining text is one more sentence.
+pub(super) fn sentences(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let count = count_sentences(answer);
     arguments.compare(count, "sentences", ("num_sentences", "relation"))
 }
 
 fn count_sentences(text: &str) -> usize {
     let chars: Vec<char> = text.chars().collect();
-    // Where all letters are small, a small one begins sentences too.
+    // In a text without capitals, lower-case letters begin sentences too.
     let is_cased = text.chars().any(char::is_uppercase);
     let mut count = 0;
     let mut has_words = false;
@@ -80,13 +80,13 @@ fn ends_sentence(rest: &[char], word: &str, mark: char, is_single_stop: bool) ->
     !(is_single_stop && !is_last && (is_short || is_number && begins_line(rest)))
 }
 
-/// Whether this may be the number of a list: words follow on the same line.
+/// Whether this may be a list number: text follows on the same line.
 fn begins_line(rest: &[char]) -> bool {
     rest.first() == Some(&' ')
 }
 
-/// Parts between `***`, none of them empty but at the ends.
-pub(super) fn paragraphs(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Parts between `***`; only the first and last may be empty.
+pub(super) fn paragraphs(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let wanted = arguments.number("num_paragraphs")?;
     let parts: Vec<&str> = answer.split("***").map(str::trim).collect();
     let inner = parts.get(1..parts.len() - 1).unwrap_or_default();
@@ -98,8 +98,7 @@ pub(super) fn paragraphs(arguments: Arguments<'_>, answer: &str) -> Checked {
     Ok(Compliance::when(count == wanted, why))
 }
 
-/// Runs of letters, digits and underscores.
-pub(super) fn words(arguments: Arguments<'_>, answer: &str) -> Checked {
+pub(super) fn words(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let count = answer
         .split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty())
@@ -107,8 +106,8 @@ pub(super) fn words(arguments: Arguments<'_>, answer: &str) -> Checked {
     arguments.compare(count, "words", ("num_words", "relation"))
 }
 
-/// Paragraphs between empty lines, and the word with which one of them begins.
-pub(super) fn first_word(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Paragraphs between empty lines, and the first word of one of them.
+pub(super) fn first_word(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let wanted = arguments.number("num_paragraphs")?;
     let place = arguments.number("nth_paragraph")?;
     let word = arguments.text("first_word")?.to_lowercase();
@@ -133,7 +132,7 @@ pub(super) fn first_word(arguments: Arguments<'_>, answer: &str) -> Checked {
 }
 
 /// `[…]` on one line.
-pub(super) fn placeholders(arguments: Arguments<'_>, answer: &str) -> Checked {
+pub(super) fn placeholders(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let in_line = |line: &str| {
         let mut rest = line;
         let mut count = 0;
@@ -150,8 +149,8 @@ pub(super) fn placeholders(arguments: Arguments<'_>, answer: &str) -> Checked {
     at_least(arguments, count, "placeholders", "num_placeholders")
 }
 
-/// Lines that begin with one `*`, or with `-`.
-pub(super) fn bullets(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Lines that begin with a single `*`, or with `-`.
+pub(super) fn bullets(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let wanted = arguments.number("num_bullets")?;
     let is_bullet = |line: &&str| {
         let line = line.trim_start();
@@ -165,8 +164,8 @@ pub(super) fn bullets(arguments: Arguments<'_>, answer: &str) -> Checked {
     Ok(Compliance::when(count == wanted, why))
 }
 
-/// `*…*` and `**…**` with something in it, on one line.
-pub(super) fn highlights(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Non-empty `*…*` and `**…**` on one line.
+pub(super) fn highlights(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let count = answer
         .lines()
         .map(|line| marked(line, "*") + marked(line, "**"))
@@ -174,7 +173,7 @@ pub(super) fn highlights(arguments: Arguments<'_>, answer: &str) -> Checked {
     at_least(arguments, count, "highlighted sections", "num_highlights")
 }
 
-/// How often something stands between two marks, without a star in it.
+/// Number of texts between two marks, without a star in them.
 fn marked(line: &str, mark: &str) -> usize {
     let mut count = 0;
     let mut at = 0;
@@ -192,8 +191,8 @@ fn marked(line: &str, mark: &str) -> usize {
     count
 }
 
-/// `Section 1`, `Section 2`, … with the word that the row gives.
-pub(super) fn sections(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// `Section 1`, `Section 2`, … with the row's word.
+pub(super) fn sections(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let mark = arguments.text("section_spliter")?.trim();
     let is_numbered = |after: &str| {
         let digits = after.strip_prefix(char::is_whitespace).unwrap_or(after);
@@ -206,7 +205,7 @@ pub(super) fn sections(arguments: Arguments<'_>, answer: &str) -> Checked {
     at_least(arguments, count, "sections", "num_sections")
 }
 
-fn at_least(arguments: Arguments<'_>, count: usize, what: &str, name: &str) -> Checked {
+fn at_least(arguments: Arguments<'_>, count: usize, what: &str, name: &str) -> CheckResult {
     let wanted = arguments.number(name)?;
     let why = format!("{count} {what}, not at least {wanted}");
     Ok(Compliance::when(count >= wanted, why))

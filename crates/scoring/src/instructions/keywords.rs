@@ -1,11 +1,11 @@
-//! Words and letters that must or must not be there. Keywords are plain texts here; `IFEval` hands
-//! them to a pattern matcher, where a full stop would stand for any letter.
+//! Words and letters that must or must not occur. Keywords are plain texts; `IFEval` treats them as
+//! patterns, in which a full stop matches any character.
 
-use super::rule::{Arguments, Checked, Compliance};
+use super::rule::{Arguments, CheckResult, Compliance};
 use crate::shown;
 
-/// Every keyword is there, whatever its case, also inside a word.
-pub(super) fn existence(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Every keyword occurs, in any case, also inside a word.
+pub(super) fn existence(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let lower = answer.to_lowercase();
     let keywords = arguments.texts("keywords")?;
     let missing = keywords
@@ -16,16 +16,16 @@ pub(super) fn existence(arguments: Arguments<'_>, answer: &str) -> Checked {
     }))
 }
 
-/// A keyword is there as often as wanted.
-pub(super) fn frequency(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// A keyword occurs as often as required.
+pub(super) fn frequency(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let keyword = arguments.text("keyword")?.trim().to_lowercase();
     let count = answer.to_lowercase().matches(&keyword).count();
     let what = format!("times `{}`", shown(&keyword));
     arguments.compare(count, &what, ("frequency", "relation"))
 }
 
-/// None of the words is there as a whole word.
-pub(super) fn forbidden(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// None of the words occurs as a whole word.
+pub(super) fn forbidden(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let lower = answer.to_lowercase();
     let words = arguments.texts("forbidden_words")?;
     let found = words
@@ -36,8 +36,8 @@ pub(super) fn forbidden(arguments: Arguments<'_>, answer: &str) -> Checked {
     }))
 }
 
-/// A letter is there as often as wanted, whatever its case.
-pub(super) fn letter_frequency(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// A letter occurs as often as required, in any case.
+pub(super) fn letter_frequency(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let letter = arguments.text("letter")?.trim().to_lowercase();
     let mut letters = letter.chars();
     let (Some(letter), None) = (letters.next(), letters.next()) else {

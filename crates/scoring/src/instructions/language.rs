@@ -1,13 +1,13 @@
-//! In which language an answer is, as far as its letters tell.
+//! The language of an answer, judged by its letters.
 //!
-//! `IFEval` asks a language detector. Here only scripts and letters that one language has and its
-//! neighbours have not decide: another script than the language's own is a certain no; Latin
-//! letters alone, and letters that several languages share, tell nothing.
+//! `IFEval` uses a language detector. Here only scripts and letters specific to a language decide.
+//! Another script than the language's own is a certain failure. Latin letters, and letters shared
+//! by several languages, decide nothing.
 
-use super::rule::{Arguments, Checked, Compliance};
+use super::rule::{Arguments, CheckResult, Compliance};
 use super::shape::is_upper;
 
-/// A script, by the ranges of its letters.
+/// A script, as ranges of letters.
 type Script = &'static [(char, char)];
 
 const ARABIC: Script = &[
@@ -26,7 +26,7 @@ const LATIN: Script = &[
     ('\u{1e00}', '\u{1eff}'),
 ];
 
-/// Languages whose script is theirs alone among those that rows ask for.
+/// Languages with a script of their own, among those that rows ask for.
 const ALONE: [(&str, Script); 11] = [
     ("bn", &[('\u{980}', '\u{9ff}')]),
     ("el", &[('\u{370}', '\u{3ff}')]),
@@ -41,7 +41,7 @@ const ALONE: [(&str, Script); 11] = [
     ("th", &[('\u{e00}', '\u{e7f}')]),
 ];
 
-/// Languages that share a script: letters that tell one, and letters that tell it is another.
+/// Languages with a shared script: letters that identify the language, and letters that exclude it.
 const SHARED: [(&str, Script, &str, &str); 9] = [
     ("ar", ARABIC, "ةىؤإ", "پچژگٹڈڑںے"),
     ("fa", ARABIC, "پچژگ", "ٹڈڑںےة"),
@@ -54,11 +54,11 @@ const SHARED: [(&str, Script, &str, &str); 9] = [
     ("ne", DEVANAGARI, "", "ळ"),
 ];
 
-/// Languages in Latin letters, of which nothing more is told.
+/// Languages in Latin letters, which are not told apart.
 const IN_LATIN: [&str; 10] = ["en", "es", "pt", "fr", "de", "it", "pl", "vi", "sw", "fi"];
 
-/// All of it is in one language.
-pub(super) fn response_language(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// The whole answer is in one language.
+pub(super) fn response_language(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let language = arguments.text("language")?;
     let letters: Vec<char> = answer.chars().filter(|c| c.is_alphabetic()).collect();
     let Some(main) = Some(letters.as_slice()).filter(|letters| !letters.is_empty()) else {
@@ -92,18 +92,18 @@ pub(super) fn response_language(arguments: Arguments<'_>, answer: &str) -> Check
             Ok(Compliance::Yes)
         }
         "ja" | "zh" | "zh-cn" | "zh-tw" => other(),
-        _ if !IN_LATIN.contains(&language) => Err(format!("`{language}` is not known here")),
-        _ if is_mostly(main, LATIN) => Err("Latin letters do not tell which language".to_owned()),
+        _ if !IN_LATIN.contains(&language) => Err(format!("`{language}` is not supported")),
+        _ if is_mostly(main, LATIN) => Err("Latin letters do not identify the language".to_owned()),
         _ => other(),
     }
 }
 
-/// All in capitals. That it is English is not told, only that its letters are Latin.
+/// All in capitals. English is checked only by its Latin letters.
 pub(super) fn capital(answer: &str) -> Compliance {
     in_latin_and(answer, is_upper(answer), "it is not all in capitals")
 }
 
-/// All in small letters, with the same reservation.
+/// All in lower case. English is checked only by its Latin letters.
 pub(super) fn lowercase(answer: &str) -> Compliance {
     let is_lower =
         answer.chars().any(char::is_lowercase) && !answer.chars().any(char::is_uppercase);
@@ -128,7 +128,7 @@ fn is_any(letters: &[char], script: Script) -> bool {
     letters.iter().any(|c| is_of(*c, script))
 }
 
-/// Whether more than half of the letters are of this script: names and terms may be of another.
+/// Whether more than half of the letters are of this script; names and terms may use another.
 fn is_mostly(letters: &[char], script: &[(char, char)]) -> bool {
     letters.iter().filter(|c| is_of(**c, script)).count() * 2 > letters.len()
 }

@@ -1,10 +1,9 @@
-//! `instructions`: constraints on an answer that a program can verify, all of them kept.
+//! `instructions`: the answer satisfies all constraints that a program can verify.
 //!
-//! The 25 constraints of `IFEval`, by its ids and arguments, with the meaning that its own code gives
-//! them (google-research/google-research, `instruction_following_eval`), judged strictly: the answer
-//! as it stands. Where that code asks a language model or a trained splitter, this one differs, and
-//! says so at the place: languages (`language`), sentences (`count`) and words in capitals
-//! (`shape`). A constraint without its argument is unscored, not guessed.
+//! The 25 constraints of `IFEval`, as defined by its own code (google-research/google-research,
+//! `instruction_following_eval`), in strict mode: the answer is not modified. Where that code uses
+//! a trained model, this one differs and documents it: languages (`language`), sentences (`count`)
+//! and words in capitals (`shape`). A constraint without its argument is unscored.
 
 mod count;
 mod keywords;
@@ -18,10 +17,9 @@ use serde_json::Value;
 
 use crate::{Question, Scorer, correct, shown, wrong};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "instructions";
 
-/// Verifies constraints.
 pub(crate) struct Instructions;
 
 impl Scorer for Instructions {
@@ -51,13 +49,13 @@ impl Scorer for Instructions {
             .filter(|(_, kept)| *kept == Compliance::Yes)
             .count();
         let extracted = format!("{kept} of {} kept", all.len());
-        // One that is certainly broken decides, whatever cannot be told of the others.
+        // A broken constraint decides, even if others are undecided.
         let broken = all.iter().find_map(|(id, kept)| match kept {
             Compliance::No(why) => Some(format!("`{id}` is not kept: {why}")),
             _ => None,
         });
         let untold = all.iter().find_map(|(id, kept)| match kept {
-            Compliance::Untold(why) => Some(format!("`{id}` cannot be told: {why}")),
+            Compliance::Undecided(why) => Some(format!("`{id}` cannot be decided: {why}")),
             _ => None,
         });
         match (broken, untold) {
@@ -68,7 +66,7 @@ impl Scorer for Instructions {
     }
 }
 
-/// Every instruction there is.
+/// All known instructions.
 const KNOWN: [&str; 25] = [
     "keywords:existence",
     "keywords:frequency",
@@ -101,7 +99,7 @@ fn is_known(id: &str) -> bool {
     KNOWN.contains(&id)
 }
 
-/// Whether the answer keeps the instruction with this id, which is known.
+/// Whether the answer satisfies the instruction with this known id.
 fn check(id: &str, arguments: Arguments<'_>, answer: &str) -> Compliance {
     let checked = match id {
         "keywords:existence" => keywords::existence(arguments, answer),
@@ -130,13 +128,13 @@ fn check(id: &str, arguments: Arguments<'_>, answer: &str) -> Compliance {
         "change_case:english_lowercase" => Ok(language::lowercase(answer)),
         _ => Ok(Compliance::when(!answer.contains(','), "it has a comma")),
     };
-    checked.unwrap_or_else(Compliance::Untold)
+    checked.unwrap_or_else(Compliance::Undecided)
 }
 
-/// What the row's metadata say of constraints, as [`Question::rules`] takes it: the key
-/// `instructions`, or `IFEval`'s own pair `instruction_id_list` and `kwargs`.
+/// The constraints in a row's metadata, for [`Question::rules`]: the key `instructions`, or
+/// `IFEval`'s pair `instruction_id_list` and `kwargs`.
 pub fn rules_of(metadata: &serde_json::Map<String, Value>) -> Option<Value> {
-    // Where rows differ in their columns, those that a row lacks are null in it.
+    // Tables with differing columns have null for columns that a row lacks.
     let known = |name: &str| metadata.get(name).filter(|value| !value.is_null());
     if let Some(rules) = known("instructions") {
         return Some(rules.clone());

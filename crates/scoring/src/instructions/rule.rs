@@ -1,19 +1,19 @@
-//! Constraints as a row gives them, and their arguments.
+//! Constraints of a row, and their arguments.
 
 use serde_json::Value;
 
-/// Whether a constraint is kept.
+/// Whether a constraint is satisfied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Compliance {
     Yes,
-    /// No, for this reason.
+    /// Not satisfied, for this reason.
     No(String),
-    /// Nobody can say, for this reason.
-    Untold(String),
+    /// Undecided, for this reason.
+    Undecided(String),
 }
 
 impl Compliance {
-    /// Kept if this is so; else not, for this reason.
+    /// Satisfied if `is_kept`, else not, for the given reason.
     pub(super) fn when(is_kept: bool, otherwise: impl Into<String>) -> Self {
         if is_kept {
             Self::Yes
@@ -23,14 +23,14 @@ impl Compliance {
     }
 }
 
-/// What a check says, or which argument it lacks.
-pub(super) type Checked = Result<Compliance, String>;
+/// The result of a check; an error for a missing or invalid argument.
+pub(super) type CheckResult = Result<Compliance, String>;
 
-/// A constraint's arguments by name; null is absent.
+/// A constraint's arguments by name; null counts as absent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<'a>(Option<&'a Value>);
 
-/// The constraints of a row, in one of two forms: `[{"id": …, "kwargs": {…}}]`, or
+/// The constraints of a row, as `[{"id": …, "kwargs": {…}}]` or
 /// `{"instruction_id_list": […], "kwargs": [{…}]}`.
 pub(super) fn rules(rules: Option<&Value>) -> Result<Vec<(&str, Arguments<'_>)>, &'static str> {
     let found: Option<Vec<_>> = match rules {
@@ -62,7 +62,7 @@ impl<'a> Arguments<'a> {
             .ok_or_else(|| format!("it needs `{name}`"))
     }
 
-    /// A text that is not empty.
+    /// A non-empty text.
     pub(super) fn text(self, name: &str) -> Result<&'a str, String> {
         self.value(name)?
             .as_str()
@@ -70,7 +70,7 @@ impl<'a> Arguments<'a> {
             .ok_or_else(|| format!("`{name}` must be a text"))
     }
 
-    /// A list of texts with something in it.
+    /// A non-empty list of texts.
     pub(super) fn texts(self, name: &str) -> Result<Vec<&'a str>, String> {
         let texts: Option<Vec<&str>> = self
             .value(name)?
@@ -81,7 +81,7 @@ impl<'a> Arguments<'a> {
             .ok_or_else(|| format!("`{name}` must be a list of texts"))
     }
 
-    /// A whole number; tables keep it as a float where some rows have none.
+    /// A whole number; tables store it as a float if some rows lack it.
     pub(super) fn number(self, name: &str) -> Result<usize, String> {
         let value = self.value(name)?;
         let whole = value.as_u64().or_else(|| {
@@ -93,8 +93,8 @@ impl<'a> Arguments<'a> {
             .ok_or_else(|| format!("`{name}` must be a whole number"))
     }
 
-    /// Whether so many are as many as wanted: `relation` says "less than" or "at least".
-    pub(super) fn compare(self, count: usize, what: &str, names: (&str, &str)) -> Checked {
+    /// Compares `count` with the limit; the relation is "less than" or "at least".
+    pub(super) fn compare(self, count: usize, what: &str, names: (&str, &str)) -> CheckResult {
         let limit = self.number(names.0)?;
         let relation = self.text(names.1)?;
         let is_kept = match relation {

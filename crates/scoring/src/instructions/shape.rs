@@ -1,9 +1,9 @@
-//! What an answer begins and ends with, and the forms it may have.
+//! Beginnings, endings and forms of an answer.
 
-use super::rule::{Arguments, Checked, Compliance};
+use super::rule::{Arguments, CheckResult, Compliance};
 use crate::shown;
 
-/// One of `IFEval`'s three answers is there.
+/// Contains one of `IFEval`'s three fixed answers.
 pub(super) fn constrained(answer: &str) -> Compliance {
     let options = [
         "My answer is yes.",
@@ -17,8 +17,8 @@ pub(super) fn constrained(answer: &str) -> Compliance {
     )
 }
 
-/// A postscript: `P.S.` or `P.P.S`, perhaps with a space inside, or another mark.
-pub(super) fn postscript(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// A postscript: `P.S.` or `P.P.S`, optionally with a space, or another marker.
+pub(super) fn postscript(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let mark = arguments.text("postscript_marker")?.trim();
     let lower = answer.to_lowercase();
     let is_there = match mark {
@@ -34,7 +34,7 @@ pub(super) fn postscript(arguments: Arguments<'_>, answer: &str) -> Checked {
     ))
 }
 
-/// All of it is JSON, perhaps in a fence.
+/// All JSON, optionally in a code fence.
 pub(super) fn json(answer: &str) -> Compliance {
     let mut bare = answer;
     for fence in ["```json", "```Json", "```JSON", "```"] {
@@ -45,7 +45,7 @@ pub(super) fn json(answer: &str) -> Compliance {
     Compliance::when(is_json, "it is not JSON as a whole")
 }
 
-/// A title like `<<this>>`.
+/// A title such as `<<this>>`.
 pub(super) fn title(answer: &str) -> Compliance {
     let has_title = |line: &str| {
         let inner = line
@@ -70,8 +70,8 @@ pub(super) fn two_responses(answer: &str) -> Compliance {
     }
 }
 
-/// The prompt stands at the beginning.
-pub(super) fn repeated_prompt(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Begins with the prompt.
+pub(super) fn repeated_prompt(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let prompt = arguments.text("prompt_to_repeat")?.trim().to_lowercase();
     let is_repeated = answer.to_lowercase().starts_with(&prompt);
     Ok(Compliance::when(
@@ -80,8 +80,8 @@ pub(super) fn repeated_prompt(arguments: Arguments<'_>, answer: &str) -> Checked
     ))
 }
 
-/// A phrase stands at the end.
-pub(super) fn end(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Ends with a phrase.
+pub(super) fn end(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let phrase = arguments.text("end_phrase")?.trim();
     let answer = answer.trim_matches('"').to_lowercase();
     let is_kept = answer.ends_with(&phrase.to_lowercase());
@@ -91,15 +91,15 @@ pub(super) fn end(arguments: Arguments<'_>, answer: &str) -> Checked {
     ))
 }
 
-/// All of it is in double quotes.
+/// All in double quotes.
 pub(super) fn quotation(answer: &str) -> Compliance {
     let is_quoted = answer.len() > 1 && answer.starts_with('"') && answer.ends_with('"');
     Compliance::when(is_quoted, "it is not in double quotes")
 }
 
-/// Words in capitals. `IFEval` cuts words by a tokenizer of its own; here words are parted by spaces
-/// and punctuation, and a hyphen or an apostrophe joins.
-pub(super) fn capital_words(arguments: Arguments<'_>, answer: &str) -> Checked {
+/// Counts words in capitals. `IFEval` uses a tokenizer; here words are separated by spaces and
+/// punctuation, and joined by hyphens and apostrophes.
+pub(super) fn capital_words(arguments: Arguments<'_>, answer: &str) -> CheckResult {
     let is_part = |c: char| c.is_alphanumeric() || "-'’_".contains(c);
     let count = answer
         .split(|c: char| !is_part(c))
@@ -109,7 +109,7 @@ pub(super) fn capital_words(arguments: Arguments<'_>, answer: &str) -> Checked {
     arguments.compare(count, "words in capitals", names)
 }
 
-/// Whether there are capitals, and no small letter.
+/// Whether the text has capitals and no lower-case letter.
 pub(super) fn is_upper(text: &str) -> bool {
     text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase)
 }

@@ -1,14 +1,14 @@
-//! What LaTeX's commands mean for an answer.
+//! The meaning of LaTeX commands in an answer.
 
 use super::token::Token;
 
-/// What a command stands for.
+/// Meaning of a command.
 pub(super) enum Meaning {
-    /// Spacing, style, or a pair that only grows.
+    /// Spacing, style, or a growing delimiter.
     Nothing,
     /// Its argument is prose.
     Prose,
-    /// One sign.
+    /// A sign.
     Sign(char),
     /// A variable.
     Letter(char),
@@ -16,11 +16,11 @@ pub(super) enum Meaning {
     Name(&'static str),
     /// A matrix begins or ends.
     Matrix(Token),
-    /// Not known here.
+    /// An unknown command.
     Unknown,
 }
 
-/// Functions and constants, by command; several names of one thing have one meaning.
+/// Functions and constants by command; synonyms have one meaning.
 const NAMES: [(&str, &str); 29] = [
     ("frac", "frac"),
     ("dfrac", "frac"),
@@ -77,7 +77,7 @@ const LETTERS: [(&str, char); 22] = [
     ("varnothing", '∅'),
 ];
 
-/// What `\name` stands for.
+/// The meaning of `\name`.
 pub(super) fn meaning(name: &str) -> Meaning {
     match name {
         "left" | "right" | "big" | "Big" | "bigl" | "bigr" | "Bigl" | "Bigr" | "bigg" | "Bigg"

@@ -1,18 +1,18 @@
-//! Whether two answers are one.
+//! Compares two answers.
 
 use super::expression::{Exact, Expression, POINTS};
 use super::shape::{Shape, Single};
 use crate::numeric::is_same_share;
 use crate::text::fold;
 
-/// Longer lists are compared in their order only.
+/// Longer lists are compared in order only.
 const UNORDERED: usize = 100;
-/// How far two evaluations may lie apart, as a share of the larger one.
+/// Relative tolerance of two evaluations.
 const TOLERANCE: f64 = 1e-9;
-/// A reference with fewer digits is no approximation of anything.
+/// A reference with fewer digits is not treated as an approximation.
 const APPROXIMATE_DIGITS: usize = 3;
 
-/// Whether `stated` is what was wanted.
+/// Whether `stated` equals `wanted`.
 pub(super) fn is_same(wanted: &Shape, stated: &Shape) -> bool {
     match (wanted, stated) {
         (Shape::Named(_, wanted), stated) => is_same(wanted, stated),
@@ -23,7 +23,7 @@ pub(super) fn is_same(wanted: &Shape, stated: &Shape) -> bool {
         (Shape::List(items), other) | (other, Shape::List(items)) if items.len() == 1 => {
             is_same(&items[0], other)
         }
-        // The brackets of a point may be left out.
+        // The brackets of a point may be omitted.
         (Shape::Tuple('(', wanted, ')'), Shape::List(stated)) => is_same_in_order(wanted, stated),
         (Shape::Tuple(open, wanted, close), Shape::Tuple(other_open, stated, other_close)) => {
             open == other_open && close == other_close && is_same_in_order(wanted, stated)
@@ -41,7 +41,7 @@ pub(super) fn is_same(wanted: &Shape, stated: &Shape) -> bool {
             signs == other_signs && is_same_in_order(wanted, stated)
                 || *signs == turned && is_same_in_order(wanted, &reversed)
         }
-        // A calculation ends in its result.
+        // The last part of a calculation is its result.
         (wanted, Shape::Relation(stated, signs)) if signs.iter().all(|sign| *sign == '=') => {
             stated.last().is_some_and(|stated| is_same(wanted, stated))
         }
@@ -49,7 +49,7 @@ pub(super) fn is_same(wanted: &Shape, stated: &Shape) -> bool {
     }
 }
 
-/// The sign as it is read from the right.
+/// The sign as read from the right.
 fn turned(sign: char) -> char {
     match sign {
         '<' => '>',
@@ -68,7 +68,7 @@ fn is_same_in_order(wanted: &[Shape], stated: &[Shape]) -> bool {
             .all(|(wanted, stated)| is_same(wanted, stated))
 }
 
-/// Each of one has its like in the other: what is there twice counts once.
+/// Whether each element has an equal one in the other list; duplicates count once.
 fn is_same_in_any_order(wanted: &[Shape], stated: &[Shape]) -> bool {
     if wanted.len().max(stated.len()) > UNORDERED {
         return is_same_in_order(wanted, stated);
@@ -103,8 +103,8 @@ fn is_same_expression(wanted: (&Expression, bool), stated: (&Expression, bool)) 
             is_same_share((&left, wanted.1), (&right, stated.1))
         }
         (Exact::TooLarge, _) | (_, Exact::TooLarge) => false,
-        // A decimal is no root, however many of its digits are right; but where the reference is
-        // itself an approximation, what it approximates is right.
+        // A decimal never equals a root, regardless of its digits. But if the reference is a
+        // decimal approximation, the exact form is right.
         (Exact::Open, Exact::Known(_)) if right.decimal_places().is_some() => false,
         (Exact::Known(reference), Exact::Open) if left.decimal_places().is_some() => {
             is_rounded(reference.float(), left.decimal_places(), right)
@@ -113,7 +113,7 @@ fn is_same_expression(wanted: (&Expression, bool), stated: (&Expression, bool)) 
     }
 }
 
-/// Whether a closed form without variables rounds to the decimal of the reference.
+/// Whether a closed form without variables rounds to the reference's decimal.
 fn is_rounded(reference: f64, places: Option<usize>, form: &Expression) -> bool {
     let Some(places) = places.and_then(|places| i32::try_from(places).ok()) else {
         return false;
@@ -126,8 +126,8 @@ fn is_rounded(reference: f64, places: Option<usize>, form: &Expression) -> bool 
     !has_variables && digits >= enough && (value - reference).abs() <= half_a_place
 }
 
-/// Whether both are worth the same at every point at which both are worth anything, which are half
-/// of the points at least.
+/// Whether both have equal values at all points at which both are defined; these must be at least
+/// half of the points.
 fn agree(left: &Expression, right: &Expression) -> bool {
     let values = (0..POINTS).map(|point| (left.near(point), right.near(point)));
     let (mut agreed, mut differ) = (0, false);

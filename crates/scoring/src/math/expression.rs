@@ -1,11 +1,11 @@
-//! Expressions: what they are worth exactly, or near a point.
+//! Expressions and their values, exact or at a point.
 
 use crate::value::Value;
 
 /// A tree of operations.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
-    /// A number, and how many digits stand after its point.
+    /// A number, and how many digits follow its decimal point.
     Number(Value, Option<usize>),
     Variable(String),
     Pi,
@@ -15,34 +15,34 @@ pub(super) enum Expression {
     Product(Box<Expression>, Box<Expression>),
     Quotient(Box<Expression>, Box<Expression>),
     Power(Box<Expression>, Box<Expression>),
-    /// The root of the second with the first as its degree.
+    /// The root of the second operand, with the first as its degree.
     Root(Box<Expression>, Box<Expression>),
-    /// The logarithm of the second to the base of the first.
+    /// The logarithm of the second operand, to the base of the first.
     Log(Box<Expression>, Box<Expression>),
     Binomial(Box<Expression>, Box<Expression>),
     Factorial(Box<Expression>),
     Function(&'static str, Box<Expression>),
 }
 
-/// What an expression is worth without rounding.
+/// The exact value of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Exact {
     /// A fraction, or a decimal of any length.
     Known(Value),
-    /// It has variables, or is no fraction.
+    /// It has variables, or is not a fraction.
     Open,
-    /// A fraction beyond what integers hold.
+    /// A fraction beyond the range of integers.
     TooLarge,
 }
 
-/// At how many points expressions are compared.
+/// Number of points at which expressions are compared.
 pub(super) const POINTS: u64 = 8;
 
-/// The largest factorial that integers hold.
+/// The largest factorial that fits the integers.
 const FACTORIAL: i128 = 33;
 
 impl Expression {
-    /// What it is worth as a fraction.
+    /// The exact value.
     pub(super) fn exact(&self) -> Exact {
         match self {
             Self::Number(value, _) => Exact::Known(value.clone()),
@@ -89,8 +89,7 @@ impl Expression {
         }
     }
 
-    /// What it is worth where its variables have the values of this point; NaN where it has no
-    /// value.
+    /// The value with the variables' values at this point; NaN if undefined.
     pub(super) fn near(&self, point: u64) -> f64 {
         match self {
             Self::Number(value, _) => value.float(),
@@ -112,7 +111,7 @@ impl Expression {
         }
     }
 
-    /// The places after the point, if it is one decimal number, with or without a sign.
+    /// The number of decimals, if it is a single decimal number, with or without a sign.
     pub(super) fn decimal_places(&self) -> Option<usize> {
         match self {
             Self::Number(_, places) => *places,
@@ -162,7 +161,7 @@ fn power(base: Exact, exponent: Exact) -> Exact {
     }
 }
 
-/// The whole number whose power this is, if there is one.
+/// The integer whose power this is, if there is one.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -218,8 +217,8 @@ fn function(name: &str, at: f64) -> f64 {
     }
 }
 
-/// The value of a variable at a point: the same in every run, between 0.3 and 2.7, where roots and
-/// logarithms of most expressions exist; at every other point negative, which tells `|x|` from `x`.
+/// The value of a variable at a point: deterministic, between 0.3 and 2.7, where most roots and
+/// logarithms exist. It is negative at every second point, which distinguishes `|x|` from `x`.
 #[expect(clippy::cast_precision_loss, reason = "53 bits of a hash")]
 fn at_point(name: &str, point: u64) -> f64 {
     let seed = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -1,11 +1,12 @@
-//! `math`: the same value or expression, however it is written.
+//! `math`: the same value or expression, in any notation.
 //!
-//! What counts as the answer: the last `\boxed{}` or `\fbox{}`; else what follows the last "answer
-//! is"; else the last formula or the end of the last line; else the last formula. Fractions are
-//! compared exactly, expressions with roots, π, e or variables by their values at fixed points, and
-//! what cannot be read as written, without spaces and style. A decimal is never equal to a root:
-//! `1.414` is not `\sqrt{2}`, unless the reference is itself a decimal of three or more digits and
-//! the answer rounds to it. Units are not compared. Imaginary numbers are variables named `i`.
+//! The answer is the last `\boxed{}` or `\fbox{}`, else the text after the last "answer is".
+//! Without these it is the last formula of the last line, or that line's end. If that line has no
+//! result, it is the last formula of the answer. Fractions are compared exactly. Expressions with
+//! roots, π, e or variables are compared by their values at fixed points. Text that cannot be
+//! parsed is compared literally, without spaces and style. A decimal never equals a root: `1.414`
+//! is not `\sqrt{2}`. The exception is a reference that is a decimal of three or more digits to
+//! which the answer rounds. Units are not compared. `i` is treated as a variable.
 
 mod command;
 mod compare;
@@ -21,7 +22,7 @@ use token::{Token, tokens};
 
 use crate::{Question, Scorer, both, correct, shown, wrong};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "math";
 
 /// Compares values and expressions.
@@ -40,7 +41,7 @@ impl Scorer for Math {
         let boxed = stated::boxed(reference);
         let wanted = tokens(boxed.unwrap_or(reference));
         let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
-            let reason = "the reference is no mathematical text";
+            let reason = "the reference is not a mathematical text";
             return Grade::unscored(Some(ID), reason);
         };
         let Some((stated, place)) = stated::stated(answer) else {

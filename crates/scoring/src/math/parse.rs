@@ -1,13 +1,13 @@
-//! Tokens to an expression: sums, products (also without a sign), powers, roots, functions.
+//! Parses tokens into expressions: sums, products (also implicit), powers, roots, functions.
 
 use super::expression::Expression;
 use super::token::Token;
 use crate::value::Value;
 
-/// How deep brackets may be nested: beyond, texts are compared.
+/// Maximum nesting of brackets; deeper expressions are compared as text.
 const DEPTH: usize = 40;
 
-/// The expression that these tokens are, all of them; `None` when they are none.
+/// Parses all tokens as one expression; `None` if they are not an expression.
 pub(super) fn parse(tokens: &[Token]) -> Option<Expression> {
     let mut parser = Parser {
         tokens,
@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether what follows multiplies without a sign; two numbers side by side do not.
+    /// Whether the next token multiplies implicitly; two adjacent numbers do not.
     fn begins_factor(&self) -> bool {
         match self.peek() {
             Some(Token::Letter(_) | Token::Unit(_) | Token::Name(_)) => true,
@@ -155,7 +155,8 @@ impl Parser<'_> {
         self.take(close).then_some(inner)
     }
 
-    /// A whole number with a fraction right behind it is their sum: `3\frac{1}{2}`, `3 1/2`.
+    /// A mixed number: an integer directly before a fraction is added to it (`3\frac{1}{2}`, `3
+    /// 1/2`).
     fn mixed(&mut self, value: Value, places: Option<usize>) -> Expression {
         let rest = &self.tokens[self.at..];
         let whole = |token: &Token| match token {
@@ -202,7 +203,7 @@ impl Parser<'_> {
         Some(Expression::Variable(format!("{letter}_{index}")))
     }
 
-    /// What stands below a letter: one token, or a few in braces.
+    /// A subscript: one token, or several in braces.
     fn index(&mut self) -> Option<String> {
         let is_braced = self.take('{');
         let start = self.at;
@@ -268,7 +269,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What a function is applied to: a group, or factors without a sign between them.
+    /// The argument of a function: a group, or implicit factors.
     fn argument(&mut self) -> Option<Expression> {
         if let Some(Token::Sign('(' | '{' | '[')) = self.peek() {
             return self.primary();

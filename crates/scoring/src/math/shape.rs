@@ -1,5 +1,4 @@
-//! What kind of answer a text is: one expression, a list, a tuple or interval, a union, a matrix,
-//! a relation.
+//! The kind of an answer: an expression, list, tuple, interval, union, matrix or relation.
 
 use std::fmt::Write as _;
 
@@ -8,44 +7,44 @@ use super::parse::parse;
 use super::token::Token;
 use crate::value::Value;
 
-/// An answer, taken apart.
+/// A parsed answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
     /// One expression, or words.
     Single(Single),
     /// In any order: `1, 2`, `\{1, 2\}`, `\pm 1`.
     List(Vec<Shape>),
-    /// In this order, between these brackets: a point or an interval.
+    /// In order, between these brackets: a point or an interval.
     Tuple(char, Vec<Shape>, char),
     /// Parts joined by `\cup`, in any order.
     Union(Vec<Shape>),
-    /// Rows of a matrix.
+    /// The rows of a matrix.
     Matrix(Vec<Vec<Shape>>),
-    /// `x = …`: a value and its name.
+    /// `x = …`: a name and its value.
     Named(String, Box<Shape>),
-    /// Parts with a sign between each two.
+    /// Parts with relation signs between them.
     Relation(Vec<Shape>, Vec<char>),
 }
 
-/// One expression, as it was written and as it was understood.
+/// One expression, as text and parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Single {
-    /// Its tokens, without a space.
+    /// Its tokens, without spaces.
     pub(super) text: String,
-    /// `None` for words and for what is not read.
+    /// `None` for words and for text that cannot be parsed.
     pub(super) expression: Option<Expression>,
     /// Whether a percent sign follows.
     pub(super) is_percent: bool,
-    /// Whether there are words in it, whose case does not matter.
+    /// Whether it has words, which are compared ignoring case.
     pub(super) has_words: bool,
 }
 
-/// How deep shapes may be nested.
+/// Maximum nesting of shapes.
 const DEPTH: usize = 12;
 const RELATIONS: &str = "=<>≤≥≠";
 
-/// The shape of these tokens. `letters_are_units` says that a letter which stands apart behind a
-/// number is a unit, as in `5 m`.
+/// The shape of these tokens. With `letters_are_units`, a separate letter after a number is a unit,
+/// as in `5 m`.
 pub(super) fn shape(tokens: &[Token], letters_are_units: bool) -> Shape {
     Reader { letters_are_units }.read(tokens, 0)
 }
@@ -101,7 +100,7 @@ impl Reader {
             .unwrap_or_else(|| self.single(tokens))
     }
 
-    /// `x = 5` by its name, `a < b ≤ c` as an interval where one part is a variable.
+    /// `x = 5` as a named value; `a < b ≤ c` as an interval if one part is a variable.
     fn relation(&self, tokens: &[Token], depth: usize) -> Option<Shape> {
         let is_relation = |sign: char| RELATIONS.contains(sign);
         let parts = split(tokens, is_relation);
@@ -168,7 +167,7 @@ impl Reader {
         }
     }
 
-    /// `a \pm b` is two numbers.
+    /// `a \pm b` as two numbers.
     fn both_signs(&self, tokens: &[Token], depth: usize) -> Option<Shape> {
         let sign = Token::Sign('±');
         let count = tokens.iter().filter(|token| **token == sign).count();
@@ -195,7 +194,7 @@ impl Reader {
             *token == Token::Sign('%')
                 || matches!(token, Token::Word(word) if word.starts_with("percent"))
         });
-        // A unit or an explanation follows: what stands before it is the answer.
+        // A unit or an explanation may follow the answer.
         let end = top_level(tokens)
             .map(|(at, _)| at)
             .skip_while(|at| *at == 0)
@@ -216,7 +215,7 @@ impl Reader {
     }
 }
 
-/// A list that takes the items of lists in it for its own.
+/// A list that flattens nested lists.
 struct Items(Vec<Shape>);
 
 impl Items {
@@ -229,7 +228,7 @@ impl Items {
     }
 }
 
-/// Whether this names what follows: `x`, `x_1`, `f(x)`, `(x, y)`, words.
+/// Whether this is a name for the value after it: `x`, `x_1`, `f(x)`, `(x, y)`, words.
 fn is_name(tokens: &[Token]) -> bool {
     let is_letter = |token: &Token| matches!(token, Token::Letter(c) if *c != 'e');
     let is_part = |token: &Token| {
@@ -306,7 +305,7 @@ fn interval(parts: &[&[Token]], shapes: &[Shape], signs: &[char]) -> Option<Shap
     }
 }
 
-/// How a token changes the depth of brackets.
+/// How a token changes the nesting depth.
 fn step(token: &Token) -> isize {
     match token {
         Token::Sign('(' | '[' | '{' | '⦃') | Token::Begin => 1,
@@ -323,7 +322,7 @@ fn is_balanced(tokens: &[Token]) -> bool {
     }) && depth == 0
 }
 
-/// The tokens outside of all brackets, with their places.
+/// The tokens outside of all brackets, with their indices.
 fn top_level(tokens: &[Token]) -> impl Iterator<Item = (usize, &Token)> {
     let mut depth = 0;
     tokens.iter().enumerate().filter(move |(_, token)| {
@@ -349,7 +348,7 @@ fn split(tokens: &[Token], is_mark: impl Fn(char) -> bool) -> Vec<&[Token]> {
     parts
 }
 
-/// Whether the first token opens what the last one closes.
+/// Whether the last token closes what the first one opens.
 fn encloses(tokens: &[Token]) -> bool {
     let mut depth = 0;
     let closed_at = tokens.iter().position(|token| {
@@ -359,7 +358,7 @@ fn encloses(tokens: &[Token]) -> bool {
     tokens.len() >= 2 && closed_at == Some(tokens.len() - 1) && depth == 0
 }
 
-/// Without braces that only group, and without a full stop's remains at the end.
+/// The tokens without grouping braces and trailing punctuation.
 fn unwrapped(mut tokens: &[Token]) -> &[Token] {
     while let [Token::Sign(','), rest @ ..] | [rest @ .., Token::Sign(',' | ':')] = tokens {
         tokens = rest;

@@ -1,17 +1,17 @@
-//! Which part of an answer is the answer.
+//! Finds the part of a text that is the answer.
 
 use super::token::{Token, tokens};
 use crate::numeric::written;
 use crate::text::{after_cues, answer_cues, near_start};
 
-/// How far a statement is read, in bytes.
+/// How much of a statement is read, in bytes.
 const REACH: usize = 2000;
-/// How long a formula within a line may be.
+/// Maximum length of a formula within a line.
 const FORMULA: usize = 400;
-/// What may stand between two formulas that are one answer.
+/// Joints between formulas that together are one answer.
 const JOINTS: [&str; 7] = [",", "and", "or", ", and", ", or", ";", "&"];
 
-/// The answer as it stands, and how it was found.
+/// The stated answer, and where it was found.
 pub(super) fn stated(answer: &str) -> Option<(String, &'static str)> {
     if let Some(boxed) = boxed(answer) {
         return Some((boxed.trim().to_owned(), "what is boxed"));
@@ -23,7 +23,7 @@ pub(super) fn stated(answer: &str) -> Option<(String, &'static str)> {
         .or_else(|| elsewhere(answer))
 }
 
-/// What is in the last `\boxed{}` or `\fbox{}` that is closed.
+/// The content of the last closed `\boxed{}` or `\fbox{}`.
 pub(super) fn boxed(text: &str) -> Option<&str> {
     let last = text
         .rfind("\\boxed")
@@ -48,7 +48,7 @@ pub(super) fn boxed(text: &str) -> Option<&str> {
         }
         is_escaped = c == '\\' && !is_escaped;
     }
-    // `\boxed 5` has no braces.
+    // `\boxed 5` without braces.
     let bare = text[last..]
         .trim_start_matches("\\boxed")
         .trim_start_matches("\\fbox");
@@ -64,7 +64,7 @@ pub(super) fn boxed(text: &str) -> Option<&str> {
     found.filter(|found| !found.trim().is_empty())
 }
 
-/// What follows "answer is", to the end of its sentence.
+/// The text after "answer is", to the end of its sentence.
 fn after_cue(text: &str) -> Option<String> {
     let text = text.trim_start();
     let text = &text[..text.floor_char_boundary(REACH)];
@@ -110,14 +110,14 @@ fn elsewhere(answer: &str) -> Option<(String, &'static str)> {
     ))
 }
 
-/// Where a formula stands: its content, and what it is between.
+/// A formula: the range of its content, and its delimiters.
 struct Formula {
     start: usize,
     end: usize,
     after: usize,
 }
 
-/// All formulas between `$`, `$$`, `\(` and `\[`, first to last.
+/// All formulas between `$`, `$$`, `\(` and `\[`, in order.
 fn formulas(text: &str) -> Vec<Formula> {
     const PAIRS: [(&str, &str); 4] = [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$")];
     let mut found = Vec::new();
@@ -158,8 +158,8 @@ fn formulas(text: &str) -> Vec<Formula> {
     found
 }
 
-/// Where a formula after one `$` ends: the sign closes it when it stands behind no space and before
-/// no digit, else it is money.
+/// The end of a formula after one `$`. The closing sign has no space before it and no digit after
+/// it; otherwise the sign means money.
 fn inline_end(text: &str) -> Option<usize> {
     if text.starts_with(|c: char| c.is_whitespace()) {
         return None;
@@ -175,7 +175,7 @@ fn inline_end(text: &str) -> Option<usize> {
         .find(|at| closes(*at))
 }
 
-/// The first of the last formulas that hang together.
+/// The first formula of the last joined group.
 fn run_start(text: &str, formulas: &[Formula]) -> usize {
     let mut first = formulas.len() - 1;
     while first > 0 && hang_together(text, &formulas[first - 1], &formulas[first]) {
@@ -189,7 +189,7 @@ fn hang_together(text: &str, left: &Formula, right: &Formula) -> bool {
     JOINTS.contains(&between.trim_matches(|c: char| c.is_whitespace() || "$\\([".contains(c)))
 }
 
-/// The formulas from `first` on that hang together, as a list.
+/// The joined formulas from `first` on, as a list.
 fn joined(text: &str, formulas: &[Formula], first: usize) -> String {
     let mut last = first;
     while last + 1 < formulas.len() && hang_together(text, &formulas[last], &formulas[last + 1]) {
@@ -202,7 +202,7 @@ fn joined(text: &str, formulas: &[Formula], first: usize) -> String {
     contents.join(", ")
 }
 
-/// To the first full stop that ends a sentence.
+/// The text up to the first full stop that ends a sentence.
 fn sentence(line: &str) -> &str {
     let end = line
         .match_indices(['.', '。'])
@@ -215,7 +215,7 @@ fn sentence(line: &str) -> &str {
     line[..end].trim_matches(|c: char| c.is_whitespace() || "*_`\"".contains(c))
 }
 
-/// The end of a line of prose: what follows its last "is" or colon; or all of it.
+/// The end of a line of prose: the text after its last "is" or colon, or the whole line.
 fn tail(line: &str) -> &str {
     let line = line.trim_matches(|c: char| c.is_whitespace() || "*_`\"#".contains(c));
     let line = line.strip_suffix(['.', '。']).unwrap_or(line);

@@ -1,17 +1,16 @@
-//! The pieces of a mathematical text, LaTeX or plain: what is only spacing or style is gone.
+//! Tokens of a mathematical text, LaTeX or plain, without spacing and style.
 
 use super::command::{Meaning, meaning};
 use crate::numeric::{ascii, is_mark};
 use crate::value::Value;
 
-/// One piece.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
-    /// A number, and how many digits stand after its point (`None` without a point).
+    /// A number, and how many digits follow its decimal point (`None` without a point).
     Number(Value, Option<usize>),
     /// A variable.
     Letter(char),
-    /// A letter that may be a unit: it stands apart after a number.
+    /// A letter that may be a unit: separate, after a number.
     Unit(char),
     /// A function or a constant.
     Name(&'static str),
@@ -22,11 +21,11 @@ pub(super) enum Token {
     /// The beginning and the end of a matrix.
     Begin,
     End,
-    /// What has no meaning here.
+    /// Anything else.
     Opaque(String),
 }
 
-/// Longer texts are no answers: they are compared as they stand.
+/// Limits of length in bytes and of tokens: longer texts are compared literally.
 const LENGTH: usize = 2000;
 const COUNT: usize = 600;
 const FUNCTIONS: [&str; 24] = [
@@ -49,7 +48,7 @@ const FRACTIONS: [(char, i128, i128); 7] = [
     ('⅛', 1, 8),
 ];
 
-/// The pieces of a text; `None` when it is too long for an answer.
+/// The tokens of a text; `None` if it is too long for an answer.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     if text.len() > LENGTH {
         return None;
@@ -72,13 +71,13 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
 struct Lexer {
     text: Vec<char>,
     at: usize,
-    /// How many brackets are open: within them a comma separates.
+    /// Number of open brackets; within them a comma separates items.
     depth: usize,
-    /// Whether white space stands before this place.
+    /// Whether white space precedes this position.
     is_spaced: bool,
     /// Whether this is inside `\text{}`, where letters are words.
     is_prose: bool,
-    /// How many of the next digits stand for themselves, as in `\frac12`.
+    /// Number of following digits that are separate tokens, as in `\frac12`.
     single_digits: usize,
     out: Vec<Token>,
 }
@@ -154,8 +153,8 @@ impl Lexer {
         }
     }
 
-    /// How long the sign between two groups of thousands is, if one is here: `,` outside of
-    /// brackets, and everywhere `{,}`, `,\!` and `\,`.
+    /// Length of a thousands separator at this position: `,` outside of brackets, and `{,}`, `,\!`
+    /// and `\,` everywhere.
     fn separator(&self) -> Option<usize> {
         let rest: String = self.text[self.at..].iter().take(6).collect();
         let length = ["{,}", ",\\!", "\\,", ",\\ "]
@@ -167,7 +166,7 @@ impl Lexer {
         is_group.then_some(length)
     }
 
-    /// `e-7` right behind digits, in texts without LaTeX.
+    /// `e-7` directly after digits, in texts without LaTeX.
     fn exponent(&mut self) -> i32 {
         let signed = usize::from(self.peek(1).is_some_and(|c| "+-".contains(c)));
         if !matches!(self.peek(0), Some('e' | 'E')) || !self.digit(1 + signed) {
@@ -238,7 +237,7 @@ impl Lexer {
         self.at += name.len();
         match meaning(&name) {
             Meaning::Nothing => {
-                // `\left.` opens nothing.
+                // `\left.` opens no bracket.
                 let is_bare = matches!(name.as_str(), "left" | "right");
                 self.at += usize::from(is_bare && self.peek(0) == Some('.'));
             }
@@ -274,7 +273,7 @@ impl Lexer {
         }
     }
 
-    /// `\text{…}`: letters in it are words.
+    /// `\text{…}`: letters inside are words.
     fn prose(&mut self) {
         if self.peek(0) != Some('{') || self.is_prose {
             return;
@@ -394,8 +393,7 @@ fn letter(c: char, is_unit: bool) -> Token {
     }
 }
 
-/// Without what says nothing: `^\circ`, `^{\circ}` and `°`, and braces around one token after `^`
-/// or `_`.
+/// Simplifies `^\circ` and `^{\circ}` to `°`, and removes braces around one token after `^` or `_`.
 fn tidied(tokens: &[Token]) -> Vec<Token> {
     use Token::Sign;
     let mut out: Vec<Token> = Vec::with_capacity(tokens.len());

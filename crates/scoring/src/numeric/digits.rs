@@ -3,15 +3,14 @@
 use super::marks::exponent;
 use crate::value::Value;
 
-/// How many groups a number may have: a bound, so that a long list costs no square of its length.
+/// Maximum number of groups: keeps the time linear for long lists.
 const GROUPS: usize = 20;
 
-/// Whether there is a digit here.
 pub(super) fn digit(text: &[char], at: usize) -> bool {
     text.get(at).is_some_and(char::is_ascii_digit)
 }
 
-/// The digits before the decimal sign, separators gone, and where they end.
+/// The digits before the decimal sign, without separators, and their end.
 pub(super) fn whole_part(text: &[char], start: usize) -> (String, usize) {
     let run = |from: usize| (from..text.len()).take_while(|at| digit(text, *at)).count();
     let first = run(start);
@@ -73,7 +72,7 @@ pub(super) fn fraction_after(text: &[char], whole: &str, end: usize) -> Option<(
     Some((Value::whole(whole).plus(&part)?, after))
 }
 
-/// What stands below a fraction bar, and where it ends; `1/2.5` has none.
+/// The denominator after a fraction bar, and its end; `1/2.5` has none.
 fn denominator(text: &[char], end: usize) -> Option<(i128, usize)> {
     let at = match text.get(end..)? {
         ['/', ..] => end + 1,
@@ -92,7 +91,7 @@ fn integer(text: &[char], from: usize) -> Option<(i128, usize)> {
     digits.parse().ok().map(|value| (value, after))
 }
 
-/// The digits after the decimal sign and the exponent of `1e3`.
+/// The digits after the decimal sign, and the exponent of `1e3`.
 pub(super) fn decimal(text: &[char], whole: &str, end: &mut usize) -> Value {
     let run = |from: usize| (from..text.len()).take_while(|at| digit(text, *at)).count();
     let mut fraction = String::new();

@@ -1,15 +1,15 @@
-//! What stands around the digits of a number: exponent, scale, sign, denial.
+//! The context of a number's digits: exponent, scale, sign, negation.
 
 use crate::value::Value;
 
-/// The exponent of `1e3`, and where it ends.
+/// The exponent of `1e3`, and its end.
 pub(super) fn exponent(text: &[char], at: usize) -> Option<(i32, usize)> {
     matches!(text.get(at)?, 'e' | 'E').then_some(())?;
     let (value, after) = integer(text, at + 1)?;
     (!text.get(after).is_some_and(|c| c.is_alphabetic())).then_some((value, after))
 }
 
-/// A signed whole number, perhaps in braces.
+/// A signed integer, optionally in braces.
 pub(super) fn integer(text: &[char], mut at: usize) -> Option<(i32, usize)> {
     let is_braced = text.get(at).is_some_and(|c| "{(".contains(*c));
     at += usize::from(is_braced);
@@ -27,7 +27,7 @@ pub(super) fn integer(text: &[char], mut at: usize) -> Option<(i32, usize)> {
     ))
 }
 
-/// What multiplies the number: `× 10^3` or `million`.
+/// A factor after the number: `× 10^3` or `million`.
 pub(super) fn scale(text: &[char], end: usize) -> Option<(Value, usize)> {
     let skip = |mut at: usize| {
         while text.get(at) == Some(&' ') {
@@ -90,7 +90,7 @@ pub(super) fn sign(text: &[char], start: usize) -> (bool, usize) {
     while before(back) == Some(' ') {
         back -= 1;
     }
-    // `5-3` and `5 - 3` subtract, `- 3` at the beginning of a line is an item of a list.
+    // `5-3` and `5 - 3` subtract; `- 3` at the beginning of a line is a list item.
     let belongs = if spaced {
         before(back).is_some_and(|c| "=:(".contains(c))
     } else {
@@ -103,7 +103,7 @@ pub(super) fn sign(text: &[char], start: usize) -> (bool, usize) {
     }
 }
 
-/// Whether "not" stands right before.
+/// Whether "not" precedes directly.
 pub(super) fn is_denied(text: &[char], start: usize) -> bool {
     let tail: String = text[start.saturating_sub(8)..start].iter().collect();
     let word = tail.trim_end_matches([' ', '*', '_', '$']).to_lowercase();

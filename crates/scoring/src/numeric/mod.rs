@@ -1,11 +1,11 @@
-//! `numeric`: the same number, however it is written.
+//! `numeric`: the same number, in any notation.
 //!
-//! Which number of an answer counts: the one after the last "answer is", "answer:", `\boxed` or
-//! `####`; else one that is alone on the first line with words after it (an answer, then its
-//! explanation); else the only one on the last line; else the one before a bracket that shows the
-//! working; else the one after the last `=`; else the last one. Numbers are compared as fractions,
-//! so `0.5` is `1/2` and `0.333` is not `1/3`. A percent sign is a unit: `50 %` is 50, and 0.5 when
-//! the reference is below one. Number words ("twelve", `十二`) are not read.
+//! The answer's number is the one after the last "answer is", "answer:", `\boxed` or `####`.
+//! Without these it is a lone number on the first line with an explanation after it, else the only
+//! number on the last line. Otherwise it is the one before a bracket with the working, else the one
+//! after the last `=`, else the last one. Numbers are compared as fractions: `0.5` is `1/2` and
+//! `0.333` is not `1/3`. A percent sign is a unit: `50 %` is 50, and 0.5 if the reference is below
+//! one. Number words ("twelve", `十二`) are not read.
 
 mod digits;
 mod marks;
@@ -13,17 +13,16 @@ mod plain;
 mod scan;
 
 use ipw_core::verdict::Grade;
-use scan::{Found, numbers};
+use scan::{ParsedNumber, numbers};
 
 use crate::value::Value;
 use crate::{Question, Scorer, both, correct, shown, text, wrong};
 
 pub(crate) use plain::{ascii, is_mark};
 
-/// Its name in datasets and flags.
+/// The scorer's id in datasets and flags.
 pub(crate) const ID: &str = "numeric";
 
-/// Compares numbers.
 pub(crate) struct Numeric;
 
 impl Scorer for Numeric {
@@ -68,23 +67,23 @@ fn no_number(question: &Question<'_>) -> Grade {
     Grade::unscored(Some(ID), reason)
 }
 
-/// The number that a reference is: one, with no letter before it.
-fn single(reference: &str) -> Option<Found> {
+/// The number of a reference: exactly one, with no letter before it.
+fn single(reference: &str) -> Option<ParsedNumber> {
     let text: Vec<char> = plain::plain(reference.trim()).chars().collect();
     let mut found = numbers(&text);
     let number = found.pop().filter(|_| found.is_empty())?;
     (!text[..number.start].iter().any(|c| c.is_alphabetic())).then_some(number)
 }
 
-fn is_same(wanted: &Found, stated: &Found) -> bool {
+fn is_same(wanted: &ParsedNumber, stated: &ParsedNumber) -> bool {
     is_same_share(
         (&wanted.value, wanted.is_percent),
         (&stated.value, stated.is_percent),
     )
 }
 
-/// Whether two numbers are one, where a percent sign is a unit, and a hundredth if the other
-/// number has none and lies below one.
+/// Whether two numbers are equal. A percent sign is a unit; it means a hundredth if the other
+/// number has none and is below one.
 pub(crate) fn is_same_share(wanted: (&Value, bool), stated: (&Value, bool)) -> bool {
     let hundredth = Value::Ratio(1, 100);
     let is_share = |percent: &Value, share: &Value| {
@@ -101,13 +100,13 @@ pub(crate) fn is_same_share(wanted: (&Value, bool), stated: (&Value, bool)) -> b
     wanted.0.equals(stated.0) || as_share
 }
 
-/// The number that a line of prose gives, as written.
+/// The number of a line of prose, as written.
 pub(crate) fn written(line: &str) -> Option<String> {
     stated(line).map(|(_, written, _)| written)
 }
 
-/// The number that the answer gives, as written, and how it was found.
-fn stated(answer: &str) -> Option<(Found, String, &'static str)> {
+/// The answer's number, as written, and where it was found.
+fn stated(answer: &str) -> Option<(ParsedNumber, String, &'static str)> {
     let plain = plain::plain(answer);
     let cues = cues(&plain);
     let after_cue = text::after_cues(&plain, &cues).find_map(|part| {
@@ -120,7 +119,7 @@ fn stated(answer: &str) -> Option<(Found, String, &'static str)> {
     Some((found, written, place))
 }
 
-/// Where answers begin: after "answer is", and on lines like `#### 12`.
+/// Where answers begin: after "answer is", and on lines such as `#### 12`.
 fn cues(plain: &str) -> Vec<usize> {
     let mut cues = text::answer_cues(plain);
     if plain.contains("####") {
@@ -137,9 +136,9 @@ fn cues(plain: &str) -> Vec<usize> {
     cues
 }
 
-/// What follows "answer is": the first number, unless it leads to another one by `=` or by a
-/// sentence ("found by adding 3 and 4, which makes 7").
-fn after_answer(line: &[char]) -> Option<Found> {
+/// The number after "answer is". It is the first one, unless an `=` or a sentence leads to another
+/// ("found by adding 3 and 4, which makes 7").
+fn after_answer(line: &[char]) -> Option<ParsedNumber> {
     let found = affirmed(line);
     let first = found.first()?;
     let gap: String = line[..first.start].iter().collect();
@@ -165,13 +164,13 @@ fn after_answer(line: &[char]) -> Option<Found> {
     }
 }
 
-fn elsewhere(plain: &str) -> Option<(Found, Vec<char>, &'static str)> {
+fn elsewhere(plain: &str) -> Option<(ParsedNumber, Vec<char>, &'static str)> {
     let mut lines = plain.lines().filter(|line| !line.trim().is_empty());
     let first_line: Vec<char> = lines.next()?.chars().collect();
     let last_line: Vec<char> = lines
         .next_back()
         .map_or_else(|| first_line.clone(), |line| line.chars().collect());
-    // The answer first and the explanation after it; a calculation in it would show an `=`.
+    // The answer first, then its explanation; an `=` would indicate a calculation.
     if !plain.contains('=')
         && !is_number_alone(&last_line)
         && is_number_alone(&first_line)
@@ -201,8 +200,8 @@ fn elsewhere(plain: &str) -> Option<(Found, Vec<char>, &'static str)> {
     Some((number, text, place))
 }
 
-/// The last number before a bracket at the end of a line that only shows the working: `(40 + 120)`.
-fn without_aside(line: &[char]) -> Option<Found> {
+/// The last number before a bracket at the line's end that only shows the working: `(40 + 120)`.
+fn without_aside(line: &[char]) -> Option<ParsedNumber> {
     let trimmed = line.iter().rposition(|c| !c.is_whitespace() && *c != '.')?;
     let open = line.iter().rposition(|c| *c == '(')?;
     let inner = &line[open..trimmed];
@@ -210,7 +209,7 @@ fn without_aside(line: &[char]) -> Option<Found> {
     (is_aside && numbers(inner).len() > 1).then(|| affirmed(&line[..open]).pop())?
 }
 
-/// Whether a line holds one number and no word.
+/// Whether a line has one number and no word.
 fn is_number_alone(line: &[char]) -> bool {
     let found = numbers(line);
     found.len() == 1
@@ -222,8 +221,8 @@ fn is_number_alone(line: &[char]) -> bool {
         })
 }
 
-/// The numbers that are not denied, and not mere ordinals if there are others.
-fn affirmed(text: &[char]) -> Vec<Found> {
+/// The numbers that are not negated; ordinals only if there are no others.
+fn affirmed(text: &[char]) -> Vec<ParsedNumber> {
     let mut found = numbers(text);
     found.retain(|number| !number.is_denied);
     if found.iter().any(|number| !number.is_ordinal) {

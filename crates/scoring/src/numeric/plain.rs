@@ -1,6 +1,6 @@
-//! The ways to write a number, brought down to one: ASCII digits, `-`, `.`, `,`, `a/b`, `^`.
+//! Converts notations of numbers to one: ASCII digits, `-`, `.`, `,`, `a/b`, `^`.
 
-/// First code points of the runs of ten decimal digits that Unicode has beside ASCII's.
+/// First code points of Unicode's runs of ten decimal digits, without ASCII.
 const ZEROS: [u32; 65] = [
     0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66,
     0x0DE6, 0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90,
@@ -41,12 +41,12 @@ const LATEX: [(&str, &str); 11] = [
     (r"\,", "\u{202f}"),
     (r"{,}", ","),
     (r",\!", ","),
-    // As a cue: what is boxed is the answer.
+    // A box marks the answer.
     (r"\boxed{", " answer: "),
     (r"\fbox{", " answer: "),
 ];
 
-/// The text with every number in the one form.
+/// The text with all numbers in this notation.
 pub(super) fn plain(text: &str) -> String {
     let mut latex = text.to_owned();
     if text.contains('\\') {
@@ -87,12 +87,12 @@ fn push(out: &mut String, c: char) {
     }
 }
 
-/// Whether this only says in which direction text runs, or joins and parts letters.
+/// Whether this character only sets the text's direction, or joins or separates letters.
 pub(crate) fn is_mark(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{61c}' | '\u{feff}' | '\u{ad}')
 }
 
-/// The sign or digit that this is in another script, or itself.
+/// The ASCII equivalent of a sign or digit of another script, or the character itself.
 pub(crate) fn ascii(c: char) -> char {
     match c {
         '−' | '–' | '‐' | '‑' | '‒' | '﹣' | '－' | '➖' => '-',
@@ -125,7 +125,7 @@ fn superscript(c: char) -> Option<char> {
     char::from_digit(u32::try_from(value).ok()?, 10)
 }
 
-/// `\frac{a}{b}` and `\frac12` as ` a/b`.
+/// Converts `\frac{a}{b}` and `\frac12` to ` a/b`.
 fn without_frac(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -151,10 +151,10 @@ fn without_frac(text: &str) -> String {
     out
 }
 
-/// How long an argument may be: a bound, so that braces that never close cost no square.
+/// Maximum length of an argument: keeps the time linear with unclosed braces.
 const ARGUMENT: usize = 64;
 
-/// What a command takes, in braces or one digit, and what follows.
+/// A command's argument, in braces or one digit, and the rest.
 fn argument(text: &str) -> Option<(&str, &str)> {
     if let Some(inner) = text.strip_prefix('{') {
         let near = &inner[..inner.floor_char_boundary(ARGUMENT)];

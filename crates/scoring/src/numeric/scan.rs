@@ -1,9 +1,9 @@
-//! The numbers in a plain text, where they stand and how they were written.
+//! Finds the numbers in a plain text.
 //!
-//! Commas: `1,234` and `1,00,000` are groups; `1,5` and `0,500` are decimals, because no group has
-//! that shape; `2,4,6` is a list. Points: `1.234` is a decimal, `1.234.567` and `1.234,5` have
-//! groups. Dates, times and versions (`2024-05-12`, `14:10`, `1.2.3`), names with digits (`H2O`,
-//! `QX-4471`) and exponents of units (`m²`) are no numbers.
+//! Commas: `1,234` and `1,00,000` have groups; `1,5` and `0,500` are decimals, because no group has
+//! that form; `2,4,6` is a list. Points: `1.234` is a decimal, `1.234.567` and `1.234,5` have
+//! groups. Not numbers: dates, times and versions (`2024-05-12`, `14:10`, `1.2.3`), names with
+//! digits (`H2O`, `QX-4471`) and exponents of units (`m²`).
 
 use super::digits::{decimal, digit, fraction_after, whole_part};
 use super::marks::{integer, is_denied, scale, sign};
@@ -11,23 +11,22 @@ use crate::value::Value;
 
 /// A number in a text.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct ParsedNumber {
     /// Index of its first character, sign included.
     pub(super) start: usize,
     /// Index after its last character.
     pub(super) end: usize,
-    /// What it is worth.
     pub(super) value: Value,
-    /// Whether a percent sign or the word follows.
+    /// Whether a percent sign or the word "percent" follows.
     pub(super) is_percent: bool,
-    /// Whether it is a place in an order: `3rd`.
+    /// Whether it is an ordinal: `3rd`.
     pub(super) is_ordinal: bool,
-    /// Whether "not" stands before it.
+    /// Whether "not" precedes it.
     pub(super) is_denied: bool,
 }
 
-/// All numbers, first to last.
-pub(super) fn numbers(text: &[char]) -> Vec<Found> {
+/// All numbers, in order.
+pub(super) fn numbers(text: &[char]) -> Vec<ParsedNumber> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < text.len() {
@@ -54,7 +53,7 @@ fn begins(text: &[char], at: usize) -> bool {
     digit(text, at) || point
 }
 
-/// The end of what is glued together by digits and the separators of dates, times and versions.
+/// The end of a run of digits and separators of dates, times and versions.
 fn run_end(text: &[char], start: usize) -> usize {
     let mut end = start;
     while digit(text, end)
@@ -89,7 +88,7 @@ fn is_name_or_date(text: &[char], start: usize, end: usize) -> bool {
     glued || raised || hyphened || dated
 }
 
-fn read(text: &[char], start: usize) -> Option<Found> {
+fn read(text: &[char], start: usize) -> Option<ParsedNumber> {
     let (whole, mut end) = whole_part(text, start);
     let mut value = match fraction_after(text, &whole, end) {
         Some((value, after)) => {
@@ -119,7 +118,7 @@ fn read(text: &[char], start: usize) -> Option<Found> {
         .collect::<String>()
         .to_lowercase();
     let unit = after.trim_start();
-    Some(Found {
+    Some(ParsedNumber {
         start: first,
         end,
         value: if is_negative { value.negated() } else { value },

@@ -1,4 +1,4 @@
-//! What must hold for any text at all.
+//! Properties that hold for any text.
 
 use ipw_core::verdict::Verdict;
 use ipw_scoring::{Question, judge, known, scorer, without_reasoning};
@@ -94,7 +94,7 @@ fn choices() -> Vec<String> {
         .into()
 }
 
-/// Constraints that look into every corner of an answer.
+/// Constraints that examine all parts of an answer.
 fn rules() -> Value {
     let count = |id: &str, name: &str| json!({"id": id, "kwargs": {name: 1}});
     json!([
@@ -133,7 +133,7 @@ fn a_million_damaged_replies_are_graded_without_a_panic_and_alike_twice() {
         .filter(|known| !["regex", judge::ID].contains(&known.id))
         .map(|known| of(known.id))
         .collect();
-    // Once in twenty-nine, for compiling a pattern takes longer than grading by any other scorer.
+    // Rarely (once in 29): compiling a pattern takes longer than grading by any other scorer.
     by_scorer.extend_from_within(..);
     by_scorer.extend_from_within(..);
     by_scorer.push(of("regex"));
@@ -153,7 +153,7 @@ fn a_million_damaged_replies_are_graded_without_a_panic_and_alike_twice() {
             let again = case.grade_of(&reply);
             assert_eq!(grade.verdict, again.verdict, "{reply:?}");
             assert_eq!(grade.reason, again.reason, "{reply:?}");
-            // The text as a reference must not panic either.
+            // A text as reference must not panic either.
             let _ = verdict(&case.scorer, Some(&reply), "The answer is 1/2 (B)");
             let _ = without_reasoning(&reply);
         }

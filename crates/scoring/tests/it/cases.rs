@@ -1,10 +1,10 @@
 //! The table of cases and the starter questions.
 //!
-//! To extend the table, add a line to `cases.jsonl`: `scorer`, `reference` (null when there is
-//! none), `choices`, `answer`, `verdict` (`correct`, `wrong`, `unscored`), and `rules` for
-//! `instructions`. Write what a model might say, not what a scorer is known to do, and settle the
-//! verdict before running the test; no more than twenty lines of one pattern. A case of `math` or
-//! `numeric` that math-verify sees otherwise also needs a line in `differs.jsonl`, with the reason.
+//! To extend the table, add a line to `cases.jsonl`: `scorer`, `reference` (may be null),
+//! `choices`, `answer`, `verdict` (`correct`, `wrong`, `unscored`), and `rules` for `instructions`.
+//! Write realistic answers of models, and decide the verdict before running the test; at most
+//! twenty lines of one pattern. A case of `math` or `numeric` that math-verify grades differently
+//! also needs a line in `differs.jsonl`, with the reason.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn the_table_has_enough_cases_of_every_scorer_and_verdict_and_none_twice() {
         );
         assert!(seen.insert(key), "line {} is there twice", case.line);
     }
-    // A judge grades nothing until somebody asks one.
+    // A judge grades only when it is asked.
     for known in known().iter().filter(|known| known.id != judge::ID) {
         for (verdict, least) in [("correct", 12), ("wrong", 12), ("unscored", 2)] {
             let count = counts.get(&(known.id, verdict)).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Scorers over a table of cases, over any text at all, over time, and beside another program.
+//! Scorers on a table of cases, on random texts, for time, and compared with another program.
 
 mod any_text;
 mod cases;

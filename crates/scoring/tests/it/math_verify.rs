@@ -1,7 +1,7 @@
-//! `math` and `numeric` beside math-verify, a second implementation by other people.
+//! `math` and `numeric` compared with math-verify, an independent implementation.
 //!
-//! The two differ on purpose in places: each place is in `differs.jsonl` with its reason. A new
-//! difference fails, and so does a listed one that is gone.
+//! The intended differences are in `differs.jsonl`, with their reasons. A new difference fails, and
+//! so does a listed one that no longer occurs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use crate::table::{Case, cases};
 
 const SCRIPT: &str = include_str!("../math_verify.py");
-/// Pinned, for the list of differences is that of these versions.
+/// Pinned: the list of differences applies to these versions.
 const PACKAGES: [&str; 3] = [
     "math-verify==0.9.0",
     "latex2sympy2_extended==1.11.0",
     "antlr4-python3-runtime==4.13.2",
 ];
 
-/// What both can grade: reasoning is cut elsewhere, and math-verify has no word for "unscored".
+/// Cases that both can grade: math-verify does not remove reasoning and has no "unscored".
 fn comparable() -> Vec<Case> {
     let is_comparable = |case: &Case| {
         matches!(case.scorer.as_str(), "math" | "numeric")

@@ -1,4 +1,4 @@
-//! The table of cases, read once for every test that uses it.
+//! The table of cases, shared by the tests.
 
 use ipw_core::verdict::{Grade, Verdict};
 use ipw_scoring::{Question, scorer};
@@ -6,24 +6,22 @@ use serde_json::Value;
 
 /// One line of `cases.jsonl`.
 pub(crate) struct Case {
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
-    /// The scorer's name.
+    /// The scorer's id.
     pub(crate) scorer: String,
-    /// The reference; `None` when the row has none.
     pub(crate) reference: Option<String>,
     /// The options of a choice.
     pub(crate) choices: Vec<String>,
     /// The constraints of `instructions`.
     pub(crate) rules: Option<Value>,
-    /// The answer.
     pub(crate) answer: String,
-    /// The verdict that it must get.
+    /// The expected verdict.
     pub(crate) verdict: Verdict,
 }
 
 impl Case {
-    /// The grade of the case's answer, its reasoning taken out first.
+    /// The grade of the case's answer, with reasoning removed.
     pub(crate) fn grade(&self) -> Grade {
         self.grade_of(&self.answer)
     }
@@ -40,14 +38,12 @@ impl Case {
     }
 }
 
-/// The texts of a list.
 pub(crate) fn texts(list: &Value) -> Vec<String> {
     let listed = list.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     listed.iter().map(text).collect()
 }
 
-/// Every case.
 pub(crate) fn cases() -> Vec<Case> {
     let lines = include_str!("../cases.jsonl").lines().enumerate();
     lines

@@ -1,4 +1,4 @@
-//! Time grows with the length of an answer, not with its square.
+//! Grading time grows linearly with the length of an answer.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use ipw_scoring::{Question, known, scorer, without_reasoning};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
-/// What a model that lost its way repeats, and what leads scorers to look far ahead or back.
+/// Repetitions of a model in a loop, and texts that make scorers look far ahead or back.
 const PIECES: [&str; 37] = [
     "answer: ",
     "$",
@@ -55,7 +55,7 @@ fn processor_time() -> Duration {
     )
 }
 
-/// The least of two, so that one disturbance does not count.
+/// The shorter of two measurements, to ignore a single disturbance.
 fn least(what: impl Fn()) -> Duration {
     let measure = || {
         let start = processor_time();
@@ -99,7 +99,7 @@ fn ten_times_the_answer_takes_no_more_than_thirty_times_the_time() {
                 })
             };
             let (few, many) = (time(&short), time(&long));
-            // Below this the clock says little.
+            // Shorter times are below the clock's useful resolution.
             let few = few.max(Duration::from_micros(50));
             if many > 30 * few {
                 slow.push(format!("{} over {piece:?}: {few:?}, {many:?}", known.id));

@@ -90,7 +90,7 @@ fn only_a_certificate_of_the_given_authority_is_taken() {
 }
 
 #[test]
-fn a_certificate_that_nobody_checked_is_told() {
+fn an_unchecked_certificate_is_reported() {
     let url = controller(&authority());
     let options = [("field", "a"), ("unit", "W"), ("tls", "unverified")];
     let mut collector = at_once(&url, &options).unwrap();

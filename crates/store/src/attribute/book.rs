@@ -82,7 +82,7 @@ impl<'a> Book<'a> {
         self.pending.rows.is_empty()
     }
 
-    /// There is nothing more.
+    /// Ends the input.
     pub(super) fn finish(&mut self) {
         for place in 0..self.ledgers.len() {
             self.ends(place);

@@ -22,7 +22,7 @@ pub(super) trait Follow {
     /// The source at `place` counted a step.
     fn counts(&mut self, place: usize, step: &Step);
 
-    /// The source at `place` says nothing more.
+    /// The source at `place` has no more readings.
     fn ends(&mut self, _place: usize) {}
 }
 

@@ -141,7 +141,7 @@ impl<'a> Cells<'a> {
                     quote(&guarded(texts.value(row)), text);
                 }
             }
-            // What is no number to JSON is none here.
+            // Numbers that JSON cannot express (NaN, infinities) leave the cell empty.
             Self::Plain(leaf) => drop(leaf.write(row, text)),
             Self::Json(leaf, template) => {
                 if leaf.is_valid(row) {

@@ -119,7 +119,7 @@ fn common(left: &DataType, right: &DataType) -> DataType {
     }
 }
 
-/// A column in the type that it shall have; null where there is none.
+/// A column converted to its final type; all null if the column is missing.
 fn fit(from: Option<&ArrayRef>, to: &DataType, rows: usize) -> Result<ArrayRef, ArrowError> {
     let group = from.and_then(|array| array.as_any().downcast_ref::<StructArray>());
     let list = from.and_then(|array| array.as_any().downcast_ref::<ListArray>());

@@ -11,9 +11,9 @@ use arrow::array::RecordBatch;
 
 use super::sheet::{Fault, Out};
 
-/// So many rows are taken at a time.
+/// Rows per turn.
 const ROWS: usize = 128;
-/// So much text is gathered at the most before its turn.
+/// Most bytes of text gathered before their turn.
 const GATHERED: usize = 2 << 20;
 
 /// The batches of a table, in order.
@@ -57,7 +57,7 @@ pub(super) fn write(feed: Feed<'_>, out: Out, encode: Encode<'_>) -> Result<u64,
 struct Turns<'a> {
     source: Mutex<Source<'a>>,
     sink: Mutex<Sink>,
-    /// The turn passed on, or nothing more will be written.
+    /// Signals that the turn was passed on, or that writing has ended.
     passed: Condvar,
 }
 
@@ -75,7 +75,7 @@ struct Sink {
     out: Out,
     turn: u64,
     rows: u64,
-    /// Whether nothing more will be written.
+    /// Whether writing has ended.
     is_over: bool,
 }
 

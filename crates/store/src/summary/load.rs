@@ -16,7 +16,7 @@ pub struct LoadSummary {
     pub load: String,
     /// Latencies over the whole run.
     pub latency: LatencySummary,
-    /// Only every so many queries' gaps are in the pooled ones.
+    /// Sampling step of the pooled gaps: one in this many queries contributes its gaps.
     pub gaps_of_every: u64,
     /// What was served while the load was full.
     pub steady: Option<Steady>,

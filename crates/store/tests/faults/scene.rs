@@ -121,7 +121,7 @@ const POLICY: CommitPolicy = CommitPolicy {
     bytes: usize::MAX,
 };
 
-/// Rows on disk after so many commits of a part that has `rows`.
+/// Rows on disk after `commits` commits of a part with `rows` rows.
 pub(crate) fn committed(commits: usize, rows: usize) -> usize {
     if commits == 0 {
         0

@@ -141,7 +141,7 @@ fn wait_for_rows(directory: &Path, expected: u64) {
     panic!("{} rows, expected {expected}", rows(directory));
 }
 
-/// A run that has finished with so many rows.
+/// A finished run with `rows` rows.
 fn finished_run(directory: &Path, rows: u64) {
     let clock = Arc::new(ManualClock::default());
     let mut writer = start(directory, CommitPolicy::every(10), &clock);

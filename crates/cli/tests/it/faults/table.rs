@@ -210,7 +210,7 @@ pub(super) const TABLE: &[Line] = &[
         Cause::Reply(|| Fault::Status(404, r#"{"detail":"Not Found"}"#.to_owned())),
         Seen::Row(
             "failed:http_404",
-            "a FastAPI server, as vLLM and SGLang are, answered",
+            "a FastAPI server, such as vLLM or SGLang",
         ),
         "Check the URL's path, `--client` and `--api`: the message names the server that answered.",
     ),
@@ -277,13 +277,13 @@ pub(super) const TABLE: &[Line] = &[
     line(
         "Nothing ever comes",
         Cause::Slow(|| Fault::HangBeforeHead, LATE),
-        Seen::Row("timed_out", "the reply was not over within 2s"),
+        Seen::Row("timed_out", "the reply did not finish within 2s"),
         "Raise `--request-timeout` if the service is only slow.",
     ),
     line(
         "The reply stops in the middle, the connection stays open",
         Cause::Slow(|| Fault::HangAfter(2), LATE),
-        Seen::Row("timed_out", "the reply was not over within 2s"),
+        Seen::Row("timed_out", "the reply did not finish within 2s"),
         "`--idle-timeout` ends such a query sooner. Read the service's own log.",
     ),
     line(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
-# The user's own cache is none of our business.
+# Do not touch the user's own cache.
 os.environ["HF_HOME"] = os.path.join(sys.prefix, "hugging-face")
 
 import datasets

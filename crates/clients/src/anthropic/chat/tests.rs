@@ -1,9 +1,9 @@
-//! Documented streams of the messages API, cut and damaged; where each shape comes from is in the
-//! README beside it.
+//! Documented streams of the messages API, cut and damaged. The README beside them names the source
+//! of each.
 
 use super::*;
 use crate::stream::replay::{
-    PIECES, Said, plain_events, read, survives_damage, survives_every_cut,
+    PIECES, StreamContent, plain_events, read, survives_damage, survives_every_cut,
 };
 
 macro_rules! golden {
@@ -21,7 +21,7 @@ const STREAMS: [&str; 6] = [
     golden!("llamacpp/recorded-messages"),
 ];
 
-fn said(stream: &str) -> Said {
+fn said(stream: &str) -> StreamContent {
     read::<Chat>(&[stream.as_bytes()])
 }
 
@@ -63,7 +63,7 @@ fn the_input_is_what_was_fresh_and_what_the_cache_had() {
     assert_eq!((tokens.input, tokens.output), (Some(2125), Some(15)));
     assert_eq!(tokens.cached, Some(2000));
     assert_eq!(source, Some(TokenSource::Usage));
-    // llama.cpp left its first event out.
+    // llama.cpp omitted its first event.
     let unsaid = said(STREAMS[5]).tokens;
     assert_eq!((unsaid.input, unsaid.output), (None, Some(8)));
     let plain = said(STREAMS[1]).tokens;
@@ -131,8 +131,7 @@ fn a_cut_at_any_byte_never_looks_like_success() {
     }
 }
 
-/// A second reading of the same bytes, with dynamic JSON. `None` when the stream is not a whole
-/// reply.
+/// Parses the same bytes again with `serde_json::Value`; `None` for an incomplete stream.
 fn plain_reading(bytes: &[u8]) -> Option<String> {
     let (mut answer, mut saw, mut ended) = (String::new(), false, false);
     for event in plain_events(bytes) {

@@ -1,4 +1,4 @@
-//! A connection against services that are written out byte by byte.
+//! A connection against services that write given bytes.
 
 use ipw_runner::SystemClock;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -7,12 +7,12 @@ use super::*;
 
 const REQUEST: &[u8] = b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi";
 
-/// What came of one exchange.
+/// The result of one exchange.
 #[derive(Debug)]
 struct Came {
     status: u16,
     body: Vec<u8>,
-    /// Whether the connection could carry another.
+    /// Whether the connection is reusable.
     is_reusable: bool,
     timing: Timing,
 }
@@ -34,7 +34,7 @@ async fn ask(ours: DuplexStream, request: &[u8]) -> Result<Came, HttpError> {
     })
 }
 
-/// Asks a service that reads the request, writes `pieces`, and then closes or does nothing more.
+/// Asks a service that reads the request, writes `pieces`, and then closes or waits.
 fn exchange(pieces: &[&[u8]], closes: bool) -> Result<Came, HttpError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -45,7 +45,7 @@ fn exchange(pieces: &[&[u8]], closes: bool) -> Result<Came, HttpError> {
             theirs.read_exact(&mut [0; REQUEST.len()]).await.unwrap();
             for piece in pieces {
                 if theirs.write_all(piece).await.is_err() {
-                    // Nobody listens any more.
+                    // The peer has closed its end.
                     return None;
                 }
                 tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! The body of a reply, frame by frame.
+//! The body of a reply, read frame by frame.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::wire::Stamps;
 use crate::http::turn::Turn;
 use crate::http::{HttpError, shown};
 
-/// The body of a reply, on a stream of a connection that others share.
+/// A reply's body on a stream of a shared connection.
 pub(crate) struct Body {
     stream: RecvStream,
     headers: HeaderMap,
-    /// What was handed out last.
+    /// The piece returned last.
     piece: Bytes,
     stamps: Arc<Stamps>,
     turn: Turn,
     is_over: bool,
-    /// Kept until the stream is done with.
+    /// Held until the stream is done: it counts the streams in use.
     _place: Arc<()>,
 }
 
@@ -45,7 +45,7 @@ impl Body {
         }
     }
 
-    /// The next piece, and when it came off the socket; `None` at the end.
+    /// The next piece with its receive time; `None` at the end.
     pub(in crate::http) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
         while !self.is_over {
             if self.turn.is_over() {
@@ -59,11 +59,12 @@ impl Body {
                 polled
             })
             .await;
-            // Nothing lies between the hand-over and this.
+            // Must follow the hand-over directly: the stamp belongs to the read that brought it.
             let at = self.stamps.read_at();
             match came {
                 Some(Ok(bytes)) => {
-                    // The service gets its leave to send back at once.
+                    // Return the flow-control window at once, so that the service never waits for
+                    // it.
                     let _ = self.stream.flow_control().release_capacity(bytes.len());
                     self.turn.took(bytes.len());
                     self.is_over = self.stream.is_end_stream();
@@ -72,25 +73,25 @@ impl Body {
                         return Ok(Some((&self.piece, at)));
                     }
                 }
-                // All is said, whatever became of the request (RFC 9113 §8.1).
+                // The reply is complete despite the reset (RFC 9113 §8.1).
                 Some(Err(error)) if is_no_fault(&error) => self.is_over = true,
                 Some(Err(error)) => {
                     let text = format!("connection lost mid-reply: {}", said(&error));
                     return Err(HttpError::new(Failure::Closed, text));
                 }
-                // Trailers may follow; they say nothing that we look at.
+                // Trailers are ignored.
                 None => self.is_over = true,
             }
         }
         Ok(None)
     }
 
-    /// Whether the last piece has come.
+    /// Whether the whole body has arrived.
     pub(in crate::http) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// The headers as they may be shown.
+    /// The headers with secrets hidden.
     pub(in crate::http) fn headers(&self) -> Vec<(String, String)> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let headers = self.headers.iter();

@@ -1,4 +1,4 @@
-//! One HTTP/2 connection: opened, driven, and asked.
+//! One HTTP/2 connection: opening it, driving it and sending requests on it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,27 +15,27 @@ use ipw_core::time::Clock;
 use super::Body;
 use super::message::Message;
 use super::wire::{Stamps, Wire};
-use crate::http::connection::{Interim, LARGEST_HEAD, Stream};
+use crate::http::connection::{InterimHeads, LARGEST_HEAD, Stream};
 use crate::http::head::{Head, MOST_HEADERS};
-use crate::http::{Answered, HttpError};
+use crate::http::{HttpError, HttpReply};
 
-/// What may be on the way to us: so much that a service never waits for our leave.
+/// Flow-control windows, large enough that a service never waits for us.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
-type Driven = h2::client::Connection<Wire, Bytes>;
+type H2Connection = h2::client::Connection<Wire, Bytes>;
 
-/// A connection that carries many exchanges.
+/// A connection that carries concurrent exchanges.
 pub(in crate::http) struct Connection {
     sender: SendRequest<Bytes>,
     stamps: Arc<Stamps>,
-    /// One holder here, and one for each stream.
+    /// Counts the streams in use: one reference here and one for each stream.
     place: Arc<()>,
 }
 
 impl Connection {
-    /// Opens a connection over `stream`; it is there once the service has said how it wants to be
-    /// spoken to. The error says what it did instead.
+    /// Opens a connection over `stream` and waits for the service's settings. The error says what
+    /// the service did instead.
     pub(in crate::http) async fn open(
         stream: Box<dyn Stream>,
         clock: Arc<dyn Clock>,
@@ -47,7 +47,7 @@ impl Connection {
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(LARGEST_HEAD).unwrap_or(u32::MAX))
-            // Until the service's settings have come.
+            // Until the service's settings arrive.
             .initial_max_send_streams(0);
         let opened = builder.handshake(wire).await;
         let (sender, mut driven) = opened.map_err(|error| error.to_string())?;
@@ -60,18 +60,18 @@ impl Connection {
         })
     }
 
-    /// Whether the connection takes further streams, as far as has arrived here.
+    /// Whether the connection accepts more streams, judged by the data received so far.
     pub(super) fn is_alive(&mut self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
     }
 
-    /// Whether it carries nothing.
+    /// Whether it has no exchange in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight() == 0
     }
 
-    /// How many streams there is still room for.
+    /// Number of streams that are still free.
     pub(super) fn places(&self) -> usize {
         let limit = self.sender.current_max_send_streams();
         limit.saturating_sub(self.in_flight())
@@ -81,7 +81,7 @@ impl Connection {
         Arc::strong_count(&self.place) - 1
     }
 
-    /// Takes a place.
+    /// Reserves a stream.
     pub(super) fn line(&self) -> Slot {
         Slot {
             sender: self.sender.clone(),
@@ -90,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// How many streams are still kept, by our own count and by `h2`'s.
+    /// Number of streams still held, by our count and by `h2`'s.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         (self.in_flight(), self.sender.num_wired_streams())
@@ -98,7 +98,7 @@ impl Connection {
 }
 
 /// Waits for the service's settings.
-async fn settled(driven: &mut Driven, stamps: &Stamps) -> Result<(), String> {
+async fn settled(driven: &mut H2Connection, stamps: &Stamps) -> Result<(), String> {
     poll_fn(|context| {
         stamps.begin_turn();
         let ended = match Pin::new(&mut *driven).poll(context) {
@@ -113,16 +113,16 @@ async fn settled(driven: &mut Driven, stamps: &Stamps) -> Result<(), String> {
             Poll::Ready(ended) => ended,
         };
         Poll::Ready(Err(match ended {
-            _ if stamps.is_http1() => "it answers in HTTP/1.1".to_owned(),
-            Ok(()) => "it hangs up".to_owned(),
+            _ if stamps.is_http1() => "it answers with HTTP/1.1".to_owned(),
+            Ok(()) => "it closes the connection".to_owned(),
             Err(error) => error.to_string(),
         }))
     })
     .await
 }
 
-/// Reads and writes for all streams until the connection ends. Each of them learns of that by itself.
-async fn drive(mut driven: Driven, stamps: Arc<Stamps>) {
+/// Reads and writes for all streams until the connection ends. Streams see the end by themselves.
+async fn drive(mut driven: H2Connection, stamps: Arc<Stamps>) {
     loop {
         let ended = poll_fn(|context| {
             stamps.begin_turn();
@@ -134,38 +134,38 @@ async fn drive(mut driven: Driven, stamps: Arc<Stamps>) {
         if ended.await {
             return;
         }
-        // Now whoever got something takes it, before the next read.
+        // Let the streams take what this read brought, before the next read.
         tokio::task::yield_now().await;
     }
 }
 
-/// A place on a connection, for one exchange.
+/// A reserved stream, for one exchange.
 pub(super) struct Slot {
     sender: SendRequest<Bytes>,
     stamps: Arc<Stamps>,
     place: Arc<()>,
 }
 
-/// An exchange that broke before the head of its reply came.
-pub(super) struct Lost {
+/// An exchange that failed before the head of its reply.
+pub(super) struct ExchangeError {
     pub(super) error: HttpError,
-    /// Whether the service has not begun with it: the connection died, or it says so.
+    /// Whether the service did not process it: the connection died, or the service says so.
     pub(super) may_be_replaced: bool,
 }
 
 impl Slot {
-    /// How many streams the service takes at a time; `None`: it does not say.
+    /// The service's limit of concurrent streams; `None` if it sets none.
     pub(super) fn limit(&self) -> Option<usize> {
         let limit = self.sender.current_max_send_streams();
         Some(limit).filter(|limit| *limit < usize::MAX)
     }
 
-    /// Sends a request and waits for the head of the reply; `timing` is filled in as things happen.
+    /// Sends a request and waits for the head of the reply; `timing` is updated at each step.
     pub(super) async fn ask(
         mut self,
         message: Message,
         timing: &mut Timing,
-    ) -> Result<Answered, Lost> {
+    ) -> Result<HttpReply, ExchangeError> {
         let Message { head, body } = message;
         let wrote = self.stamps.next_write();
         let sent = self.sender.send_request(head, body.is_empty());
@@ -174,7 +174,7 @@ impl Slot {
             let sent = rest.send_data(body, true);
             sent.map_err(|error| lost(&error, timing))?;
         }
-        let mut interim = Interim::default();
+        let mut interim = InterimHeads::default();
         let answered = poll_fn(|context| {
             let polled = poll_head(&mut response, &mut interim, timing, &self.stamps, context);
             if timing.sent.is_none() {
@@ -187,7 +187,7 @@ impl Slot {
         if parts.headers.len() > MOST_HEADERS {
             return Err(not_http("it has too many headers").into());
         }
-        Ok(Answered {
+        Ok(HttpReply {
             head: Head::of_http2(&parts),
             body: super::super::Body::Shared(Body::new(
                 stream,
@@ -199,17 +199,17 @@ impl Slot {
     }
 }
 
-/// The head of the reply; interim ones count as its first bytes and for nothing else.
+/// Polls for the head of the reply. Interim heads set only the time of the first byte.
 fn poll_head(
     response: &mut ResponseFuture,
-    interim: &mut Interim,
+    interim: &mut InterimHeads,
     timing: &mut Timing,
     stamps: &Stamps,
     context: &mut Context<'_>,
-) -> Poll<Result<Response<h2::RecvStream>, Lost>> {
+) -> Poll<Result<Response<h2::RecvStream>, ExchangeError>> {
     while let Poll::Ready(Some(Ok(_))) = response.poll_informational(context) {
         timing.first_byte.get_or_insert(stamps.read_at());
-        // `h2` bounds the size of each.
+        // `h2` limits the size of each.
         interim.came(0)?;
     }
     let polled = Pin::new(response).poll(context);
@@ -219,7 +219,7 @@ fn poll_head(
     polled.map_err(|error| lost(&error, timing))
 }
 
-impl From<HttpError> for Lost {
+impl From<HttpError> for ExchangeError {
     fn from(error: HttpError) -> Self {
         Self {
             error,
@@ -233,10 +233,10 @@ fn not_http(why: &str) -> HttpError {
     HttpError::new(Failure::NotAStream, text)
 }
 
-/// What a fault before the head of the reply means.
-fn lost(error: &h2::Error, timing: &Timing) -> Lost {
+/// Classifies a fault before the head of the reply.
+fn lost(error: &h2::Error, timing: &Timing) -> ExchangeError {
     if error.is_reset() && error.is_library() {
-        return not_http("its head is too large, or breaks the rules").into();
+        return not_http("its head is too large or invalid").into();
     }
     let why = said(error);
     let (failure, text) = match timing.first_byte {
@@ -247,13 +247,13 @@ fn lost(error: &h2::Error, timing: &Timing) -> Lost {
         ),
     };
     let is_refused = error.reason() == Some(Reason::REFUSED_STREAM);
-    Lost {
+    ExchangeError {
         error: HttpError::new(failure, text),
         may_be_replaced: failure == Failure::Reset && (!error.is_reset() || is_refused),
     }
 }
 
-/// A fault in words.
+/// A fault as text.
 pub(super) fn said(error: &h2::Error) -> String {
     let reason = error.reason().map(|reason| format!("{reason:?}"));
     let reason = reason.unwrap_or_default();
@@ -261,7 +261,7 @@ pub(super) fn said(error: &h2::Error) -> String {
         (true, _, true) => format!("the service reset the stream ({reason})"),
         (_, true, true) => format!("the service closes the connection (GOAWAY, {reason})"),
         (true, ..) | (_, true, _) => {
-            format!("what the service sends breaks the rules of HTTP/2 ({reason})")
+            format!("the service violates the HTTP/2 protocol ({reason})")
         }
         _ => error.to_string(),
     }

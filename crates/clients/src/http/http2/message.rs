@@ -1,4 +1,4 @@
-//! A request as HTTP/2 has it, out of the same text that HTTP/1.1 sends: both say the same.
+//! A request in HTTP/2 form, converted from the HTTP/1.1 text so that both send the same.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
@@ -7,20 +7,19 @@ use ipw_core::witness::{Sight, Witness};
 
 use crate::http::{HttpError, shown};
 
-/// More headers than this nobody sends; `Headers` has no bound of its own.
+/// The parser has room for this many headers of a request.
 const MOST_HEADERS: usize = 256;
 
-/// A request.
 pub(super) struct Message {
     pub(super) head: Request<()>,
     pub(super) body: Bytes,
 }
 
 impl Message {
-    /// Takes a request as HTTP/1.1 has it.
+    /// Converts a request from its HTTP/1.1 form.
     pub(super) fn of(request: &[u8], is_encrypted: bool) -> Result<Self, HttpError> {
         Self::made(request, is_encrypted).map_err(|error| {
-            let text = format!("the request cannot be put as HTTP/2 has it: {error}");
+            let text = format!("cannot convert the request to HTTP/2: {error}");
             HttpError::new(Failure::Parameter, text)
         })
     }
@@ -43,7 +42,7 @@ impl Message {
         *head.version_mut() = Version::HTTP_2;
         for header in parsed.headers.iter().filter(|header| header.name != "host") {
             let mut value = HeaderValue::from_bytes(header.value)?;
-            // What may be a secret is in no table of either side.
+            // Keeps possible secrets out of the header compression tables (HPACK) on both sides.
             value.set_sensitive(!shown::is_plain(header.name));
             let name = HeaderName::from_bytes(header.name.as_bytes())?;
             head.headers_mut().append(name, value);
@@ -54,7 +53,7 @@ impl Message {
         })
     }
 
-    /// Tells the witness, if there is one, what goes out; `request` is what this was made of.
+    /// Shows the request to the witness, if any; `request` is the HTTP/1.1 text it was made from.
     pub(super) fn show(&self, request: &[u8], witness: Option<&dyn Witness>) {
         let Some(witness) = witness else { return };
         let uri = self.head.uri();
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_sent_to_nobody() {
+    fn a_request_that_cannot_be_converted_is_not_sent() {
         for request in [
             &b"GET / HTTP/1.1\r\n"[..],
             b"GET / HTTP/1.1\r\nhost: a b\r\n\r\n",

@@ -1,4 +1,4 @@
-//! Connections that are shared, against `h2`'s own server: what is left of streams.
+//! Shared connections against `h2`'s own server: streams must not leak.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const REQUEST: &[u8] = b"POST /v1/chat HTTP/1.1\r\nhost: localhost\r\ncontent-le
 
 struct Pair {
     served: Served,
-    sharing: Sharing,
+    sharing: SharedConnections,
     connector: Connector,
     clock: Arc<dyn Clock>,
 }
@@ -24,13 +24,13 @@ impl Pair {
         let url = BaseUrl::parse(&served.url()).unwrap();
         Self {
             served,
-            sharing: Sharing::default(),
+            sharing: SharedConnections::default(),
             connector: Connector::new(url, Duration::from_secs(20)).speaking_http2(true),
             clock,
         }
     }
 
-    async fn ask(&self) -> Result<Answered, HttpError> {
+    async fn ask(&self) -> Result<HttpReply, HttpError> {
         let way = Way {
             connector: &self.connector,
             clock: &self.clock,
@@ -42,7 +42,7 @@ impl Pair {
         sent.await
     }
 
-    /// Streams that are still kept on all connections.
+    /// Streams still held on all connections.
     fn kept(&self) -> Vec<(usize, usize)> {
         let connections = lock(&self.sharing.connections);
         let all = connections.iter();
@@ -57,7 +57,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-async fn read(mut answered: Answered) {
+async fn read(mut answered: HttpReply) {
     while answered.body.next().await.unwrap().is_some() {}
     assert!(answered.body.is_over());
 }
@@ -73,12 +73,12 @@ fn nothing_is_left_of_ten_thousand_queries() {
     runtime().block_on(async {
         for nth in 0..10_000 {
             match pair.ask().await {
-                // Some are given up half way.
+                // Some are cancelled half way.
                 Ok(answered) if nth % 100 > 0 => read(answered).await,
                 _ => {}
             }
         }
-        // What was given up is told to the service, and forgotten a second later.
+        // Cancelled streams are reset, and forgotten a second later.
         for _ in 0..1000 {
             if pair.kept() == [(0, 0)] {
                 return;
@@ -108,12 +108,12 @@ fn a_place_is_free_again_when_its_body_goes() {
 }
 
 #[test]
-fn connections_that_nobody_wants_any_more_are_closed() {
+fn dropped_connections_are_closed() {
     let pair = Pair::new(|_| Act::Says(chat(&["a"])));
     runtime().block_on(async {
         let answered = pair.ask().await.unwrap();
         pair.sharing.clear();
-        // What is carried is carried to its end.
+        // Exchanges in flight still finish.
         read(answered).await;
         pair.ask().await.unwrap();
     });

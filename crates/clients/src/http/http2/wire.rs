@@ -1,8 +1,8 @@
-//! The socket below HTTP/2: every read and write has its stamp before `h2` sees the bytes.
+//! The socket below HTTP/2: timestamps every read and write before `h2` sees the bytes.
 //!
-//! `h2` reads on for as long as there is something to read, and only then do the streams get to see
-//! what came. So a turn of the connection has one read here: a stream that looks after it finds the
-//! stamp of the very read that brought its bytes.
+//! `h2` reads until nothing is left, and only then wakes the streams. This layer therefore allows
+//! one read per turn of the connection: a stream then finds the timestamp of the read that brought
+//! its bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,55 +16,55 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::http::connection::Stream;
 use crate::http::lock;
 
-/// What HTTP/1.1 answers with, whatever it was asked.
+/// The start of any HTTP/1.1 answer.
 const HTTP_1: &[u8] = b"HTTP/1.";
 
-/// When the socket was last read and written.
+/// Times of the socket's last reads and writes.
 pub(super) struct Stamps {
     clock: Arc<dyn Clock>,
-    /// When the last read brought something, in nanoseconds.
+    /// Time of the last read that returned bytes, in nanoseconds.
     read_at: AtomicU64,
-    /// Whether this turn has read.
+    /// Whether a read happened in this turn.
     has_read: AtomicBool,
-    /// Whether this turn would have read on.
+    /// Whether a second read in this turn was held back.
     is_held: AtomicBool,
-    /// Filled by the next write.
+    /// Set by the next write.
     next_write: Mutex<Arc<OnceLock<Timestamp>>>,
-    /// Whether what came first was HTTP/1.1.
+    /// Whether the first bytes were HTTP/1.1.
     is_http1: OnceLock<bool>,
 }
 
 impl Stamps {
-    /// When the last read that brought something came back. Never before the read of bytes that are
-    /// at hand, and never after now.
+    /// Time of the last read that returned bytes: not before the read of the bytes at hand, and not
+    /// after now.
     pub(super) fn read_at(&self) -> Timestamp {
         Timestamp::from_nanos(self.read_at.load(Ordering::Acquire))
     }
 
-    /// Will hold when the next write began that the socket takes.
+    /// A cell that the next successful write fills with its start time.
     pub(super) fn next_write(&self) -> Arc<OnceLock<Timestamp>> {
         Arc::clone(&lock(&self.next_write))
     }
 
-    /// Whether what came first was HTTP/1.1.
+    /// Whether the first bytes were HTTP/1.1.
     pub(super) fn is_http1(&self) -> bool {
         self.is_http1.get() == Some(&true)
     }
 
-    /// Lets the connection read once.
+    /// Allows one more read.
     pub(super) fn begin_turn(&self) {
         self.has_read.store(false, Ordering::Relaxed);
         self.is_held.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the connection would have read on.
+    /// Whether a second read in this turn was held back.
     pub(super) fn is_held(&self) -> bool {
         self.is_held.load(Ordering::Relaxed)
     }
 
     fn wrote(&self, before: Timestamp) {
         let mut next = lock(&self.next_write);
-        // Nobody waits for it otherwise.
+        // More than one reference: a stream waits for this time.
         if Arc::strong_count(&next) > 1 {
             let _ = next.set(before);
             *next = Arc::default();
@@ -72,7 +72,7 @@ impl Stamps {
     }
 }
 
-/// A socket, or TLS over one, with its stamps.
+/// A plain or TLS socket with timestamps.
 pub(super) struct Wire {
     stream: Box<dyn Stream>,
     stamps: Arc<Stamps>,
@@ -95,7 +95,7 @@ impl Wire {
         (wire, stamps)
     }
 
-    /// Writes by `write` and stamps when that began, if the socket took anything.
+    /// Calls `write` and records its start time, if the socket accepted any bytes.
     fn write(
         &mut self,
         write: impl FnOnce(Pin<&mut Box<dyn Stream>>) -> Poll<io::Result<usize>>,
@@ -116,7 +116,7 @@ impl AsyncRead for Wire {
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.stamps.has_read.load(Ordering::Relaxed) {
-            // Whoever drives the connection begins another turn.
+            // The connection's task starts the next turn.
             self.stamps.is_held.store(true, Ordering::Relaxed);
             return Poll::Pending;
         }
@@ -186,7 +186,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Up to four bytes, if they are to be had.
+    /// Reads up to four bytes, if available.
     fn read(wire: &mut Wire) -> Option<Vec<u8>> {
         let mut bytes = [0; 4];
         let mut room = ReadBuf::new(&mut bytes);
@@ -216,7 +216,8 @@ mod tests {
             assert!(stamps.is_held());
             assert_eq!(stamps.read_at(), Timestamp::from_nanos(at));
         }
-        // Where there is nothing to read nothing is held, nor stamped; the end is no read.
+        // Without bytes to read, nothing is held or stamped; the end of stream does not count as a
+        // read.
         stamps.begin_turn();
         assert_eq!(read(&mut wire), None);
         assert!(!stamps.is_held());
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_write_gets_the_next_one_s_beginning() {
+    fn a_waiter_for_a_write_gets_the_start_of_the_next_one() {
         let (mut wire, stamps, _theirs, clock) = wire();
         let runtime = runtime();
         runtime.block_on(async {

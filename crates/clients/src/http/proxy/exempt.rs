@@ -1,8 +1,8 @@
-//! `NO_PROXY`: hosts, `.suffix`, `*`, addresses, and networks as `10.0.0.0/8`.
+//! `NO_PROXY`: hosts, `.suffix`, `*`, addresses, and networks such as `10.0.0.0/8`.
 
 use std::net::IpAddr;
 
-/// Whether `list` exempts a host, at a port, from the proxy.
+/// Whether `list` exempts `host:port` from the proxy.
 pub(super) fn is_exempt(list: &str, host: &str, port: u16) -> bool {
     list.split([',', ' ', '\t'])
         .map(str::trim)
@@ -44,7 +44,7 @@ fn matches(entry: &str, host: &str, port: u16) -> bool {
         && within.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// `host:80` and `[::1]:80` have a port; a bare IPv6 address has none.
+/// Splits off a port: `host:80` and `[::1]:80` have one, a bare IPv6 address has none.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     match entry.rsplit_once(':') {
         Some((host, port)) if host.ends_with(']') || !host.contains(':') => port

@@ -1,4 +1,4 @@
-//! Which proxy is found, and what its URL may hold.
+//! Which proxy is used, and what its URL may contain.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn the_environment_names_the_proxy_as_curl_has_it() {
             &[("HTTPS_PROXY", "p:1"), ("no_proxy", "x"), ("NO_PROXY", "*")],
             Some("p:1"),
         ),
-        // What runs here is never asked through a proxy.
+        // Services on this machine are never reached through a proxy.
         ("http://127.0.0.1:1", &[("HTTP_PROXY", "p:1")], None),
         ("https://localhost:1", &[("ALL_PROXY", "p:1")], None),
         ("http://[::1]:1", &[("ALL_PROXY", "p:1")], None),

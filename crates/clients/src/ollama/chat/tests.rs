@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::*;
 use crate::stream::Chat as _;
 
-/// The documented shapes; their sources are in the README beside them.
+/// Documented streams; the README beside them names their sources.
 macro_rules! golden {
     ($name:literal) => {
         include_str!(concat!("../../../tests/golden/ollama/", $name, ".ndjson"))
@@ -160,8 +160,7 @@ fn a_cut_at_any_byte_never_looks_like_success() {
     }
 }
 
-/// A second reading of the same bytes, as plain as can be: whole lines, dynamic JSON. `None` when
-/// the stream is not a whole reply.
+/// Parses the same bytes again: whole lines, `serde_json::Value`. `None` for an incomplete stream.
 fn plain_reading(bytes: &[u8]) -> Option<String> {
     let mut answer = String::new();
     for line in bytes.split(|&byte| byte == b'\n') {

@@ -10,7 +10,7 @@ use crate::sse::Splitter;
 use crate::stream::Chat as _;
 use crate::stream::replay::plain_events;
 
-/// What real servers send: llama.cpp's opening and closing, reasoning, a tool call, an emoji.
+/// Recorded from real servers: llama.cpp's opening and closing, reasoning, a tool call, an emoji.
 const STREAMS: [&str; 4] = [
     "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":null},\"finish_reason\":null}]}\n\n\
      data: {\"choices\":[{\"delta\":{\"content\":\"Grü\"},\"finish_reason\":null}]}\n\n\
@@ -37,8 +37,7 @@ fn read(pieces: &[&[u8]]) -> Chat {
     chat
 }
 
-/// A second reading of the same bytes, as plain as can be: whole lines, dynamic JSON. `None` when
-/// the stream is not a whole reply.
+/// Parses the same bytes again: whole lines, `serde_json::Value`. `None` for an incomplete stream.
 pub(in crate::openai) fn plain_reading(bytes: &[u8]) -> Option<String> {
     let (mut answer, mut ended, mut choices) = (String::new(), false, 0);
     for event in plain_events(bytes) {
@@ -117,8 +116,7 @@ fn the_streams_read_as_they_should() {
     );
 }
 
-/// Streams, mutated and cut: no panic, and what counts as answered reads the same by
-/// plain means.
+/// Mutated and cut streams must not panic, and an answered reply must match a plain parser.
 #[test]
 fn mutated_streams_never_panic_and_never_succeed_wrongly() {
     let check = |seed| {
@@ -167,8 +165,8 @@ fn mutate_and_check(random: &mut Random) {
     }
 }
 
-/// Events as services write them, with texts that are plain, escaped, empty and not ASCII, and with
-/// everything that an event may hold beside its text.
+/// Events as services write them: plain, escaped, empty and non-ASCII texts, and every other field
+/// that an event may have.
 const EVENTS: [&str; 16] = [
     r#"{"id":"c-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#,
     r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}"#,
@@ -188,7 +186,7 @@ const EVENTS: [&str; 16] = [
     "[DONE]",
 ];
 
-/// What a chat makes of events, with what it learns from them and without.
+/// The reply that a chat makes of events, with and without learned frames.
 fn both_readings(events: &[Vec<u8>]) -> (Chat, Chat) {
     let (mut quick, mut parsed) = (Chat::default(), Chat::default());
     for (at, event) in events.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Documented streams of the responses API, cut and damaged; where each shape comes from is in the
-//! README beside it.
+//! Documented streams of the responses API, cut and damaged. The README beside them names the
+//! source of each.
 
 use serde_json::Value;
 
 use super::*;
 use crate::stream::replay::{
-    PIECES, Said, plain_events, read, survives_damage, survives_every_cut,
+    PIECES, StreamContent, plain_events, read, survives_damage, survives_every_cut,
 };
 
 macro_rules! golden {
@@ -24,7 +24,7 @@ const STREAMS: [&str; 7] = [
     golden!("llamacpp/recorded-responses"),
 ];
 
-fn said(stream: &str) -> Said {
+fn said(stream: &str) -> StreamContent {
     read::<Responses>(&[stream.as_bytes()])
 }
 
@@ -94,7 +94,7 @@ fn tokens_are_counted_as_the_transcript_says() {
     let decode = recorded.timing.decode;
     assert_eq!(decode, Some(std::time::Duration::from_micros(885_780)));
     let cut = said(STREAMS[4]);
-    assert_eq!(cut.source, Some(TokenSource::Chunks), "nobody counted");
+    assert_eq!(cut.source, Some(TokenSource::Chunks), "no source counted");
     assert_eq!(cut.tokens.output, Some(1));
 }
 
@@ -109,7 +109,7 @@ fn reasoning_and_calls_are_kept_apart() {
     );
 }
 
-/// As llama.cpp writes them: no `output_index`, and two calls at once.
+/// llama.cpp's form: no `output_index`, and two calls at once.
 #[test]
 fn calls_are_told_apart_by_their_items_where_they_have_no_number() {
     let stream = [
@@ -181,8 +181,7 @@ fn a_cut_at_any_byte_never_looks_like_success() {
     }
 }
 
-/// A second reading of the same bytes, with dynamic JSON. `None` when the stream is not a whole
-/// reply.
+/// Parses the same bytes again with `serde_json::Value`; `None` for an incomplete stream.
 fn plain_reading(bytes: &[u8]) -> Option<String> {
     let (mut answer, mut pieces, mut saw) = (String::new(), 0, false);
     for event in plain_events(bytes) {

@@ -1,11 +1,10 @@
-//! What goes over the wire in the responses API: only the events and fields that we read.
+//! Wire types of the responses API: only the events and fields that `ipw` reads.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::openai::wire::{self, Timings};
 
-/// One event of the stream.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
 pub(super) enum Event {
@@ -22,7 +21,7 @@ pub(super) enum Event {
     Reasoning { delta: String },
     #[serde(rename = "response.output_item.added")]
     Item {
-        /// llama.cpp leaves it out.
+        /// llama.cpp omits it.
         #[serde(default)]
         output_index: Option<u64>,
         item: Item,
@@ -38,7 +37,7 @@ pub(super) enum Event {
     #[serde(rename = "response.completed")]
     Completed {
         response: Response,
-        /// llama.cpp's own.
+        /// llama.cpp's own field.
         #[serde(default)]
         timings: Option<Timings>,
     },
@@ -46,14 +45,14 @@ pub(super) enum Event {
     Incomplete { response: Response },
     #[serde(rename = "response.failed")]
     Failed { response: Response },
-    /// `code` and `message` stand in the event itself.
+    /// `code` and `message` are fields of the event itself.
     #[serde(rename = "error")]
     Error(Value),
     #[serde(other)]
     Other,
 }
 
-/// One item of the output.
+/// An item of the output.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Item {
@@ -75,7 +74,6 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// The texts of a message.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let parts = match self {
             Self::Message { content } => content.as_slice(),
@@ -91,7 +89,7 @@ pub(super) struct Part {
     text: Option<String>,
 }
 
-/// The response as a whole, as its last event has it.
+/// The whole response, in the stream's last event.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Response {
     #[serde(default)]

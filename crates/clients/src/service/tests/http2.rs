@@ -13,8 +13,8 @@ fn network(ca_file: Option<PathBuf>) -> Network {
     }
 }
 
-/// A service of HTTP/2 that lists the model `reference`, over TLS if there is a file for its
-/// authority.
+/// An HTTP/2 service that lists the model `reference`; with TLS if a file for its authority is
+/// given.
 fn listing(ca_file: Option<&Path>, protocols: &[&[u8]]) -> Served {
     let tls = ca_file.map(|ca_file| {
         let mut config = server_config(ca_file);
@@ -67,7 +67,7 @@ fn a_forwarding_proxy_is_refused_by_name_before_anything_is_sent() {
 #[test]
 fn a_handshake_that_agrees_on_something_else_is_no_http_2() {
     for (protocols, says) in [
-        (&[][..], "agrees to no `h2`"),
+        (&[][..], "does not select `h2`"),
         (&[&b"http/1.1"[..]], "refuses `h2`"),
     ] {
         let directory = tempfile::tempdir().unwrap();

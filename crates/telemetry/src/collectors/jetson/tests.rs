@@ -58,7 +58,7 @@ fn energy(machine: &Machine) -> Box<dyn Collector> {
 }
 
 #[test]
-fn the_input_is_the_board_and_shared_rails_belong_to_nobody() {
+fn the_input_is_the_board_and_shared_rails_have_no_owner() {
     let machine = xavier_nx();
     let mut collector = energy(&machine);
     assert_eq!(

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_nobody_has_seen_have_no_layout() {
+    fn unseen_versions_have_no_layout() {
         for (first, known) in [(23, false), (24, true), (25, true), (26, true), (27, false)] {
             let version = Version {
                 first,

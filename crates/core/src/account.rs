@@ -26,9 +26,9 @@ pub struct Account {
     pub values: Option<Values>,
     /// The smallest step of a counter that moved, or the smallest change of a gauge.
     pub resolution: Option<f64>,
-    /// Typical time between two changes, at the polling rate.
+    /// Typical time between two changes, as seen by polling.
     pub change_interval: Option<Duration>,
-    /// Time since its last change, at the polling rate.
+    /// Time since its last change, as seen by polling.
     pub still: Option<Duration>,
 }
 

@@ -1,9 +1,9 @@
-//! Durations as people write them: `500ms`, `1.5s`, `1m 30s`. A number without a unit is refused, as
-//! half of its readers take it for seconds and the other half for milliseconds.
+//! Human-readable durations: `500ms`, `1.5s`, `1m 30s`. A number without a unit is rejected, as it
+//! could mean seconds or milliseconds.
 
 use std::time::Duration;
 
-/// Longer is a mistake: about thirty years.
+/// Longer values are mistakes: about thirty years.
 const LONGEST: f64 = 1e9;
 
 /// Units in seconds, in lower case.
@@ -30,7 +30,7 @@ const UNITS: [(&str, f64); 20] = [
     ("days", 86_400.0),
 ];
 
-/// Why a text is refused as a duration.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
     /// A number without a unit.

@@ -1,4 +1,4 @@
-//! Sizes as people write them: `256MiB`, `1.5 GB`, `65536`. A number without a unit counts bytes.
+//! Human-readable sizes: `256MiB`, `1.5 GB`, `65536`. A number without a unit is in bytes.
 
 /// Units in bytes, in lower case.
 const UNITS: [(&str, u64); 12] = [
@@ -16,10 +16,10 @@ const UNITS: [(&str, u64); 12] = [
     ("tib", 1 << 40),
 ];
 
-/// Larger is a mistake: 2⁵³, up to which every number of bytes is exact.
+/// Larger values are mistakes: 2⁵³, up to which every integer is exact.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
 
-/// Why a text is refused as a size.
+/// Why a text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSize {
     /// Not a number with a unit.
@@ -33,7 +33,7 @@ pub enum BadSize {
     Zero,
 }
 
-/// The size in bytes, which is above zero.
+/// A positive size in bytes.
 ///
 /// # Errors
 ///

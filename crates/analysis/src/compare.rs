@@ -54,7 +54,7 @@ pub enum Method {
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum NotCompared {
     /// One run knows nothing of it.
-    #[error("{run} does not know it")]
+    #[error("{run} has no value for it")]
     Unknown {
         /// Which.
         run: Side,

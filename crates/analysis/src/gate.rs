@@ -204,8 +204,8 @@ impl Clause {
     fn why(&self, comparison: Option<&Comparison>) -> String {
         let name = self.metric.name();
         match comparison.map(|comparison| comparison.reason) {
-            Some(Some(reason)) => format!("`{name}` is not known: {reason}"),
-            Some(None) => format!("`{name}` is not known: A is zero"),
+            Some(Some(reason)) => format!("`{name}` is unknown: {reason}"),
+            Some(None) => format!("`{name}` is unknown: A is zero"),
             None => format!("`{name}` was not compared"),
         }
     }

@@ -82,7 +82,7 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
         warnings.push(run(
             RunKind::Estimated,
             "energy is estimated from CPU time, not measured".to_owned(),
-            "compare runs of this machine with each other, and with nothing else; `ipw doctor` says what would measure it",
+            "compare only with runs of this machine; `ipw doctor` lists the sources that measure energy",
         ));
     }
     if facts.rows_thinly_covered > 0 {
@@ -93,18 +93,18 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
                 counted(facts.rows_thinly_covered, "row has", "rows have"),
                 WELL_COVERED * 100.0
             ),
-            "their joules are too low; look at `energy.shares`",
+            "their joules are too low; see `energy.shares`",
         ));
     }
     if facts.rows_too_short > 0 {
         warnings.push(run(
             RunKind::ShortWindows,
             format!(
-                "{} too short for the source to tell them from idle",
+                "{} too short for the source to separate from idle",
                 counted(facts.rows_too_short, "query is", "queries are")
             ),
             &format!(
-                "they have no joules; let idle be measured (`{}`), or ask for longer replies",
+                "they have no joules; measure idle power (`{}`) or request longer replies",
                 Setting::Idle.to("3s")
             ),
         ));
@@ -118,10 +118,10 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
         warnings.push(run(
             RunKind::OwnDelay,
             format!(
-                "`ipw` itself was stopped or kept busy while {} on its way",
+                "`ipw` itself was suspended or delayed while {} in flight",
                 counted(facts.rows_delayed, "query was", "queries were")
             ),
-            "their latencies are partly ours (`timing.own_delay_seconds`); leave it a core, or send less",
+            "their latencies include delays of `ipw` (`timing.own_delay_seconds`); keep a core free, or lower the load",
         ));
     }
     if let Some(telemetry) = telemetry {
@@ -131,11 +131,11 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
         warnings.push(run(
             RunKind::FewSamples,
             format!(
-                "{} answered queries say nothing of the 99th percentile",
+                "{} answered queries are too few for the 99th percentile",
                 facts.answered
             ),
             &format!(
-                "it takes {needs} (`{}`, or a larger dataset)",
+                "{needs} are needed (`{}`, or a larger dataset)",
                 Setting::Repeat
             ),
         ));
@@ -151,7 +151,7 @@ fn of_sources(telemetry: &Telemetry, median_query_seconds: Option<f64>) -> Vec<W
     warnings.extend(telemetry.other_runs.and_then(others::runs));
     warnings.extend(telemetry.faults.iter().map(|fault| {
         Warning::new(RunKind::Fault, format!("a reading failed: {fault}"))
-            .advise("the rows that it hit say so")
+            .advise("affected rows carry the reason")
     }));
     warnings
 }
@@ -176,18 +176,18 @@ fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Warning> {
             say(
                 RunKind::WideClock,
                 format!(
-                    "the clock of `{host}` is known to within {:.1} ms, and a usual query takes {:.0} ms",
+                    "the clock offset of `{host}` is uncertain by {:.1} ms, and the median query takes {:.0} ms",
                     bound * 1e3,
                     usual * 1e3
                 ),
-                "joules of single queries are as uncertain as that, totals are not; measure from nearer by, or ask for longer replies",
+                "joules of single queries are as uncertain, totals are not; shorten the network path, or request longer replies",
             );
         }
         if clock.steps > 0 {
             say(
                 RunKind::ClockSet,
                 format!("the clock of `{host}` was set {} times", clock.steps),
-                "readings around those moments may be dated wrongly",
+                "readings near these times may have wrong timestamps",
             );
         }
     }
@@ -204,15 +204,15 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
     if let Some(gaps) = told.gaps.filter(|gaps| *gaps > 0) {
         say(
             RunKind::Gaps,
-            format!("`{name}` was silent {gaps} times for longer than it may"),
-            "a busy machine, a lost device, or sleep",
+            format!("`{name}` has {} in its readings", counted(gaps, "gap", "gaps")),
+            "possible causes: a busy machine, a lost device, or suspend",
         );
     }
     if let Some(resets) = told.resets.filter(|resets| *resets > 0) {
         say(
             RunKind::Resets,
-            format!("`{name}` started anew {resets} times"),
-            "the queries that it hit have no energy",
+            format!("`{name}` reset {}", counted(resets, "time", "times")),
+            "affected queries have no energy",
         );
     }
     if let Some(steps) = told.implausible.filter(|steps| *steps > 0) {
@@ -222,13 +222,13 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
                 "`{name}` advanced {} by more than its device can use",
                 counted(steps, "time", "times")
             ),
-            "these steps are gaps and their joules are not counted; do not trust this counter before you know why",
+            "these steps count as gaps, without energy; find the cause before you trust this counter",
         );
     }
     if let Some(seconds) = stood_still(told) {
         say(
             RunKind::StoodStill,
-            format!("`{name}` did not move for the last {seconds:.1} s"),
+            format!("`{name}` did not change in the last {seconds:.1} s"),
             "queries in that time have no energy from it; see `ipw doctor`",
         );
     }
@@ -246,7 +246,7 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
         say(
             RunKind::CounterAgainstPower,
             format!(
-                "`{name}` counted {:.0} % of what its own power readings say",
+                "`{name}` counted {:.0} % of the energy that its own power readings give",
                 ratio * 100.0
             ),
             "one of the two is wrong; see `ipw doctor`",
@@ -256,7 +256,7 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
         say(
             RunKind::IdleDrift,
             format!("`{name}` drew {before:.1} W idle before the queries and {after:.1} W after"),
-            "joules above idle are as uncertain as that",
+            "joules above idle are as uncertain as this difference",
         );
     }
     warnings
@@ -272,23 +272,23 @@ fn state(told: &SourceReport) -> Option<(RunKind, String, &'static str)> {
     match gauge {
         Gauge::Throttle if max > 0.0 => Some((
             RunKind::Throttled,
-            format!("`{name}`: the board was held back by heat or power"),
-            "its speed is not its own; cool it, or lower the load",
+            format!("`{name}`: the board was throttled by heat or power"),
+            "it ran below its normal speed; improve its cooling, or lower the load",
         )),
         Gauge::PowerLimit if (first - last).abs() > LIMIT => Some((
             RunKind::PowerLimit,
             format!("`{name}` changed from {first:.0} W to {last:.0} W during the run"),
-            "parts of it are not comparable",
+            "figures before and after the change are not comparable",
         )),
         Gauge::GpuTemperature | Gauge::CpuTemperature if max - first > WARMING => Some((
             RunKind::Temperature,
             format!("`{name}` rose from {first:.0} °C to {max:.0} °C"),
-            "a hotter chip takes more power; warm up longer for steady figures",
+            "a hotter chip draws more power; use a longer warm-up for steady figures",
         )),
         Gauge::Processes if max > 1.0 => Some((
             RunKind::OtherLoad,
             format!("`{name}`: up to {max:.0} processes used the board"),
-            "their energy is in these joules",
+            "these joules include their energy",
         )),
         _ => None,
     }

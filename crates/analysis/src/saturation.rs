@@ -53,7 +53,7 @@ pub enum Knee {
 #[serde(rename_all = "snake_case")]
 pub enum NoKnee {
     /// One step, or none.
-    #[error("a knee needs two steps at least")]
+    #[error("a knee needs at least two steps")]
     TooFew,
     /// Two steps with the same load.
     #[error("two steps have the same load")]

@@ -34,7 +34,7 @@ const UNITS: [(&str, f64); 20] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
     /// A number without a unit.
-    #[error("{number} what? write {number}ms or {number}s")]
+    #[error("`{number}` has no unit; write {number}ms or {number}s")]
     NoUnit {
         /// As written.
         number: String,
@@ -160,7 +160,7 @@ mod tests {
             assert!(matches!(error, BadDuration::NoUnit { .. }), "{text}");
         }
         let error = parse("500").unwrap_err();
-        assert_eq!(error.to_string(), "500 what? write 500ms or 500s");
+        assert_eq!(error.to_string(), "`500` has no unit; write 500ms or 500s");
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Comparison {
         );
         match self.verdict {
             Verdict::Unchanged => format!("{noun}: unchanged ({signed})"),
-            Verdict::CannotTell => format!("{noun}: no difference to be seen ({signed})"),
+            Verdict::CannotTell => format!("{noun}: no difference found ({signed})"),
             Verdict::Lower => phrase.told(b, &ends(found, true), phrase.lower, unit),
             Verdict::Higher => phrase.told(b, &ends(found, false), phrase.higher, unit),
         }
@@ -62,7 +62,7 @@ impl Comparison {
         match self.reason {
             Some(NotCompared::Unknown { run }) => {
                 let run = if run == Side::A { a } else { b };
-                format!(", as {run} does not know it")
+                format!(", as {run} has no value for it")
             }
             Some(few) => format!(", as {few}"),
             None => String::new(),

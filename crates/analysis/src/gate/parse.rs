@@ -25,17 +25,17 @@ pub enum Trouble {
     Empty,
     /// It compares nothing.
     #[error(
-        "compares nothing\nhelp: write a metric, one of `<=`, `>=`, `<`, `>`, and a limit, e.g. `accuracy>=-1pp`"
+        "has no comparison\nhelp: write a metric, one of `<=`, `>=`, `<`, `>`, and a limit, e.g. `accuracy>=-1pp`"
     )]
     NoSign,
     /// A metric that is none.
-    #[error("names no metric that is known\nhelp: {}", known(.nearest.as_deref()))]
+    #[error("names an unknown metric\nhelp: {}", known(.nearest.as_deref()))]
     UnknownMetric {
         /// What may have been meant.
         nearest: Option<String>,
     },
     /// A limit that is none.
-    #[error("has no limit that is a number\nhelp: write e.g. `+3%`, `-1pp` or `{example}`")]
+    #[error("has no numeric limit\nhelp: write e.g. `+3%`, `-1pp` or `{example}`")]
     BadLimit {
         /// One that would do.
         example: &'static str,
@@ -49,7 +49,7 @@ pub enum Trouble {
         allowed: &'static str,
     },
     /// A change without a sign.
-    #[error("does not say in which direction\nhelp: a change has a sign: `+{limit}` or `-{limit}`")]
+    #[error("has a change without a sign\nhelp: a change has a sign: `+{limit}` or `-{limit}`")]
     NoDirection {
         /// The limit as written.
         limit: String,

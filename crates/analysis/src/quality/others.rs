@@ -23,9 +23,9 @@ pub(super) fn load(cpu: &CpuTime) -> Option<Warning> {
     let is_load = others > OTHERS * all && cpu.capacity_seconds.is_none_or(is_much);
     is_load.then(|| {
         let share = others / all * 100.0;
-        let text = format!("{share:.0} % of the machine's CPU time was other programs'");
+        let text = format!("{share:.0} % of the machine's CPU time was used by other programs");
         Warning::new(RunKind::OtherLoad, text)
-            .advise("their joules are in these, and they made replies slower: stop them")
+            .advise("these joules include theirs, and replies are slower; stop these programs")
     })
 }
 
@@ -38,6 +38,6 @@ pub(super) fn runs(runs: OtherRuns) -> Option<Warning> {
             runs.seconds
         );
         Warning::new(RunKind::OtherRuns, text)
-            .advise("each counts the joules of the others: measure one after the other")
+            .advise("each includes the energy of the others; run them one after the other")
     })
 }

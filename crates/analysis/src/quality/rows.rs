@@ -32,7 +32,7 @@ pub(super) fn without(facts: &Facts<'_>) -> Option<Warning> {
     );
     Some(
         Warning::new(RunKind::RowsWithoutEnergy, text)
-            .advise("totals and means stand for the other rows alone"),
+            .advise("totals and means cover the other rows only"),
     )
 }
 
@@ -53,13 +53,13 @@ pub(super) fn mixed(bases: &[Part]) -> Option<Warning> {
     let others: Vec<String> = others.iter().map(words).collect();
     (!others.is_empty()).then(|| {
         let text = format!(
-            "energy of this run has {} bases, which are not added: the headline is {}; apart from it {}",
+            "energy of this run has {} bases, which are not added: the headline is {}; the others are {}",
             bases.len(),
             words(first),
             others.join(", ")
         );
         Warning::new(RunKind::MixedBases, text)
-            .advise("resume on the machine and with the sensors that the run began with")
+            .advise("resume on the same machine with the same sensors")
     })
 }
 
@@ -67,11 +67,11 @@ pub(super) fn mixed(bases: &[Part]) -> Option<Warning> {
 pub(super) fn claims(rows: u64) -> Option<Warning> {
     (rows > 0).then(|| {
         let text = format!(
-            "the service claims more tokens than there can be in {}",
+            "the service claims an impossible number of tokens in {}",
             counted(rows, "row", "rows")
         );
         Warning::new(RunKind::TokenClaims, text).advise(format!(
-            "these counts are in no figure; see `token_details`, or count with `{}`",
+            "figures leave these counts out; see `token_details`, or count with `{}`",
             Setting::Tokenizer
         ))
     })
@@ -83,11 +83,11 @@ pub(super) fn paused(pauses: &[Pause]) -> Option<Warning> {
     let queries: u64 = pauses.iter().map(|pause| pause.queries).sum();
     (!pauses.is_empty()).then(|| {
         let text = format!(
-            "this process did not run for {seconds:.1} s ({}) with {} in flight",
+            "this process was suspended for {seconds:.1} s ({}) with {} in flight",
             counted(pauses.len() as u64, "pause", "pauses"),
             counted(queries, "query", "queries")
         );
         Warning::new(RunKind::Paused, text)
-            .advise("latencies of these queries are not the service's: it was stopped, or the machine was too busy; measure again")
+            .advise("latencies of these queries include the pause: the process was stopped, or the machine was too busy; measure again")
     })
 }

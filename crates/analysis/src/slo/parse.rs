@@ -13,13 +13,13 @@ pub enum BadSlo {
     #[error("an SLO needs a limit\nhelp: write e.g. `ttft=500ms,tpot=50ms,e2e=5s`")]
     Empty,
     /// An item that is no limit.
-    #[error("`{item}` is no limit\nhelp: write a name and a time, e.g. `ttft=500ms`")]
+    #[error("`{item}` is not a limit\nhelp: write a name and a time, e.g. `ttft=500ms`")]
     NoLimit {
         /// As written.
         item: String,
     },
     /// A name that is none.
-    #[error("`{name}` is no latency that an SLO knows\nhelp: {}", known_names(.nearest.as_deref()))]
+    #[error("`{name}` is not a latency of an SLO\nhelp: {}", known_names(.nearest.as_deref()))]
     UnknownName {
         /// As written.
         name: String,
@@ -35,7 +35,7 @@ pub enum BadSlo {
         reason: BadDuration,
     },
     /// An origin that is none.
-    #[error("`{name}` cannot be counted from `{origin}`\nhelp: write `@planned` or `@sent`")]
+    #[error("`{name}` cannot start at `{origin}`\nhelp: write `@planned` or `@sent`")]
     UnknownOrigin {
         /// Of which limit.
         name: String,
@@ -44,7 +44,7 @@ pub enum BadSlo {
     },
     /// An origin where none counts.
     #[error(
-        "`{name}` lies between chunks, so it is counted from neither plan nor send\nhelp: leave `@{origin}` out"
+        "`{name}` lies between chunks, so it has no origin\nhelp: leave `@{origin}` out"
     )]
     NoOrigin {
         /// Of which limit.

@@ -75,7 +75,7 @@ fn mistakes_are_named_with_what_is_known() {
     }
     assert_eq!(
         message("ttft=500"),
-        "the limit of `ttft`: 500 what? write 500ms or 500s"
+        "the limit of `ttft`: `500` has no unit; write 500ms or 500s"
     );
     assert!(message("ttft=1s@plan").contains("`@planned`"));
     assert!(message("tpot=50ms@planned").contains("leave `@planned` out"));

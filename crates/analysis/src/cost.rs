@@ -1,40 +1,40 @@
-//! What the energy of a run costs, in money and in carbon, at rates that somebody names when they
-//! ask: never in what was measured (docs/method.md §7.2).
+//! Energy cost of a run in money and carbon, at rates that the user gives for a report. Rates are
+//! not part of the measurement (docs/method.md §7.2).
 
 use serde::Serialize;
 
 const JOULES_PER_KWH: f64 = 3.6e6;
 
-/// The rates.
+/// Rates that the user gives.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rates {
-    /// Money for a kilowatt-hour; `None`: nobody asks.
+    /// Price of a kilowatt-hour; `None` if it was not given.
     pub per_kwh: Option<f64>,
-    /// Grams of CO₂ for a kilowatt-hour; `None`: nobody asks.
+    /// Grams of CO₂ per kilowatt-hour; `None` if it was not given.
     pub grams_per_kwh: Option<f64>,
-    /// What the building takes for each joule of the machine (power usage effectiveness).
+    /// Power usage effectiveness: energy of the building ÷ energy of the machine.
     pub pue: f64,
 }
 
-/// What the energy came to.
+/// Running cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Running {
-    /// At these rates.
+    /// The rates used.
     pub rates: Rates,
-    /// Kilowatt-hours, the building's share included.
+    /// Energy in kilowatt-hours, including the building's overhead.
     pub kilowatt_hours: f64,
-    /// Money.
+    /// Total cost.
     pub money: Option<f64>,
-    /// Money for a thousand queries.
+    /// Cost of a thousand queries.
     pub money_per_1000_queries: Option<f64>,
-    /// Money for a million output tokens; `None` where tokens are not known.
+    /// Cost of a million output tokens; `None` where tokens are unknown.
     pub money_per_million_output_tokens: Option<f64>,
-    /// Grams of CO₂.
+    /// CO₂ emissions in grams.
     pub grams_co2: Option<f64>,
 }
 
 impl Rates {
-    /// What so many joules cost, spent on so many queries and output tokens.
+    /// The cost of this energy, spent on these queries and output tokens.
     pub fn of(self, joules: f64, queries: u64, output_tokens: Option<u64>) -> Running {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let real = |count: u64| count as f64;

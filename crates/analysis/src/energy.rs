@@ -1,8 +1,7 @@
-//! Where the joules went: by source, method and phase (docs/method.md §9.9).
+//! Breakdown of energy by source, method and phase (docs/method.md §9.9).
 //!
-//! Sources lie within each other (a core in its package), so they are never added up here: what is
-//! summed over sources is only what the headline is made from. A row that does not know its joules
-//! is counted, not taken for nothing.
+//! Sources contain each other (a core its package), so they are never added here. Only the sources
+//! of the headline are summed. A row with unknown joules is counted as unknown, not as zero.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,58 +11,58 @@ use serde::Serialize;
 
 use crate::interval::{known, real};
 
-/// Joules of some rows.
+/// Energy of a set of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Spent {
-    /// Rows that know them.
+    /// Number of rows with known energy.
     pub rows: u64,
-    /// Rows that do not.
+    /// Number of rows with unknown energy.
     pub unknown: u64,
-    /// Their sum; `None` without a row.
+    /// Total energy; `None` without a row.
     pub joules: Option<f64>,
-    /// What lies above idle, of rows that know both; `None` without one.
+    /// Energy above idle, over rows that know both; `None` without one.
     pub above_idle_joules: Option<f64>,
-    /// The share of idle in the joules of these rows.
+    /// The share of idle energy in these rows.
     pub idle_share: Option<f64>,
-    /// Joules of the rows that know what lies above idle.
+    /// Energy of the rows that know their energy above idle.
     #[serde(skip)]
     with_idle: f64,
 }
 
-/// Joules of one source.
+/// Energy of one source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourceEnergy {
     /// The source.
     pub name: String,
-    /// How its numbers come about.
+    /// How its values are obtained.
     pub method: Method,
-    /// What it saw.
+    /// Its energy.
     #[serde(flatten)]
     pub spent: Spent,
 }
 
-/// Joules on the basis by one method.
+/// Energy on the basis by one method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MethodEnergy {
-    /// How the numbers come about.
+    /// How the values are obtained.
     pub method: Method,
-    /// What was spent.
+    /// The energy.
     #[serde(flatten)]
     pub spent: Spent,
 }
 
-/// Joules on the basis by phase.
+/// Energy on the basis by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct PhaseEnergy {
-    /// Before the first token, where that is prefill.
+    /// Before the first token, where that time is prefill only.
     pub prefill: Spent,
-    /// Before the first token, where waiting is in it.
+    /// Before the first token, where that time includes waiting.
     pub wait_and_prefill: Spent,
     /// From the first token on.
     pub decode: Spent,
 }
 
-/// Joules per token, sum ÷ sum over the rows that know both.
+/// Joules per token: sum ÷ sum over the rows that know both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct PerToken {
     /// All joules ÷ tokens of prompt and reply.
@@ -76,14 +75,14 @@ pub struct PerToken {
     pub joules_per_output_token: Option<f64>,
 }
 
-/// Where the joules went.
+/// Breakdown of the energy of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Breakdown {
-    /// Rows in all.
+    /// Number of rows.
     pub rows: u64,
-    /// On the basis; a row counts if all of its sources on the basis know theirs.
+    /// Energy on the basis. A row counts if all of its sources on the basis know their energy.
     pub headline: Spent,
-    /// By source, by name; sources lie within each other and do not add up.
+    /// By source, sorted by name. Sources contain each other and do not add up.
     pub sources: Vec<SourceEnergy>,
     /// On the basis by method.
     pub methods: Vec<MethodEnergy>,
@@ -93,17 +92,17 @@ pub struct Breakdown {
     pub per_token: PerToken,
 }
 
-/// A sum ÷ a sum, on its way.
+/// Running numerator and denominator of a ratio.
 #[derive(Debug, Clone, Copy, Default)]
 struct Quotient {
     above: f64,
     below: f64,
 }
 
-/// Joules on their way to a [`Breakdown`].
+/// Running sums of a [`Breakdown`].
 #[derive(Debug, Clone, Default)]
 pub struct Energies {
-    /// Names of the sources that the headline is made from.
+    /// Names of the sources of the headline.
     basis: BTreeSet<String>,
     rows: u64,
     headline: Spent,
@@ -116,7 +115,7 @@ pub struct Energies {
     per_output_token: Quotient,
 }
 
-/// A source that rows named.
+/// A source that occurs in a row.
 #[derive(Debug, Clone)]
 struct Known {
     name: String,
@@ -190,7 +189,7 @@ impl Headline {
     }
 }
 
-/// Energy of several sources, and what of it lies above idle.
+/// Energy of several sources, in total and above idle.
 #[derive(Clone, Copy, Default)]
 struct Both {
     joules: AllKnown,
@@ -212,7 +211,7 @@ impl Both {
     }
 }
 
-/// A sum that is known only if every value is, and there is one.
+/// A sum that is known only if all of its terms are, with at least one.
 #[derive(Clone, Copy, Default)]
 struct AllKnown {
     sum: f64,
@@ -235,7 +234,7 @@ impl AllKnown {
 }
 
 impl Energies {
-    /// Nothing yet; the headline is made from the sources of these names.
+    /// An empty breakdown whose headline has these sources.
     pub fn on(basis: BTreeSet<String>) -> Self {
         Self {
             basis,
@@ -243,10 +242,10 @@ impl Energies {
         }
     }
 
-    /// Takes one row in. Sources whose method is not known are left out.
+    /// Adds one row. Sources with an unknown method are left out.
     pub fn push(&mut self, row: &Row<'_>) {
         self.rows += 1;
-        // Energy that is made from other sources is in no headline.
+        // Energy on another basis does not enter the headline.
         let is_apart = row.energy.reason == Some(OTHER_BASIS);
         let mut headline = Headline::default();
         for share in row.shares {
@@ -272,7 +271,7 @@ impl Energies {
         self.per_output_token.push(all.joules(), output);
     }
 
-    /// The place of a source, which is new where no row named it before.
+    /// The index of a source, which is added if it is new.
     fn place(&mut self, share: &Share<'_>) -> Option<usize> {
         let is_it =
             |known: &Known| known.name == share.name && known.method.label() == share.method;
@@ -306,7 +305,7 @@ impl Energies {
             .push(after, row.output_tokens.map(real));
     }
 
-    /// What came together.
+    /// The breakdown of all added rows.
     pub fn finish(self) -> Breakdown {
         let mut sources = self.sources;
         sources.sort_by(|left, right| (&left.name, left.method).cmp(&(&right.name, right.method)));

@@ -1,10 +1,10 @@
-//! The numbers of a row that stay in memory where an analysis needs all rows at once.
+//! Compact rows, for analyses that need all rows in memory at once.
 
 use ipw_core::row::Row;
 
 use crate::interval::real;
 
-/// A number that may be unknown. Half the size of an `Option`: a run may have millions.
+/// An optional number in half the size of an `Option`: a run may have millions of rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Maybe(f64);
 
@@ -40,7 +40,7 @@ impl Maybe {
 /// The numbers of one row.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Line {
-    /// A fingerprint of the query's id.
+    /// Hash of the query's id.
     pub query: u64,
     /// Its part of the run.
     pub part: u32,
@@ -48,11 +48,11 @@ pub struct Line {
     pub is_answered: bool,
     /// Whether the reply was complete.
     pub is_complete: bool,
-    /// Whether the answer is right; `None` where it is not graded.
+    /// Whether the answer is correct; `None` if it is ungraded.
     pub is_correct: Option<bool>,
-    /// When it began, in seconds of the part.
+    /// When the query began, in seconds of the part.
     pub start: Maybe,
-    /// When it was over, in seconds of the part.
+    /// When the query ended, in seconds of the part.
     pub end: Maybe,
     /// Tokens of the prompt.
     pub input_tokens: Maybe,
@@ -89,7 +89,7 @@ impl From<&Row<'_>> for Line {
 }
 
 impl Line {
-    /// When it began and when it was over, in seconds of the part.
+    /// When the query began and ended, in seconds of the part.
     pub fn span(&self) -> Option<(f64, f64)> {
         self.start.get().zip(self.end.get())
     }
@@ -108,8 +108,8 @@ impl Line {
     }
 }
 
-/// A number for a text (FNV-1a): equal texts have equal numbers, and a million different ones have
-/// different numbers but once in ten million times.
+/// FNV-1a hash of a text. A million distinct texts collide with a probability of about one in ten
+/// million.
 pub fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)

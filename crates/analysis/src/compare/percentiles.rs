@@ -1,10 +1,10 @@
-//! Percentiles: the intervals of order statistics of the two runs, put together.
+//! Percentiles: combined intervals of order statistics of the two runs.
 
 use super::{Found, Method, together};
 use crate::interval::{Estimate, real};
 use crate::percentile::{Percentile, needed};
 
-/// Values of the same rows in A and B.
+/// Values of the same queries in A and B.
 pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> Found {
     let values = [
         pairs.iter().map(|pair| pair.0).collect(),
@@ -13,7 +13,7 @@ pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> Found {
     found(values, fraction, |ends| correlation(pairs, ends))
 }
 
-/// Values of any rows of A and B.
+/// Values of independent rows of A and B.
 pub(super) fn unpaired(values: [Vec<f64>; 2], fraction: f64) -> Found {
     found(values, fraction, |_| 0.0)
 }
@@ -50,8 +50,8 @@ fn known(sorted: &[f64], fraction: f64) -> Option<Estimate> {
     }
 }
 
-/// How much being below the percentile in A goes together with being below it in B: what the two
-/// percentiles have in common, to first order (Bahadur).
+/// Correlation of being below the percentile in A and in B. It is the correlation of the two
+/// percentiles to first order (Bahadur).
 fn correlation(pairs: &[(f64, f64)], ends: [f64; 2]) -> f64 {
     let share = |is_in: &dyn Fn(&(f64, f64)) -> bool| {
         real(pairs.iter().filter(|pair| is_in(pair)).count() as u64) / real(pairs.len() as u64)

@@ -6,7 +6,7 @@ use crate::distribution::coin;
 use crate::interval::{Estimate, real, wilson};
 use crate::metric::{OneQuery, Recipe};
 
-/// How a query fared in both runs.
+/// Outcomes of the same query in both runs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Table {
     both: u64,
@@ -33,7 +33,7 @@ impl Table {
         [self.only_a, self.only_b].map(|only| wilson(self.both + only, self.count()))
     }
 
-    /// Newcombe's correlation of the pairs, corrected for continuity.
+    /// Newcombe's correlation of the pairs, with continuity correction.
     fn correlation(&self) -> f64 {
         let [both, only_a, only_b, neither] =
             [self.both, self.only_a, self.only_b, self.neither].map(real);
@@ -51,8 +51,7 @@ impl Table {
     }
 }
 
-/// Each query with itself. Queries that came several times are no coins: they are compared as
-/// ratios are.
+/// Paired queries. Repeated queries are not binary and are compared as ratios.
 pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
     let ratio = ratios::paired(recipe, pairs);
     if !pairs.iter().all(|pair| pair.is_single) {
@@ -77,7 +76,7 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
     }
 }
 
-/// All of one run with all of the other.
+/// Independent queries of the two runs.
 pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> Found {
     let ratio = ratios::unpaired(recipe, queries);
     if queries.iter().flatten().any(|(_, one)| one.rows > 1) {

@@ -150,7 +150,7 @@ fn graded(names: &[String], is_correct: impl Fn(usize) -> bool) -> Vec<Row<'_>> 
 fn accuracy_is_compared_in_points() {
     let names: Vec<String> = (0..250).map(|place| place.to_string()).collect();
     let a = graded(&names, |place| place < 150);
-    // Three more wrong, none more right: too little to tell.
+    // Three more wrong and none more correct: too little for a verdict.
     let b = graded(&names, |place| place < 147);
     let little = by(&a, &b, Metric::Accuracy);
     assert_eq!(

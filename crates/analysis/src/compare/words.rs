@@ -1,10 +1,10 @@
-//! A comparison as a sentence.
+//! Comparisons in words.
 
 use super::{Comparison, Verdict};
 use crate::interval::Estimate;
 use crate::metric::{Metric, Unit};
 
-/// How people speak of a metric.
+/// Wording for a metric.
 struct Phrase {
     /// "B uses … less energy per query"; `None` for "B's accuracy is … lower".
     verb: Option<&'static str>,
@@ -31,8 +31,8 @@ fn phrase(metric: Metric) -> Phrase {
 }
 
 impl Comparison {
-    /// What to make of it in a plain sentence, with the names of the runs: `B uses 18 % less
-    /// energy per query (95 %: 14 to 22 % less)`.
+    /// The verdict in a sentence with the names of the runs: `B uses 18 % less energy per query (95
+    /// %: 14 to 22 % less)`.
     pub fn sentence(&self, a: &str, b: &str) -> String {
         let phrase = phrase(self.metric);
         let noun = phrase.noun;
@@ -70,7 +70,7 @@ impl Comparison {
     }
 }
 
-/// Value and ends as people count them: without a sign, the smaller first.
+/// Value and ends without a sign, the smaller end first.
 fn ends(found: Estimate, is_lower: bool) -> [String; 3] {
     if is_lower {
         [-found.value, -found.high, -found.low].map(number)
@@ -91,7 +91,7 @@ impl Phrase {
     }
 }
 
-/// Two digits or so, which is what such numbers are good for.
+/// About two significant digits, as the intervals warrant.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 9.95 => 0,

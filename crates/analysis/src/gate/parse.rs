@@ -1,46 +1,46 @@
-//! A gate as people write it.
+//! Parsing of gates.
 
 use ipw_core::nearest::{known_are, nearest};
 
 use super::{Clause, Gate, Of, Sign};
 use crate::metric::{Metric, Unit};
 
-/// What a text lacks to be a gate, and where.
+/// Why a text is not a gate, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{clause}` at character {position} of the gate {trouble}")]
 pub struct BadGate {
     /// The condition as written.
     pub clause: String,
-    /// Where it begins, in characters from 1.
+    /// Start of the condition, in characters from 1.
     pub position: usize,
-    /// What is wrong with it.
+    /// The fault in the condition.
     pub trouble: Trouble,
 }
 
-/// What is wrong with a condition.
+/// A fault in a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// There is nothing in it.
+    /// The condition is empty.
     #[error("is empty\nhelp: write e.g. `joules_per_token<=+3%,accuracy>=-1pp`")]
     Empty,
-    /// It compares nothing.
+    /// There is no comparison operator.
     #[error(
         "has no comparison\nhelp: write a metric, one of `<=`, `>=`, `<`, `>`, and a limit, e.g. `accuracy>=-1pp`"
     )]
     NoSign,
-    /// A metric that is none.
+    /// The metric is unknown.
     #[error("names an unknown metric\nhelp: {}", known(.nearest.as_deref()))]
     UnknownMetric {
-        /// What may have been meant.
+        /// The nearest known metric.
         nearest: Option<String>,
     },
-    /// A limit that is none.
+    /// The limit is not a number.
     #[error("has no numeric limit\nhelp: write e.g. `+3%`, `-1pp` or `{example}`")]
     BadLimit {
-        /// One that would do.
+        /// A valid limit.
         example: &'static str,
     },
-    /// A unit that the metric does not have.
+    /// The metric does not have this unit.
     #[error("has a limit in `{unit}`\nhelp: write {allowed}")]
     WrongUnit {
         /// As written.
@@ -48,7 +48,7 @@ pub enum Trouble {
         /// What would do.
         allowed: &'static str,
     },
-    /// A change without a sign.
+    /// A change has no sign.
     #[error("has a change without a sign\nhelp: a change has a sign: `+{limit}` or `-{limit}`")]
     NoDirection {
         /// The limit as written.
@@ -61,7 +61,7 @@ fn known(nearest: Option<&str>) -> String {
 }
 
 impl Gate {
-    /// Reads `joules_per_token<=+3%,accuracy>=-1pp`. Names may be in any case.
+    /// Parses `joules_per_token<=+3%,accuracy>=-1pp`. Names may be in any case.
     pub fn parse(text: &str) -> Result<Self, BadGate> {
         let mut position = 1;
         let mut clauses = Vec::new();
@@ -119,7 +119,7 @@ fn metric(name: &str) -> Result<Metric, Trouble> {
         })
 }
 
-/// The units of a metric beside `%`, with what one of them is, and words for them.
+/// The units of a metric besides `%` with their factors, and a list of them for messages.
 const fn units(unit: Unit) -> (&'static [(&'static str, f64)], &'static str) {
     match unit {
         Unit::Joules => (
@@ -164,7 +164,7 @@ const fn example(unit: Unit) -> &'static str {
     }
 }
 
-/// The limit as a number, and what it is on.
+/// The limit as a number, and what it applies to.
 fn limit_of(unit: Unit, text: &str) -> Result<(f64, Of), Trouble> {
     let text = text.replace('−', "-");
     let end = number_length(&text);
@@ -188,7 +188,7 @@ fn limit_of(unit: Unit, text: &str) -> Result<(f64, Of), Trouble> {
         };
     }
     let (units, allowed) = units(unit);
-    // Just as written: a milliwatt is no megawatt.
+    // Case matters: a milliwatt is not a megawatt.
     let found = units.iter().find(|(known, _)| *known == suffix);
     let Some((_, factor)) = found else {
         return Err(Trouble::WrongUnit {
@@ -203,7 +203,7 @@ fn limit_of(unit: Unit, text: &str) -> Result<(f64, Of), Trouble> {
     }
 }
 
-/// How much of a text is a number: sign, digits, point, exponent.
+/// Length of the number at the start of a text: sign, digits, point, exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_part = |place: usize| match bytes[place] {

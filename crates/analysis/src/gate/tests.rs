@@ -4,7 +4,7 @@ use crate::metric::Row;
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// Twice as many joules a token for B, and one answer of six less.
+/// B takes twice the joules per token and answers one of six questions less.
 fn comparisons() -> Vec<Comparison> {
     let run = |factor: f64, right: usize| -> Vec<Row<'static>> {
         NAMES

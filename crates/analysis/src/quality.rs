@@ -10,71 +10,71 @@ use ipw_core::warning::{RunKind, Warning};
 mod others;
 mod rows;
 
-/// Share of its time for which a row should have readings.
+/// Smallest share of its time that the readings of a row should cover.
 pub const WELL_COVERED: f64 = 0.95;
-/// °C by which a device may warm up before it is worth a word.
+/// Temperature rise of a device that causes a warning, in °C.
 const WARMING: f64 = 15.0;
-/// Share by which two figures of the same thing may differ: a counter and the power beside it, idle
-/// before and after.
+/// Largest relative difference of two values of one quantity: a counter and its power, or idle
+/// power before and after.
 const DISAGREEMENT: f64 = 0.1;
-/// Share of a usual query by which another machine's clock may be off before it is worth a word.
+/// Largest clock bound relative to the median query.
 const WIDE_CLOCK: f64 = 0.05;
-/// Seconds for which a counter may stand still at the end of a run, and how many of its usual
-/// intervals that must be.
+/// Longest time without a counter change at the end of a run, in seconds and in its typical
+/// intervals.
 const STILL: f64 = 2.0;
 const STILL_INTERVALS: f64 = 20.0;
-/// Watts by which a limit may seem to change.
+/// Smallest change of a power limit that counts, in watts.
 const LIMIT: f64 = 0.5;
 
-/// What the warnings are made from.
+/// Input of the warnings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts<'a> {
-    /// Rows with energy of which some source covers less than [`WELL_COVERED`] of the window.
+    /// Rows with energy in which a source covers less than [`WELL_COVERED`] of the window.
     pub rows_thinly_covered: u64,
-    /// Rows without energy because their time was too short for the source.
+    /// Rows without energy because their window was too short for the source.
     pub rows_too_short: u64,
     /// Rows with energy.
     pub rows_with_energy: u64,
-    /// Rows without energy by reason, as columns spell it.
+    /// Rows without energy by reason, as in columns.
     pub rows_without_energy: BTreeMap<String, u64>,
-    /// What energy is made from, the headline's first.
+    /// Bases of the energy, the headline's first.
     pub bases: Vec<Part>,
-    /// Rows during which our own thread was not there for a good part of their time.
+    /// Rows with a long delay of the thread that takes timestamps.
     pub rows_delayed: u64,
     /// Whether the energy is estimated.
     pub is_estimated: bool,
-    /// Rows whose service claims more tokens than there can be.
+    /// Rows whose service claims an impossible number of tokens.
     pub rows_with_impossible_claims: u64,
-    /// How many queries the 99th percentile of latency would need, where there were too few.
+    /// Number of queries that the 99th percentile of latency needs, if there are too few.
     pub p99_needs: Option<u64>,
-    /// How many queries were answered.
+    /// Number of answered queries.
     pub answered: u64,
-    /// How long a usual query took.
+    /// Median duration of a query.
     pub median_query_seconds: Option<f64>,
-    /// What the sources reported; `None` while the run goes on.
+    /// Reports of the sources; `None` while the run goes on.
     pub telemetry: Option<&'a Telemetry>,
 }
 
-/// Rows whose energy is made from the same sources.
+/// Rows whose energy has the same basis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Part {
-    /// What it is called: `cpu`, `cpu_estimated`.
+    /// Its name: `cpu`, `cpu_estimated`.
     pub basis: String,
     /// The sources.
     pub sources: Vec<String>,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
     /// Their energy.
     pub joules: f64,
 }
 
-/// How many, in the number that the words take.
+/// A count with its noun in singular or plural.
 fn counted(count: u64, one: &str, many: &str) -> String {
     let words = if count == 1 { one } else { many };
     format!("{count} {words}")
 }
 
-/// All that there is to say, the gravest first.
+/// All warnings, the most severe first.
 pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
     let run = |kind: RunKind, text: String, advice: &str| Warning::new(kind, text).advise(advice);
     let mut warnings = Vec::new();
@@ -143,7 +143,7 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
     warnings
 }
 
-/// What is to be said of the sources and of what went on beside them.
+/// Warnings about sources and about other load on the machine.
 fn of_sources(telemetry: &Telemetry, median_query_seconds: Option<f64>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = telemetry.sources.iter().flat_map(of_source).collect();
     warnings.extend(clocks(&telemetry.sources, median_query_seconds));
@@ -156,7 +156,7 @@ fn of_sources(telemetry: &Telemetry, median_query_seconds: Option<f64>) -> Vec<W
     warnings
 }
 
-/// What is to be said of the clocks of other machines, once for each machine.
+/// Warnings about clocks of other machines, once per machine.
 fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = Vec::new();
     for told in sources {
@@ -194,7 +194,7 @@ fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Warning> {
     warnings
 }
 
-/// What is to be said of one source.
+/// Warnings about one source.
 fn of_source(told: &SourceReport) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let name = &told.about.name;
@@ -262,7 +262,7 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
     warnings
 }
 
-/// What a gauge tells about the conditions of the run.
+/// Warnings about a gauge.
 fn state(told: &SourceReport) -> Option<(RunKind, String, &'static str)> {
     let name = &told.about.name;
     let (first, last, max) = told.values.map(|of| (of.first, of.last, of.max))?;
@@ -294,7 +294,7 @@ fn state(told: &SourceReport) -> Option<(RunKind, String, &'static str)> {
     }
 }
 
-/// How long a counter that did move stood still at the end, in seconds.
+/// Time without a change at the end of a counter that did move, in seconds.
 fn stood_still(told: &SourceReport) -> Option<f64> {
     let usual = told.change_interval_seconds?;
     let still = told.still_seconds.filter(|_| told.joules.is_some())?;

@@ -53,7 +53,7 @@ fn table() -> String {
     table
 }
 
-/// Run with `IPW_UPDATE_DOCS=1` to write the table anew.
+/// Set `IPW_UPDATE_DOCS=1` to rewrite the table.
 #[test]
 fn the_documented_metrics_are_the_dictionarys() {
     check_generated("metrics.md", "metrics", &table());

@@ -27,7 +27,7 @@ const BOOTSTRAPPED: [Metric; 5] = [
     Metric::JoulesPerCorrect,
     Metric::JoulesPerToken,
 ];
-/// Both right, only A, only B, neither.
+/// Both correct, only A, only B, neither.
 const TABLES: [[u64; 4]; 6] = [
     [43, 6, 12, 39],
     [0, 5, 9, 0],
@@ -72,7 +72,7 @@ fn list(truth: &Value) -> std::slice::Iter<'_, Value> {
     truth.as_array().unwrap().iter()
 }
 
-/// Rows as a run has them: some tokens, times or joules not known, some zero.
+/// Rows typical of a run: some tokens, times or joules unknown, some zero.
 fn run(count: usize, random: &mut Random) -> Vec<Line> {
     (0..count)
         .map(|_| {
@@ -112,7 +112,7 @@ fn points(count: u32, random: &mut Random) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Joules, seconds, tokens, and whether it is right, of so many queries.
+/// Joules, seconds, tokens and correctness of some queries.
 #[derive(Default)]
 struct Queries {
     names: Vec<String>,

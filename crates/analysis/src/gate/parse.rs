@@ -45,7 +45,7 @@ pub enum Trouble {
     WrongUnit {
         /// As written.
         unit: String,
-        /// What would do.
+        /// Valid units.
         allowed: &'static str,
     },
     /// A change has no sign.

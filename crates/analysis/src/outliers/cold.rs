@@ -1,4 +1,4 @@
-//! Rows that found a service at rest.
+//! Rows that may have met a cold service.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,33 +8,33 @@ use serde::Serialize;
 
 use crate::line::Line;
 
-/// Shorter is no pause.
+/// Shortest pause, in seconds.
 const SHORTEST: f64 = 1.0;
 
-/// Nor is one that is usual: it must be so many times the median one.
+/// A pause must exceed the median pause by this factor.
 const TIMES: f64 = 10.0;
 
-/// Why a row may have been cold.
+/// Why the service may have been cold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "cold")]
 pub enum Cold {
     /// The first of its part.
     FirstOfPart,
-    /// Nobody was in flight before it.
+    /// No query was in flight before it.
     AfterPause {
-        /// For so long.
+        /// Length of the pause.
         seconds: f64,
     },
 }
 
-/// A row that may have been cold.
+/// A row that may have met a cold service.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ColdRow {
-    /// Which row, from 0.
+    /// Index of the row, from 0.
     pub row: u64,
-    /// Which query; empty until [`super::Outliers::name`].
+    /// The query's id; empty until [`super::Outliers::name`].
     pub query: String,
-    /// Why.
+    /// The cause.
     #[serde(flatten)]
     pub why: Cold,
 }
@@ -48,7 +48,7 @@ impl fmt::Display for Cold {
     }
 }
 
-/// The rows that may have been cold, by their places.
+/// The rows that may have been cold, by index.
 pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, Cold> {
     let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, line) in lines.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, Cold> {
     marks
 }
 
-/// Marks rows of one part, which are in the order of their starts.
+/// Marks rows of one part, in the order of their starts.
 fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, Cold>) {
     let mut busy_until = f64::NEG_INFINITY;
     let mut pauses = Vec::with_capacity(places.len());
@@ -86,7 +86,7 @@ fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, Cold>) {
     }
 }
 
-/// Those that are marked, at most so many.
+/// The marked rows, at most `most`.
 pub(super) fn listed(marks: &BTreeMap<usize, Cold>, most: usize) -> Vec<ColdRow> {
     let row = |(place, why): (&usize, &Cold)| ColdRow {
         row: *place as u64,

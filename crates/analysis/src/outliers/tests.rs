@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Back to back; 0.2 s and 15 ms per output token, with noise of five percent.
+/// Sequential rows: 0.2 s plus 15 ms per output token, with five percent noise.
 fn rows(names: &[String]) -> Vec<Line> {
     seeded(names, 3)
 }
@@ -37,7 +37,7 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|place| format!("q{place}")).collect()
 }
 
-/// By chance in a few percent of runs.
+/// A few percent of runs have outliers by chance.
 #[test]
 fn ordinary_rows_are_rarely_far_out() {
     let names = names(200);
@@ -53,7 +53,7 @@ fn ordinary_rows_are_rarely_far_out() {
 fn a_slow_row_is_found_with_its_reason_and_a_long_one_is_not() {
     let names = names(100);
     let mut rows = rows(&names);
-    // As long as anything, with as many tokens: usual. Not long, but with few tokens: far out.
+    // A long reply with many tokens is typical; a short reply of the same duration is an outlier.
     rows[40].output_tokens = 64.0.into();
     rows[40].total = 4.2.into();
     rows[40].joules = None.into();

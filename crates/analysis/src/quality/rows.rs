@@ -6,10 +6,10 @@ use ipw_core::warning::{RunKind, Warning};
 
 use super::{Facts, Part, counted};
 
-/// Reasons that another warning explains.
+/// Reasons with warnings of their own.
 const EXPLAINED: [&str; 2] = ["other_basis", "too_short"];
 
-/// Rows without energy beside rows with it.
+/// Some rows have no energy.
 pub(super) fn without(facts: &Facts<'_>) -> Option<Warning> {
     let reasons = facts.rows_without_energy.iter();
     let reasons: Vec<(&String, &u64)> = reasons
@@ -36,7 +36,7 @@ pub(super) fn without(facts: &Facts<'_>) -> Option<Warning> {
     )
 }
 
-/// Rows whose energy is made from other sources than the headline's, which is the first.
+/// Some rows have another basis than the headline, which is the first.
 pub(super) fn mixed(bases: &[Part]) -> Option<Warning> {
     let [first, others @ ..] = bases else {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn mixed(bases: &[Part]) -> Option<Warning> {
     })
 }
 
-/// Rows whose service claims more tokens than there can be.
+/// Some rows claim an impossible number of tokens.
 pub(super) fn claims(rows: u64) -> Option<Warning> {
     (rows > 0).then(|| {
         let text = format!(
@@ -77,7 +77,7 @@ pub(super) fn claims(rows: u64) -> Option<Warning> {
     })
 }
 
-/// Times in which this process did not run.
+/// This process was suspended.
 pub(super) fn paused(pauses: &[Pause]) -> Option<Warning> {
     let seconds: f64 = pauses.iter().map(|pause| pause.seconds).sum();
     let queries: u64 = pauses.iter().map(|pause| pause.queries).sum();

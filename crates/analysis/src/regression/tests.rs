@@ -157,7 +157,7 @@ proptest! {
             share_watts: values[5].into(),
             ..Line::default()
         }).collect();
-        // What is no number would be written as null where a number has to stand.
+        // A non-finite value would be serialized as null where a number is required.
         let text = serde_json::to_string(&regressions(&rows)).unwrap();
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         for line in read["lines"].as_object().unwrap().values().filter(|line| !line.is_null()) {

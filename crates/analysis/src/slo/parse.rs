@@ -1,4 +1,4 @@
-//! An SLO as people write it.
+//! Parsing of SLOs.
 
 use ipw_core::duration::{BadDuration, positive_seconds};
 use ipw_core::nearest::{known_are, nearest};
@@ -6,56 +6,56 @@ use ipw_core::nearest::{known_are, nearest};
 use super::{Objective, Quantity, Slo};
 use crate::latency::Origin;
 
-/// What a text lacks to be an SLO.
+/// Why a text is not an SLO.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSlo {
-    /// There is nothing in it.
+    /// The text is empty.
     #[error("an SLO needs a limit\nhelp: write e.g. `ttft=500ms,tpot=50ms,e2e=5s`")]
     Empty,
-    /// An item that is no limit.
+    /// An item without a limit.
     #[error("`{item}` is not a limit\nhelp: write a name and a time, e.g. `ttft=500ms`")]
     NoLimit {
         /// As written.
         item: String,
     },
-    /// A name that is none.
+    /// An unknown name.
     #[error("`{name}` is not a latency of an SLO\nhelp: {}", known_names(.nearest.as_deref()))]
     UnknownName {
         /// As written.
         name: String,
-        /// What may have been meant.
+        /// The nearest known name.
         nearest: Option<String>,
     },
-    /// A time that is none.
+    /// An invalid time.
     #[error("the limit of `{name}`: {reason}")]
     BadTime {
-        /// Of which limit.
+        /// Name of the limit.
         name: String,
-        /// Why it is refused.
+        /// The fault in the time.
         reason: BadDuration,
     },
-    /// An origin that is none.
+    /// An unknown origin.
     #[error("`{name}` cannot start at `{origin}`\nhelp: write `@planned` or `@sent`")]
     UnknownOrigin {
-        /// Of which limit.
+        /// Name of the limit.
         name: String,
         /// As written.
         origin: String,
     },
-    /// An origin where none counts.
+    /// An origin for a latency without one.
     #[error(
         "`{name}` lies between chunks, so it has no origin\nhelp: leave `@{origin}` out"
     )]
     NoOrigin {
-        /// Of which limit.
+        /// Name of the limit.
         name: String,
         /// As written.
         origin: String,
     },
-    /// A limit that was there already.
+    /// A repeated limit.
     #[error("`{name}` has two limits\nhelp: leave one of them out")]
     Twice {
-        /// Which.
+        /// Name of the limit.
         name: String,
     },
 }
@@ -65,8 +65,8 @@ fn known_names(nearest: Option<&str>) -> String {
 }
 
 impl Slo {
-    /// Reads `ttft=500ms,tpot=50ms,e2e=5s`. Names may be in any case; `@planned` or `@sent` after
-    /// a name or a time says where it is counted from, `origin` where nothing says so.
+    /// Parses `ttft=500ms,tpot=50ms,e2e=5s`. Names may be in any case. `@planned` or `@sent` after
+    /// a name or a time sets the start of its latency, `origin` the default.
     pub fn parse(text: &str, origin: Origin) -> Result<Self, BadSlo> {
         let mut objectives: Vec<Objective> = Vec::new();
         if text.trim().is_empty() {
@@ -137,7 +137,7 @@ impl Quantity {
     }
 }
 
-/// A text and what follows its `@`.
+/// A text and the part after its `@`.
 fn without_origin(text: &str) -> (&str, Option<&str>) {
     match text.split_once('@') {
         Some((text, origin)) => (text.trim(), Some(origin.trim())),

@@ -14,7 +14,7 @@ fn near(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-12
 }
 
-/// Due at 0, sent at 1, first token at 1.4, then every 0.1 s, over at 2.
+/// Due at 0, sent at 1, first token at 1.4, then every 0.1 s, ended at 2.
 fn row(chunks: &[f64]) -> Row<'_> {
     Row {
         due: Some(0.0),
@@ -123,7 +123,7 @@ fn what_was_not_measured_is_not_good_and_what_cannot_be_is_not_bad() {
         ..row(&[1.4])
     };
     assert_eq!(slo.verdict(&one_token), SloOutcome::Met);
-    // Many tokens in one piece: how fast they came was not seen.
+    // Many tokens in one chunk: their rate is unknown.
     let unknown = vec![Quantity::PerOutputToken, Quantity::MeanGap];
     assert_eq!(slo.verdict(&row(&[1.4])), SloOutcome::Unknown { unknown });
     let uncounted = Row {

@@ -39,7 +39,7 @@ fn near(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-9
 }
 
-/// Two in flight from 1 on; the last query without a successor ends at 7.
+/// Two in flight from 1 on; the last query that another follows ends at 7.
 const PAIR: [(f64, f64); 5] = [(0.0, 3.0), (1.0, 5.0), (3.0, 6.0), (5.0, 7.0), (6.0, 9.0)];
 
 #[test]
@@ -81,7 +81,7 @@ fn a_concurrency_that_was_never_reached_is_said() {
         found(&PAIR, closed(3, 0.0)),
         Err(NotSteady::NeverFull { most: 2, wanted: 3 })
     );
-    // One ends at the instant at which the next starts: that is not two.
+    // One ends at the instant at which the next starts: they do not overlap.
     let relay = [(0.0, 1.0), (1.0, 2.0)];
     assert_eq!(
         found(&relay, closed(2, 0.1)).unwrap_err().to_string(),
@@ -226,7 +226,7 @@ fn failed_queries_are_in_flight_and_serve_nothing() {
 }
 
 proptest! {
-    /// In flight at an instant, counted the slow way, is what the levels say.
+    /// The number in flight from the levels equals a direct count.
     #[test]
     fn levels_are_what_counting_gives(
         spans in prop::collection::vec((0_i32..50, 1_i32..20), 1..40),

@@ -1,8 +1,8 @@
-//! Units, with the prefix that suits the numbers.
+//! Units with prefixes that suit the numbers.
 
 use crate::number::significant;
 
-/// What an axis counts. Values go in in the base unit that the variant names.
+/// Unit of an axis. Values are passed in the base unit that the variant names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds: ns, µs, ms, s, min, h.
@@ -23,9 +23,9 @@ pub enum Unit {
     TokensPerSecond,
     /// Queries per second.
     QueriesPerSecond,
-    /// A fraction of one, written as per cent.
+    /// A fraction of one, shown in percent.
     Percent,
-    /// Anything else, written as it is.
+    /// Any other unit, shown verbatim.
     Other(String),
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Scaled {
 }
 
 impl Unit {
-    /// The unit with the prefix in which `typical` is a handy number.
+    /// The unit with the prefix that suits `typical`.
     pub(crate) fn scaled(&self, typical: f64) -> Scaled {
         let typical = typical.abs();
         match self {
@@ -103,7 +103,7 @@ fn metric(typical: f64, base: &str) -> Scaled {
 }
 
 fn time(typical: f64) -> Scaled {
-    // Seconds stay seconds up to ten minutes: people compare them with timeouts.
+    // Seconds are kept up to ten minutes, for comparison with timeouts.
     let known = if typical < 600.0 {
         &TIME[..4]
     } else {

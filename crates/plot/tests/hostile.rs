@@ -1,4 +1,4 @@
-//! Whatever goes in, an SVG that can be read comes out: no NaN, no infinity, no open tag.
+//! Any input gives a readable SVG without NaN, infinity or open tags.
 
 use ipw_plot::{
     Arrangement, Axis, Band, Bar, Caption, CompareBars, Correctness, Curve, Density, Difference,
@@ -62,7 +62,7 @@ fn numbers() -> impl Strategy<Value = Vec<f64>> {
     ]
 }
 
-/// Numbers and words that every figure is made from.
+/// Numbers and texts for every figure.
 #[derive(Debug, Clone)]
 struct Input {
     one: Vec<f64>,

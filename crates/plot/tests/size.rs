@@ -1,4 +1,4 @@
-//! Large runs: a figure stays a file that one can send.
+//! Figures of large runs stay small files.
 
 use ipw_plot::{
     Arrangement, Axis, Correctness, Density, Ecdf, Ending, Group, Heading, Interval, Origin,
@@ -8,7 +8,7 @@ use ipw_plot::{
 const MOST_BYTES: usize = 300_000;
 
 fn value(index: u32) -> f64 {
-    // Spread without order: the fractional parts of multiples of the golden ratio.
+    // Spread without order: fractional parts of multiples of the golden ratio.
     1.0 + 999.0 * (f64::from(index) * 0.618_033_988_75).fract()
 }
 

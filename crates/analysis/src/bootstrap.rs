@@ -35,7 +35,7 @@ pub enum Method {
 
 /// A metric with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Sure {
+pub struct MetricEstimate {
     /// The metric over all queries.
     pub value: f64,
     /// Lower end.
@@ -48,7 +48,7 @@ pub struct Sure {
     pub queries: u64,
 }
 
-impl Sure {
+impl MetricEstimate {
     /// The interval including a relative standard deviation of the energy that all queries share.
     /// Both uncertainties are combined on the log scale. `None` if an end is not above zero.
     pub fn with_sigma(self, relative: f64) -> Option<Interval> {
@@ -68,7 +68,11 @@ impl Sure {
 /// The interval of each of these metrics over these rows. `None` if the metric is unknown, has
 /// fewer than two queries, or is undefined in too many resamples. Also `None` for a percentile;
 /// [`crate::percentile`] has its interval.
-pub fn intervals(rows: &[Row], metrics: &[Metric], seed: u64) -> BTreeMap<Metric, Option<Sure>> {
+pub fn intervals(
+    rows: &[Row],
+    metrics: &[Metric],
+    seed: u64,
+) -> BTreeMap<Metric, Option<MetricEstimate>> {
     let queries: Vec<Sums> = by_query(rows)
         .into_iter()
         .map(|(_, one)| one.sums)
@@ -121,7 +125,7 @@ fn drawn(queries: &[Sums], seed: u64) -> Vec<Sums> {
         .collect()
 }
 
-fn by_draws(recipe: &Recipe, queries: &[Sums], draws: &[Sums]) -> Option<Sure> {
+fn by_draws(recipe: &Recipe, queries: &[Sums], draws: &[Sums]) -> Option<MetricEstimate> {
     let all = total(queries);
     let value = recipe.value(&all)?;
     // A resample without a correct answer has infinite joules per correct answer.
@@ -138,10 +142,10 @@ fn by_draws(recipe: &Recipe, queries: &[Sums], draws: &[Sums]) -> Option<Sure> {
         None => (Method::Percentile, [TAIL, 1.0 - TAIL]),
     };
     let found = Estimate::known(value, quantile(&values, low)?, quantile(&values, high)?)?;
-    Some(Sure::new(found, method, queries.len()))
+    Some(MetricEstimate::new(found, method, queries.len()))
 }
 
-fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<Sure> {
+fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<MetricEstimate> {
     let value = recipe.value(&total(queries))?;
     let means = total(queries).over(queries.len() as u64);
     let influences: Option<Vec<f64>> = queries
@@ -208,7 +212,7 @@ impl Delta {
     }
 
     /// The interval of each of these metrics; `None` as for [`intervals`].
-    pub fn intervals(&self, metrics: &[Metric]) -> BTreeMap<Metric, Option<Sure>> {
+    pub fn intervals(&self, metrics: &[Metric]) -> BTreeMap<Metric, Option<MetricEstimate>> {
         let sure = |metric: Metric| {
             let mut again = self.again.iter().flatten();
             let own = again.find(|own| own.metric == metric)?;
@@ -226,10 +230,10 @@ impl Delta {
     }
 }
 
-fn delta(value: f64, error: f64, queries: usize) -> Option<Sure> {
+fn delta(value: f64, error: f64, queries: usize) -> Option<MetricEstimate> {
     let (low, high) = (value * (-Z * error).exp(), value * (Z * error).exp());
     let found = Estimate::known(value, low, high)?;
-    Some(Sure::new(found, Method::Delta, queries))
+    Some(MetricEstimate::new(found, Method::Delta, queries))
 }
 
 /// Bias of the resamples against the value, in standard deviations; `None` if all are on one side.
@@ -268,7 +272,7 @@ fn shares(bias: f64, acceleration: f64) -> Option<[f64; 2]> {
     Some([share(-Z)?, share(Z)?])
 }
 
-impl Sure {
+impl MetricEstimate {
     fn new(found: Estimate, method: Method, queries: usize) -> Self {
         Self {
             value: found.value,
@@ -319,7 +323,7 @@ mod tests {
 
     #[test]
     fn what_the_meter_does_not_know_widens_an_interval() {
-        let sure = Sure {
+        let sure = MetricEstimate {
             value: 2.0,
             low: 1.8,
             high: 2.2,
@@ -330,7 +334,7 @@ mod tests {
         assert!((exact.low - 1.8).abs() < 1e-12 && (exact.high - 2.2).abs() < 1e-12);
         let wide = sure.with_sigma(0.5).unwrap();
         assert!(wide.low < 2.0 * (-0.98_f64).exp() && wide.high > 2.0 * 0.98_f64.exp());
-        let none = Sure { low: 0.0, ..sure };
+        let none = MetricEstimate { low: 0.0, ..sure };
         assert_eq!(none.with_sigma(0.1), None);
     }
 

@@ -13,7 +13,7 @@ use crate::interval::{known, real};
 
 /// Energy of a set of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Spent {
+pub struct EnergySum {
     /// Number of rows with known energy.
     pub rows: u64,
     /// Number of rows with unknown energy.
@@ -38,7 +38,7 @@ pub struct SourceEnergy {
     pub method: Method,
     /// Its energy.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: EnergySum,
 }
 
 /// Energy on the basis by one method.
@@ -48,18 +48,18 @@ pub struct MethodEnergy {
     pub method: Method,
     /// The energy.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: EnergySum,
 }
 
 /// Energy on the basis by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct PhaseEnergy {
     /// Before the first token, where that time is prefill only.
-    pub prefill: Spent,
+    pub prefill: EnergySum,
     /// Before the first token, where that time includes waiting.
-    pub wait_and_prefill: Spent,
+    pub wait_and_prefill: EnergySum,
     /// From the first token on.
-    pub decode: Spent,
+    pub decode: EnergySum,
 }
 
 /// Joules per token: sum ÷ sum over the rows that know both.
@@ -81,7 +81,7 @@ pub struct Breakdown {
     /// Number of rows.
     pub rows: u64,
     /// Energy on the basis. A row counts if all of its sources on the basis know their energy.
-    pub headline: Spent,
+    pub headline: EnergySum,
     /// By source, sorted by name. Sources contain each other and do not add up.
     pub sources: Vec<SourceEnergy>,
     /// On the basis by method.
@@ -105,9 +105,9 @@ pub struct Energies {
     /// Names of the sources of the headline.
     basis: BTreeSet<String>,
     rows: u64,
-    headline: Spent,
+    headline: EnergySum,
     sources: Vec<Known>,
-    methods: BTreeMap<Method, Spent>,
+    methods: BTreeMap<Method, EnergySum>,
     phases: PhaseEnergy,
     per_token: Quotient,
     per_input_token: Quotient,
@@ -121,10 +121,10 @@ struct Known {
     name: String,
     method: Method,
     is_headline: bool,
-    spent: Spent,
+    spent: EnergySum,
 }
 
-impl Spent {
+impl EnergySum {
     fn push(&mut self, joules: Option<f64>, above_idle: Option<f64>) {
         let Some(joules) = joules.and_then(known) else {
             self.unknown += 1;
@@ -283,7 +283,7 @@ impl Energies {
             name: share.name.to_owned(),
             method: METHODS.into_iter().find(is_named)?,
             is_headline: self.basis.contains(share.name),
-            spent: Spent::default(),
+            spent: EnergySum::default(),
         });
         Some(self.sources.len() - 1)
     }
@@ -314,7 +314,7 @@ impl Energies {
             method: known.method,
             spent: known.spent.finish(),
         };
-        let method = |(method, spent): (Method, Spent)| MethodEnergy {
+        let method = |(method, spent): (Method, EnergySum)| MethodEnergy {
             method,
             spent: spent.finish(),
         };

@@ -12,7 +12,7 @@ use crate::compare::Comparison;
 use crate::interval::Estimate;
 use crate::metric::{Metric, Unit};
 
-pub use self::parse::{BadGate, Trouble};
+pub use self::parse::{ClauseFault, GateError};
 
 mod parse;
 #[cfg(test)]
@@ -38,7 +38,7 @@ pub enum Sign {
 /// What a limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Of {
+pub enum LimitKind {
     /// B ÷ A − 1.
     Relative,
     /// B − A.
@@ -59,7 +59,7 @@ pub struct Clause {
     /// The limit, relative to A or in the unit of the metric.
     pub limit: f64,
     /// What the limit applies to.
-    pub of: Of,
+    pub of: LimitKind,
 }
 
 /// Conditions that must all hold.
@@ -72,7 +72,7 @@ pub struct Gate {
 /// The value that must meet the limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum Criterion {
     /// The point estimate.
     #[default]
     Value,
@@ -95,7 +95,7 @@ pub enum Outcome {
 
 /// A condition with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+pub struct ClauseResult {
     /// The condition.
     pub clause: Clause,
     /// The outcome.
@@ -141,7 +141,7 @@ impl Gate {
     }
 
     /// Evaluates each condition on these comparisons.
-    pub fn judge(&self, comparisons: &[Comparison], by: By) -> Vec<Judged> {
+    pub fn judge(&self, comparisons: &[Comparison], by: Criterion) -> Vec<ClauseResult> {
         let judge = |clause: &Clause| {
             let comparison = comparisons
                 .iter()
@@ -153,12 +153,12 @@ impl Gate {
 }
 
 /// Whether all conditions hold; an unknown outcome does not count as holding.
-pub fn is_passed(judged: &[Judged]) -> bool {
+pub fn is_passed(judged: &[ClauseResult]) -> bool {
     judged.iter().all(|one| one.outcome == Outcome::Pass)
 }
 
 impl Clause {
-    fn judge(&self, comparison: Option<&Comparison>, by: By) -> Judged {
+    fn judge(&self, comparison: Option<&Comparison>, by: Criterion) -> ClauseResult {
         let found = comparison.and_then(|comparison| self.found(comparison, by));
         let (outcome, reason) = match found {
             Some(found) => {
@@ -178,7 +178,7 @@ impl Clause {
             }
             None => (Outcome::Unknown, self.why(comparison)),
         };
-        Judged {
+        ClauseResult {
             clause: self.clone(),
             outcome,
             found,
@@ -186,17 +186,17 @@ impl Clause {
         }
     }
 
-    fn found(&self, comparison: &Comparison, by: By) -> Option<f64> {
+    fn found(&self, comparison: &Comparison, by: Criterion) -> Option<f64> {
         let change = |found: Option<Estimate>, point: Option<f64>| match by {
-            By::Value => point,
-            By::Interval => found.map(|found| self.sign.worse(found)),
+            Criterion::Value => point,
+            Criterion::Interval => found.map(|found| self.sign.worse(found)),
         };
         let (a, b) = (comparison.a, comparison.b);
         let difference = a.zip(b).map(|(a, b)| b - a);
         match self.of {
-            Of::Value => b,
-            Of::Absolute => change(comparison.absolute, difference),
-            Of::Relative => {
+            LimitKind::Value => b,
+            LimitKind::Absolute => change(comparison.absolute, difference),
+            LimitKind::Relative => {
                 let ratio = a.zip(b).map(|(a, b)| b / a - 1.0);
                 change(comparison.relative, ratio.filter(|ratio| ratio.is_finite()))
             }
@@ -214,9 +214,9 @@ impl Clause {
 
     /// The value in the syntax of a gate.
     fn written(&self, value: f64) -> String {
-        let is_change = self.of != Of::Value;
+        let is_change = self.of != LimitKind::Value;
         let (value, unit) = match (self.of, self.metric.unit()) {
-            (Of::Relative, _) | (Of::Value, Unit::Share) => (100.0 * value, "%"),
+            (LimitKind::Relative, _) | (LimitKind::Value, Unit::Share) => (100.0 * value, "%"),
             (_, Unit::Share) => (100.0 * value, "pp"),
             (_, unit) => (value, unit.name()),
         };

@@ -6,27 +6,27 @@ use crate::interval::real;
 
 /// An optional number in half the size of an `Option`: a run may have millions of rows.
 #[derive(Debug, Clone, Copy)]
-pub struct Maybe(f64);
+pub struct OptionalNumber(f64);
 
-impl Default for Maybe {
+impl Default for OptionalNumber {
     fn default() -> Self {
         Self(f64::NAN)
     }
 }
 
-impl From<Option<f64>> for Maybe {
+impl From<Option<f64>> for OptionalNumber {
     fn from(value: Option<f64>) -> Self {
         value.map_or_else(Self::default, Self)
     }
 }
 
-impl From<f64> for Maybe {
+impl From<f64> for OptionalNumber {
     fn from(value: f64) -> Self {
         Self(value)
     }
 }
 
-impl Maybe {
+impl OptionalNumber {
     fn count(value: Option<u64>) -> Self {
         value.map(real).into()
     }
@@ -51,21 +51,21 @@ pub struct Line {
     /// Whether the answer is correct; `None` if it is ungraded.
     pub is_correct: Option<bool>,
     /// When the query began, in seconds of the part.
-    pub start: Maybe,
+    pub start: OptionalNumber,
     /// When the query ended, in seconds of the part.
-    pub end: Maybe,
+    pub end: OptionalNumber,
     /// Tokens of the prompt.
-    pub input_tokens: Maybe,
+    pub input_tokens: OptionalNumber,
     /// Tokens generated.
-    pub output_tokens: Maybe,
+    pub output_tokens: OptionalNumber,
     /// Seconds to the first token.
-    pub first_token: Maybe,
+    pub first_token: OptionalNumber,
     /// Seconds of the whole query.
-    pub total: Maybe,
+    pub total: OptionalNumber,
     /// Energy on the basis, in joules.
-    pub joules: Maybe,
+    pub joules: OptionalNumber,
     /// The query's share of power, in watts.
-    pub share_watts: Maybe,
+    pub share_watts: OptionalNumber,
 }
 
 impl From<&Row<'_>> for Line {
@@ -78,8 +78,8 @@ impl From<&Row<'_>> for Line {
             is_correct: row.is_correct,
             start: row.start.into(),
             end: row.end.into(),
-            input_tokens: Maybe::count(row.input_tokens),
-            output_tokens: Maybe::count(row.output_tokens),
+            input_tokens: OptionalNumber::count(row.input_tokens),
+            output_tokens: OptionalNumber::count(row.output_tokens),
             first_token: row.time_to_first_token.into(),
             total: row.total.into(),
             joules: row.energy.joules.into(),
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn an_unknown_number_stays_unknown() {
-        assert_eq!(Maybe::default().get(), None);
-        assert_eq!(Maybe::from(None).get(), None);
-        assert_eq!(Maybe::from(f64::INFINITY).get(), None);
-        assert_eq!(Maybe::from(Some(0.0)).get(), Some(0.0));
+        assert_eq!(OptionalNumber::default().get(), None);
+        assert_eq!(OptionalNumber::from(None).get(), None);
+        assert_eq!(OptionalNumber::from(f64::INFINITY).get(), None);
+        assert_eq!(OptionalNumber::from(Some(0.0)).get(), Some(0.0));
         let line = Line {
             output_tokens: 3.0.into(),
             ..Line::default()

@@ -53,7 +53,7 @@ pub struct Marginal {
 /// Why the marginal energy cannot be determined.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "reason")]
-pub enum NotTold {
+pub enum MarginalError {
     /// Too few observations.
     #[error("{observations} observations are too few: needs ≥ {needs}")]
     TooFew {
@@ -85,7 +85,7 @@ impl Observation {
 
 /// Fits the three coefficients. Non-finite observations and those without a positive weight are
 /// left out.
-pub fn fit(observations: &[Observation]) -> Result<Marginal, NotTold> {
+pub fn fit(observations: &[Observation]) -> Result<Marginal, MarginalError> {
     let mut design: [Vec<f64>; COLUMNS] = Default::default();
     let mut joules = Vec::new();
     for one in observations.iter().filter(|one| one.is_number()) {
@@ -98,7 +98,7 @@ pub fn fit(observations: &[Observation]) -> Result<Marginal, NotTold> {
     }
     let count = joules.len() as u64;
     if count < FEWEST {
-        return Err(NotTold::TooFew {
+        return Err(MarginalError::TooFew {
             observations: count,
             needs: FEWEST,
         });
@@ -107,10 +107,10 @@ pub fn fit(observations: &[Observation]) -> Result<Marginal, NotTold> {
     let condition = condition(&design).filter(|condition| condition.is_finite());
     let condition = match condition {
         Some(condition) if condition <= LARGEST_CONDITION => condition,
-        condition => return Err(NotTold::Collinear { condition }),
+        condition => return Err(MarginalError::Collinear { condition }),
     };
     let freedom = count - COLUMNS as u64;
-    let t = student_t(freedom).ok_or(NotTold::TooFew {
+    let t = student_t(freedom).ok_or(MarginalError::TooFew {
         observations: count,
         needs: FEWEST,
     })?;
@@ -335,7 +335,7 @@ mod tests {
                 observation(f64::from(step * 37 % 11), seconds * 50.0, seconds, 0.0)
             })
             .collect();
-        let Err(NotTold::Collinear { condition }) = fit(&steady) else {
+        let Err(MarginalError::Collinear { condition }) = fit(&steady) else {
             panic!("output tokens are fifty a second throughout");
         };
         assert!(condition.is_none_or(|condition| condition > LARGEST_CONDITION));
@@ -350,12 +350,15 @@ mod tests {
                 ..one
             })
             .collect();
-        assert_eq!(fit(&decode), Err(NotTold::Collinear { condition: None }));
+        assert_eq!(
+            fit(&decode),
+            Err(MarginalError::Collinear { condition: None })
+        );
     }
 
     #[test]
     fn few_observations_say_how_many_it_takes() {
-        let few = NotTold::TooFew {
+        let few = MarginalError::TooFew {
             observations: 7,
             needs: 8,
         };

@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::sample::Sample;
 
-pub use self::dictionary::{Better, Definition, Metric, Phase, Since};
-pub use self::frame::{Frame, Placed};
+pub use self::dictionary::{Better, Definition, Metric, Phase, TimeOrigin};
+pub use self::frame::{Frame, WindowShare};
 pub use self::row::Row;
 pub use ipw_core::quantity::Unit;
 

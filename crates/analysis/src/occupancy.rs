@@ -13,12 +13,12 @@ use crate::steady::{Flights, Window};
 /// The time of each part, shared among its queries.
 #[derive(Debug, Clone, Default)]
 pub struct Occupancy {
-    parts: BTreeMap<u32, Divided>,
+    parts: BTreeMap<u32, PartOccupancy>,
 }
 
 /// The time of one part. The number in flight is constant between two edges.
 #[derive(Debug, Clone, Default)]
-struct Divided {
+struct PartOccupancy {
     edges: Vec<f64>,
     /// The integral of 1 ÷ (number in flight) up to each edge, in seconds.
     shared: Vec<f64>,
@@ -31,7 +31,7 @@ struct Divided {
 impl Occupancy {
     /// Shares the time of these queries.
     pub fn of(flights: &Flights) -> Self {
-        let divided = |part: u32| (part, Divided::of(flights, part));
+        let divided = |part: u32| (part, PartOccupancy::of(flights, part));
         Self {
             parts: flights.parts().map(divided).collect(),
         }
@@ -64,7 +64,7 @@ impl Occupancy {
     }
 }
 
-impl Divided {
+impl PartOccupancy {
     fn of(flights: &Flights, part: u32) -> Self {
         let events = flights.events(part);
         let mut divided = Self {
@@ -194,7 +194,7 @@ mod tests {
         ) {
             let spans: Vec<(f64, f64)> =
                 spans.into_iter().map(|(start, length)| (start, start + length)).collect();
-            let divided = Divided::of(&flights(&spans), 0);
+            let divided = PartOccupancy::of(&flights(&spans), 0);
             for instant in divided.edges.iter().copied().chain(instants) {
                 let counted = divided.edges.iter().filter(|edge| **edge <= instant).count();
                 prop_assert_eq!(divided.edges_until(instant), counted);

@@ -16,7 +16,7 @@ use crate::line::Line;
 use crate::regression::Robust;
 use ipw_core::stats::quantile;
 
-pub use self::cold::{Cold, ColdRow};
+pub use self::cold::{ColdCause, ColdRow};
 
 mod cold;
 #[cfg(test)]
@@ -75,12 +75,12 @@ pub struct Outlier {
     /// The reason in words.
     pub reason: String,
     /// Set if it was the first query or followed a pause, so that the service may have been cold.
-    pub cold: Option<Cold>,
+    pub cold: Option<ColdCause>,
 }
 
 /// Outlier test of one quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Looked {
+pub struct OutlierTest {
     /// The quantity.
     pub quantity: Quantity,
     /// Number of rows with the quantity.
@@ -95,7 +95,7 @@ pub struct Looked {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outliers {
     /// Each quantity with enough rows.
-    pub looked: Vec<Looked>,
+    pub looked: Vec<OutlierTest>,
     /// The largest outliers, in decreasing order.
     pub outliers: Vec<Outlier>,
     /// The first of the rows that may have been cold.
@@ -224,7 +224,7 @@ pub fn outliers(lines: &[Line], most: usize) -> Outliers {
     }
 }
 
-fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>)> {
+fn far_out(lines: &[Line], quantity: Quantity) -> Option<(OutlierTest, Vec<Candidate>)> {
     // Recomputed several times rather than stored, as a run may have millions of rows.
     let points = || {
         let lines = lines.iter().enumerate();
@@ -255,7 +255,7 @@ fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>
         })
         .filter(|one| one.score.is_finite() && one.score.abs() > bound)
         .collect();
-    let looked = Looked {
+    let looked = OutlierTest {
         quantity,
         rows: rows as u64,
         far_out: found.len() as u64,
@@ -296,7 +296,7 @@ fn bound(rows: usize) -> f64 {
 }
 
 impl Candidate {
-    fn told(&self, cold: Option<Cold>) -> Outlier {
+    fn told(&self, cold: Option<ColdCause>) -> Outlier {
         let Self {
             quantity,
             value,
@@ -320,7 +320,7 @@ impl Candidate {
         }
     }
 
-    fn reason(&self, rates: Option<(f64, f64)>, cold: Option<Cold>) -> String {
+    fn reason(&self, rates: Option<(f64, f64)>, cold: Option<ColdCause>) -> String {
         let words = self.quantity.words();
         let written = |value: f64| match value {
             value if value < 0.1 => format!("{} m{}", two_digits(value * 1e3), words.unit),

@@ -204,7 +204,10 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
     if let Some(gaps) = told.gaps.filter(|gaps| *gaps > 0) {
         say(
             RunKind::Gaps,
-            format!("`{name}` has {} in its readings", counted(gaps, "gap", "gaps")),
+            format!(
+                "`{name}` has {} in its readings",
+                counted(gaps, "gap", "gaps")
+            ),
             "possible causes: a busy machine, a lost device, or suspend",
         );
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::interval::{Estimate, Interval, known, real, student_t};
 use crate::saturation::theil_sen;
 
-pub use self::tokens::{Five, Regressions, Samples, regressions};
+pub use self::tokens::{Regressions, Samples, TokenFits, regressions};
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use crate::interval::{Estimate, real, wilson};
 use crate::latency::{self, Latency, Origin, Origins};
 use ipw_core::row::Row;
 
-pub use self::parse::BadSlo;
+pub use self::parse::SloError;
 
 mod parse;
 #[cfg(test)]

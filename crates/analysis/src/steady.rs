@@ -100,7 +100,7 @@ pub(crate) struct Level {
 
 /// Running sums of [`Steady`].
 #[derive(Debug, Clone, Default)]
-pub struct Served {
+pub struct SteadyTally {
     windows: BTreeMap<u32, Window>,
     completed: u64,
     failed: u64,
@@ -389,7 +389,7 @@ impl Window {
     }
 }
 
-impl Served {
+impl SteadyTally {
     /// Empty sums for these windows, as found by [`Flights::windows`].
     pub fn within(windows: BTreeMap<u32, Window>) -> Self {
         Self {

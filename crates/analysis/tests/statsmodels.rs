@@ -10,7 +10,7 @@ use ipw_analysis::density::Density;
 use ipw_analysis::distribution::{normal_quantile, normal_share, student_quantile};
 use ipw_analysis::ecdf::Ecdf;
 use ipw_analysis::interval::Estimate;
-use ipw_analysis::line::{Line, Maybe};
+use ipw_analysis::line::{Line, OptionalNumber};
 use ipw_analysis::metric::{Metric, Row};
 use ipw_analysis::regression::{LinearFit, Robust, ols, regressions};
 use ipw_core::random::Random;
@@ -78,7 +78,8 @@ fn run(count: usize, random: &mut Random) -> Vec<Line> {
         .map(|_| {
             let input = (random.unit() * 2000.0).floor();
             let output = (random.unit() * 300.0).floor();
-            let mut some = |value: f64| Maybe::from((random.unit() > 0.1).then_some(value));
+            let mut some =
+                |value: f64| OptionalNumber::from((random.unit() > 0.1).then_some(value));
             Line {
                 input_tokens: some(input),
                 output_tokens: some(output),

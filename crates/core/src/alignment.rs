@@ -36,7 +36,7 @@ pub struct Exchange {
 /// How a clock offset was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum AlignmentMethod {
     /// By time requests.
     Exchange,
     /// From the fastest of all messages, where the other side answers no time requests.
@@ -45,7 +45,7 @@ pub enum How {
     RoundTrip,
 }
 
-impl How {
+impl AlignmentMethod {
     /// The name in files.
     pub const fn label(self) -> &'static str {
         match self {
@@ -58,9 +58,9 @@ impl How {
 
 /// Offset of another machine's clock from ours, with its error bound and method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Aligned {
+pub struct ClockOffset {
     /// How the offset was determined.
-    pub how: How,
+    pub how: AlignmentMethod,
     /// Added to remote instants, in nanoseconds.
     pub shift_nanos: i64,
     /// Largest error of the shift since the run began.
@@ -79,7 +79,7 @@ pub struct Aligned {
 
 /// Effect of one sample on the alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LookOutcome {
+pub enum SampleOutcome {
     /// It agrees with the earlier samples.
     Kept,
     /// It contradicts them: the remote clock was set. Instants before and after are unrelated.
@@ -143,9 +143,9 @@ pub struct Alignment {
 
 impl Alignment {
     /// Adds a time request.
-    pub fn take(&mut self, exchange: &Exchange) -> LookOutcome {
+    pub fn take(&mut self, exchange: &Exchange) -> SampleOutcome {
         let Some((low, high)) = limits(exchange) else {
-            return LookOutcome::Nonsense;
+            return SampleOutcome::Nonsense;
         };
         let base = *self.base.get_or_insert(low);
         self.looks += 1;
@@ -159,11 +159,11 @@ impl Alignment {
             .map_or(Some(seen), |before| seen.meets(before.at(seen.at)));
         self.now = Some(both.unwrap_or(seen));
         if both.is_some() {
-            return LookOutcome::Kept;
+            return SampleOutcome::Kept;
         }
         self.steps += 1;
         self.first = None;
-        LookOutcome::Stepped
+        SampleOutcome::Stepped
     }
 
     /// Discards all samples: another clock answers now.
@@ -197,11 +197,11 @@ impl Alignment {
     }
 
     /// The offset at `now`; `None` before the first sample.
-    pub fn aligned(&self, now: Timestamp) -> Option<Aligned> {
+    pub fn aligned(&self, now: Timestamp) -> Option<ClockOffset> {
         let known = self.now?.at(now);
         let drift = self.first.and_then(|first| drift(first, known));
-        Some(Aligned {
-            how: How::Exchange,
+        Some(ClockOffset {
+            how: AlignmentMethod::Exchange,
             shift_nanos: shifted(self.base?, known.middle()),
             bound: self.worst.max(Duration::from_nanos(whole(known.half()))),
             drift_ppm: drift.map(|(drift, _)| drift),
@@ -233,19 +233,19 @@ impl Arrivals {
     }
 
     /// Adds a stamp that arrived at `now`.
-    pub fn take(&mut self, stamp: i64, now: Timestamp) -> LookOutcome {
+    pub fn take(&mut self, stamp: i64, now: Timestamp) -> SampleOutcome {
         let Some(late) = i64::try_from(now.nanos())
             .ok()
             .and_then(|now| now.checked_sub(stamp))
         else {
-            return LookOutcome::Nonsense;
+            return SampleOutcome::Nonsense;
         };
         let base = *self.base.get_or_insert(late);
         self.looks += 1;
         let late = since(late, base);
         let Some(known) = self.known(now) else {
             self.quickest = Some((now, late));
-            return LookOutcome::Kept;
+            return SampleOutcome::Kept;
         };
         self.late = if late > known + STEP {
             self.late + 1
@@ -256,12 +256,12 @@ impl Arrivals {
             self.steps += 1;
             self.late = 0;
             self.quickest = Some((now, late));
-            return LookOutcome::Stepped;
+            return SampleOutcome::Stepped;
         }
         if late <= known {
             self.quickest = Some((now, late));
         }
-        LookOutcome::Kept
+        SampleOutcome::Kept
     }
 
     /// The offset at `now`. The fastest message ages: clocks have drifted since.
@@ -276,9 +276,9 @@ impl Arrivals {
     }
 
     /// The offset at `now`; `None` before the first stamp and the first round trip.
-    pub fn aligned(&self, now: Timestamp) -> Option<Aligned> {
-        Some(Aligned {
-            how: How::Arrival,
+    pub fn aligned(&self, now: Timestamp) -> Option<ClockOffset> {
+        Some(ClockOffset {
+            how: AlignmentMethod::Arrival,
             shift_nanos: shifted(self.base?, self.known(now)?),
             bound: self.round_trip?,
             drift_ppm: None,
@@ -392,7 +392,7 @@ mod tests {
             let mut now = 1_000_000_000;
             for (there, back) in ways {
                 let answer = theirs.answers(now, there, back);
-                prop_assert_eq!(alignment.take(&answer), LookOutcome::Kept);
+                prop_assert_eq!(alignment.take(&answer), SampleOutcome::Kept);
                 now = answer.answered.nanos() + 900_000_000;
                 let ours = alignment.ours(theirs.reads(now), at(now)).unwrap();
                 let off = ours.since(at(now)).max(at(now).since(ours));
@@ -445,22 +445,22 @@ mod tests {
         assert!(alignment.aligned(at(0)).is_none());
         assert_eq!(
             alignment.take(&before.answers(1_000, 10_000, 10_000)),
-            LookOutcome::Kept
+            SampleOutcome::Kept
         );
         let stepped = after.answers(1_000_000, 10_000, 10_000);
-        assert_eq!(alignment.take(&stepped), LookOutcome::Stepped);
+        assert_eq!(alignment.take(&stepped), SampleOutcome::Stepped);
         let backwards = Exchange {
             received: 10,
             replied: 5,
             ..stepped
         };
-        assert_eq!(alignment.take(&backwards), LookOutcome::Nonsense);
+        assert_eq!(alignment.take(&backwards), SampleOutcome::Nonsense);
         let extreme = Exchange {
             received: i64::MIN,
             replied: i64::MAX,
             ..stepped
         };
-        assert_eq!(alignment.take(&extreme), LookOutcome::Nonsense);
+        assert_eq!(alignment.take(&extreme), SampleOutcome::Nonsense);
         assert_eq!(alignment.aligned(at(2_000_000)).unwrap().steps, 1);
     }
 
@@ -483,7 +483,7 @@ mod tests {
             let now = sent + way;
             assert_eq!(
                 arrivals.take(theirs.reads(sent), at(now)),
-                LookOutcome::Kept
+                SampleOutcome::Kept
             );
             let ours = arrivals.ours(theirs.reads(sent), at(now)).unwrap();
             if tick > 7 {
@@ -495,7 +495,7 @@ mod tests {
             }
         }
         let known = arrivals.aligned(at(21_000_000_000)).unwrap();
-        assert_eq!((known.how, known.steps), (How::Arrival, 0));
+        assert_eq!((known.how, known.steps), (AlignmentMethod::Arrival, 0));
         // Set back by an hour: late for ever.
         let set = Theirs {
             apart: theirs.apart - 3_600_000_000_000,
@@ -503,7 +503,7 @@ mod tests {
         };
         let steps = (0..100_u64).filter(|tick| {
             let sent = 30_000_000_000 + tick * 50_000_000;
-            arrivals.take(set.reads(sent), at(sent + 200_000)) == LookOutcome::Stepped
+            arrivals.take(set.reads(sent), at(sent + 200_000)) == SampleOutcome::Stepped
         });
         assert_eq!(steps.count(), 1);
     }

@@ -19,8 +19,8 @@ mod tokens;
 
 pub use balance::{Balance, Totals};
 pub use flights::{FlightId, Flights};
-pub use idle::{Idle, Quiet};
-pub use ledger::{Ledger, Settled, equal};
+pub use idle::{Idle, IdleSteps};
+pub use ledger::{Ledger, QueryAttribution, equal};
 pub use steps::{Step, Steps, edge_instant, steps};
 pub use tokens::{TokenTimes, Weights};
 

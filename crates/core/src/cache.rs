@@ -10,7 +10,7 @@ const OURS: &str = "ipw";
 
 /// The location of the cache is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoCache {
+pub enum CacheLocationError {
     /// There is no home directory, and no variable names a cache.
     #[error("there is no home directory for a cache\nhelp: set `IPW_CACHE` to a directory")]
     NoHome,
@@ -27,7 +27,9 @@ pub enum NoCache {
 
 /// The user's cache: `IPW_CACHE`, else the system's cache directory. `variable` looks up an
 /// environment variable.
-pub fn directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, NoCache> {
+pub fn directory(
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, CacheLocationError> {
     let path = |name| {
         variable(name)
             .filter(|value| !value.is_empty())
@@ -38,7 +40,7 @@ pub fn directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf,
         return if path.is_absolute() {
             Ok(path)
         } else {
-            Err(NoCache::Relative { path })
+            Err(CacheLocationError::Relative { path })
         };
     }
     // The XDG specification ignores relative directories.
@@ -46,7 +48,7 @@ pub fn directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf,
     absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(system_caches())))
         .map(|caches| caches.join(OURS))
-        .ok_or(NoCache::NoHome)
+        .ok_or(CacheLocationError::NoHome)
 }
 
 const fn system_caches() -> &'static str {
@@ -63,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    fn located(variables: &[(&str, &str)]) -> Result<PathBuf, NoCache> {
+    fn located(variables: &[(&str, &str)]) -> Result<PathBuf, CacheLocationError> {
         directory(|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
@@ -88,7 +90,7 @@ mod tests {
     #[test]
     fn a_cache_does_not_move_with_the_working_directory() {
         let error = located(&[("HOME", "/home/me"), ("IPW_CACHE", "cache")]).unwrap_err();
-        assert!(matches!(error, NoCache::Relative { .. }));
+        assert!(matches!(error, CacheLocationError::Relative { .. }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::alignment::Aligned;
+use crate::alignment::ClockOffset;
 use crate::hardware::{Device, SystemInfo};
 use crate::source::{Role, Source};
 use crate::time::{Clock, Timestamp};
@@ -35,7 +35,7 @@ pub trait Collector: Send {
     }
 
     /// Offset of its clock from this one, as of the last poll; `None` for a local collector.
-    fn aligned(&self) -> Option<Aligned> {
+    fn aligned(&self) -> Option<ClockOffset> {
         None
     }
 

@@ -163,7 +163,7 @@ pub struct Meter {
 
 /// A source with its meter and the role of its machine.
 #[derive(Debug, Clone, Copy)]
-pub struct Metered<'a> {
+pub struct MeteredSource<'a> {
     /// The source.
     pub about: &'a Source,
     /// How to interpret its readings.

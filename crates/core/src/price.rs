@@ -65,7 +65,10 @@ impl Price {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "token counts are far below 2^52"
+)]
 fn real(count: u64) -> f64 {
     count as f64
 }

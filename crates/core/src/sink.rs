@@ -1,6 +1,6 @@
 //! Destinations of rows and readings.
 
-use crate::alignment::Aligned;
+use crate::alignment::ClockOffset;
 use crate::attribution::Idle;
 use crate::reading::Reading;
 use crate::record::Record;
@@ -22,7 +22,7 @@ pub trait ReadingSink: Send {
     fn note_idle(&mut self, idle: &[Option<Idle>]) -> Result<(), SinkError>;
 
     /// Stores the clock offsets of the sources, in their order; `None` for local sources.
-    fn note_alignment(&mut self, aligned: &[Option<Aligned>]) -> Result<(), SinkError>;
+    fn note_alignment(&mut self, aligned: &[Option<ClockOffset>]) -> Result<(), SinkError>;
 }
 
 /// Rows can no longer be stored.

@@ -21,7 +21,7 @@ const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 /// Why a text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadSize {
+pub enum SizeError {
     /// Not a number with a unit.
     #[error("`{text}` is not a size; write it like 64KiB, 256MiB or 1GiB")]
     Unreadable {
@@ -44,9 +44,9 @@ pub enum BadSize {
     clippy::cast_precision_loss,
     reason = "checked to be positive and exact"
 )]
-pub fn parse(text: &str) -> Result<u64, BadSize> {
+pub fn parse(text: &str) -> Result<u64, SizeError> {
     let text = text.trim();
-    let unreadable = || BadSize::Unreadable {
+    let unreadable = || SizeError::Unreadable {
         text: text.to_owned(),
     };
     let end = text
@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<u64, BadSize> {
     let bytes = number * known.ok_or_else(unreadable)?.1 as f64;
     match bytes.round() {
         bytes if bytes > LARGEST => Err(unreadable()),
-        bytes if bytes < 1.0 => Err(BadSize::Zero),
+        bytes if bytes < 1.0 => Err(SizeError::Zero),
         bytes => Ok(bytes as u64),
     }
 }
@@ -93,7 +93,7 @@ mod tests {
             assert_eq!(parse(text), Ok(bytes), "{text}");
         }
         for text in ["0", "0MiB", "0.1"] {
-            assert_eq!(parse(text), Err(BadSize::Zero), "{text}");
+            assert_eq!(parse(text), Err(SizeError::Zero), "{text}");
         }
         for text in [
             "",

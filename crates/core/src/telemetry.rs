@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Values;
-use crate::alignment::Aligned;
+use crate::alignment::ClockOffset;
 use crate::attribution::{Balance, Idle};
 use crate::hardware::Device;
 use crate::source::{Role, Source};
@@ -50,7 +50,7 @@ pub struct SourceReport {
     pub role: Option<Role>,
     /// Offset of its clock; `None` for a source on this machine.
     #[serde(default)]
-    pub clock: Option<Aligned>,
+    pub clock: Option<ClockOffset>,
     /// Number of readings kept.
     #[serde(default)]
     pub readings: Option<u64>,

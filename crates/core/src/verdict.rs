@@ -34,12 +34,12 @@ pub struct Grade {
     /// The reason in a few words.
     pub reason: String,
     /// The judge model's reply; `None` without a judge.
-    pub judge: Option<Box<Judged>>,
+    pub judge: Option<Box<JudgeReply>>,
 }
 
 /// The reply of a judge model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgeReply {
     /// The model that judged.
     pub model: String,
     /// Version of the prompt that it was given.

@@ -10,12 +10,12 @@ use crate::time::Timestamp;
 /// Receives the events of one exchange, in order.
 pub trait Witness: Sync {
     /// Receives one event.
-    fn saw(&self, sight: Sight<'_>);
+    fn saw(&self, sight: ExchangeEvent<'_>);
 }
 
 /// An event of an exchange.
 #[derive(Debug, Clone, Copy)]
-pub enum Sight<'a> {
+pub enum ExchangeEvent<'a> {
     /// The host name of the service or its proxy was resolved.
     Resolved {
         /// When.

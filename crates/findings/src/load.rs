@@ -8,7 +8,7 @@ use ipw_analysis::efficiency::Gains;
 use ipw_analysis::latency::{Latencies, Origin};
 use ipw_analysis::saturation::queue_trend;
 use ipw_analysis::slo::{self, Quantity, Slo, Tally};
-use ipw_analysis::steady::{Load, NotSteady, Served, Window};
+use ipw_analysis::steady::{Load, NotSteady, SteadyTally, Window};
 use ipw_core::plan::Load as Planned;
 use ipw_core::record::{self, Record, SloCheck};
 use ipw_core::row::{Fields, Row};
@@ -91,7 +91,7 @@ pub struct Loading<'a> {
     not_steady: BTreeMap<u32, NotSteady>,
     thinned: ChunkSampler,
     latencies: Latencies,
-    served: Served,
+    served: SteadyTally,
     /// SLO attainment over all rows, and over those that ended while the load was full.
     kept: Option<(Tally, Tally)>,
     whole: Gains,
@@ -108,7 +108,7 @@ impl<'a> Loading<'a> {
         Self {
             thinned: ChunkSampler::of(survey.chunks),
             latencies: Latencies::default(),
-            served: Served::within(windows.clone()),
+            served: SteadyTally::within(windows.clone()),
             kept: slo.map(|slo| (Tally::new(slo.clone()), Tally::new(slo))),
             whole: Gains::default(),
             steady: Gains::default(),

@@ -5,7 +5,7 @@ use crate::scale::{
     Kind, Scale, extent, linear_domain, linear_step, linear_ticks, log_domain, log_ticks,
 };
 use crate::text::clean;
-use crate::unit::{Scaled, Unit};
+use crate::unit::{ScaledUnit, Unit};
 
 /// An axis as the caller requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +149,7 @@ fn typical(kind: Kind, low: f64, high: f64) -> f64 {
     }
 }
 
-fn linear(low: f64, high: f64, ticks: usize, unit: &Scaled) -> Vec<Tick> {
+fn linear(low: f64, high: f64, ticks: usize, unit: &ScaledUnit) -> Vec<Tick> {
     let (low, high) = (low / unit.factor, high / unit.factor);
     if !low.is_finite() || !high.is_finite() {
         return Vec::new();
@@ -175,7 +175,7 @@ fn linear(low: f64, high: f64, ticks: usize, unit: &Scaled) -> Vec<Tick> {
         .collect()
 }
 
-fn logarithmic(low: f64, high: f64, most: usize, unit: &Scaled) -> Vec<Tick> {
+fn logarithmic(low: f64, high: f64, most: usize, unit: &ScaledUnit) -> Vec<Tick> {
     let (low, high) = (low / unit.factor, high / unit.factor);
     if !(low > 0.0 && high.is_finite()) {
         return Vec::new();

@@ -10,7 +10,7 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Interval, Origin};
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::significant;
 use crate::scene::{Anchor, Label, Rect, Scene};
 use crate::style::Style;
@@ -187,7 +187,14 @@ impl StackedBars {
             return;
         };
         let error = interval(bar, origin);
-        mark::whisker(scene, Way::Up, centre, error, &plot.y.scale, Paint::Ink);
+        mark::whisker(
+            scene,
+            Orientation::Up,
+            centre,
+            error,
+            &plot.y.scale,
+            Paint::Ink,
+        );
         let above = error
             .and_then(|error| plot.y.scale.place(error.high))
             .unwrap_or(top)

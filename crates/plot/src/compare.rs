@@ -8,7 +8,7 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Interval, Quantity};
 use crate::frame::{Canvas, Plan, Plot, TICK};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::{count, significant};
 use crate::scene::{Anchor, Label, Rect, Scene};
 use crate::style::Style;
@@ -126,7 +126,7 @@ impl CompareBars {
             let paint = Paint::Series(series);
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 turned.interval,
                 &plot.x.scale,

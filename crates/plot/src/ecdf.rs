@@ -6,7 +6,7 @@ use crate::axis::{Axis, Ruler, Tick, position};
 use crate::figure::{Band, Heading, Quantity};
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::count;
 use crate::scale::{Kind, Scale};
 use crate::scatter::band;
@@ -158,7 +158,7 @@ impl Ecdf {
             let paint = crate::colour::Paint::Series(index);
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 mark.at.interval,
                 &plot.x.scale,

@@ -7,7 +7,7 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Quantity};
 use crate::frame::{Canvas, Plan, Plot, TICK};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::{count, fixed, significant};
 use crate::scene::{Anchor, Label, Rect, Scene};
 use crate::style::Style;
@@ -103,7 +103,7 @@ impl Forest {
             let scene = &mut canvas.scene;
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 row.value.interval,
                 &plot.x.scale,

@@ -48,5 +48,5 @@ pub use png::{PngError, png};
 pub use scatter::{Curve, Scatter};
 pub use style::{Mode, Style};
 pub use sweep::{Panel, SweepCurves, SweepLine};
-pub use timeline::{Arrangement, Ending, PowerSource, PowerTimeline, Slot, Span};
+pub use timeline::{Arrangement, PowerSource, PowerTimeline, QueryOutcome, Slot, Span};
 pub use unit::Unit;

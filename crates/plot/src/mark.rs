@@ -106,7 +106,7 @@ pub(crate) fn stroke_dashed(
 
 /// Orientation of an error bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Orientation {
     Across,
     Up,
 }
@@ -114,7 +114,7 @@ pub(crate) enum Way {
 /// An error bar with two caps; `at` is its coordinate on the other axis.
 pub(crate) fn whisker(
     scene: &mut Scene,
-    way: Way,
+    way: Orientation,
     at: f64,
     interval: Option<Interval>,
     scale: &Scale,
@@ -126,8 +126,8 @@ pub(crate) fn whisker(
     };
     let cap = 3.0;
     let place = |along: f64, aside: f64| match way {
-        Way::Across => (along, at + aside),
-        Way::Up => (at + aside, along),
+        Orientation::Across => (along, at + aside),
+        Orientation::Up => (at + aside, along),
     };
     let mut data = PathData::through([place(low, 0.0), place(high, 0.0)]);
     for end in [low, high] {

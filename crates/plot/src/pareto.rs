@@ -13,7 +13,7 @@ use crate::figure::{Heading, Origin, Quantity};
 use crate::forest::written;
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::count;
 use crate::scene::{PathData, Scene};
 use crate::style::Style;
@@ -79,7 +79,7 @@ impl Pareto {
             let paint = Paint::Series(series(&groups, run));
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 run.cost.interval,
                 &plot.x.scale,
@@ -87,7 +87,7 @@ impl Pareto {
             );
             mark::whisker(
                 scene,
-                Way::Up,
+                Orientation::Up,
                 at.0,
                 run.benefit.interval,
                 &plot.y.scale,

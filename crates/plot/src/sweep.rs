@@ -7,7 +7,7 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Origin, Quantity};
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Legend, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::fixed;
 use crate::scene::{PathData, Rect, Scene};
 use crate::style::Style;
@@ -228,7 +228,7 @@ fn draw_line(scene: &mut Scene, plot: &Plot, series: usize, line: &SweepLine) {
         let paint = Paint::Series(series);
         mark::whisker(
             scene,
-            Way::Up,
+            Orientation::Up,
             at.0,
             quantity.interval,
             &plot.y.scale,

@@ -39,7 +39,7 @@ pub struct PowerSource {
 
 /// How a query ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum QueryOutcome {
     /// With a complete reply.
     Complete,
     /// Truncated by a limit.
@@ -56,7 +56,7 @@ pub struct Span {
     /// When it ended, in seconds.
     pub end: f64,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: QueryOutcome,
 }
 
 /// Whether sources are stacked.

@@ -49,14 +49,14 @@ const TIME: [(f64, &str); 6] = [
 
 /// A unit with its prefix: shown = value / `factor`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scaled {
+pub(crate) struct ScaledUnit {
     pub(crate) factor: f64,
     pub(crate) symbol: String,
 }
 
 impl Unit {
     /// The unit with the prefix that suits `typical`.
-    pub(crate) fn scaled(&self, typical: f64) -> Scaled {
+    pub(crate) fn scaled(&self, typical: f64) -> ScaledUnit {
         let typical = typical.abs();
         match self {
             Self::Seconds => time(typical),
@@ -68,7 +68,7 @@ impl Unit {
             Self::Queries => plain("queries"),
             Self::TokensPerSecond => plain("tokens/s"),
             Self::QueriesPerSecond => plain("queries/s"),
-            Self::Percent => Scaled {
+            Self::Percent => ScaledUnit {
                 factor: 0.01,
                 symbol: "%".to_owned(),
             },
@@ -87,22 +87,22 @@ impl Unit {
     }
 }
 
-fn plain(symbol: &str) -> Scaled {
-    Scaled {
+fn plain(symbol: &str) -> ScaledUnit {
+    ScaledUnit {
         factor: 1.0,
         symbol: symbol.to_owned(),
     }
 }
 
-fn metric(typical: f64, base: &str) -> Scaled {
+fn metric(typical: f64, base: &str) -> ScaledUnit {
     let (factor, prefix) = largest_within(&METRIC, typical, 1.0);
-    Scaled {
+    ScaledUnit {
         factor,
         symbol: format!("{prefix}{base}"),
     }
 }
 
-fn time(typical: f64) -> Scaled {
+fn time(typical: f64) -> ScaledUnit {
     // Seconds are kept up to ten minutes, for comparison with timeouts.
     let known = if typical < 600.0 {
         &TIME[..4]
@@ -110,7 +110,7 @@ fn time(typical: f64) -> Scaled {
         &TIME[..]
     };
     let (factor, symbol) = largest_within(known, typical, if typical < 600.0 { 1.0 } else { 2.0 });
-    Scaled {
+    ScaledUnit {
         factor,
         symbol: symbol.to_owned(),
     }

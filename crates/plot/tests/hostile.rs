@@ -2,9 +2,9 @@
 
 use ipw_plot::{
     Arrangement, Axis, Band, Bar, Caption, CompareBars, Correctness, Curve, Density, Difference,
-    Ecdf, Ending, Forest, Group, Heading, Interval, Mark, Mode, Origin, Panel, Pareto, PowerSource,
-    PowerTimeline, Quantity, Run, Samples, Scatter, Segment, Slot, Span, StackedBars, Style,
-    Subject, SweepCurves, SweepLine, Unit,
+    Ecdf, Forest, Group, Heading, Interval, Mark, Mode, Origin, Panel, Pareto, PowerSource,
+    PowerTimeline, Quantity, QueryOutcome, Run, Samples, Scatter, Segment, Slot, Span, StackedBars,
+    Style, Subject, SweepCurves, SweepLine, Unit,
 };
 use proptest::prelude::*;
 
@@ -349,7 +349,7 @@ impl Input {
                 .map(|(start, end)| Span {
                     start,
                     end,
-                    ending: Ending::Failed,
+                    ending: QueryOutcome::Failed,
                 })
                 .collect(),
         };

@@ -1,8 +1,8 @@
 //! Figures of large runs stay small files.
 
 use ipw_plot::{
-    Arrangement, Axis, Correctness, Density, Ecdf, Ending, Group, Heading, Interval, Origin,
-    PowerSource, PowerTimeline, Samples, Scatter, Slot, Span, Style, Unit,
+    Arrangement, Axis, Correctness, Density, Ecdf, Group, Heading, Interval, Origin, PowerSource,
+    PowerTimeline, QueryOutcome, Samples, Scatter, Slot, Span, Style, Unit,
 };
 
 const MOST_BYTES: usize = 300_000;
@@ -111,7 +111,7 @@ fn the_other_figures_stay_small() {
         .map(|index| Span {
             start: f64::from(index) * 0.04,
             end: f64::from(index) * 0.04 + value(index) / 100.0,
-            ending: Ending::Complete,
+            ending: QueryOutcome::Complete,
         })
         .collect();
     let timeline = PowerTimeline {

@@ -31,8 +31,10 @@ fn comparisons() -> Vec<Comparison> {
     )
 }
 
-fn judged(text: &str) -> Judged {
-    let mut judged = Gate::parse(text).unwrap().judge(&comparisons(), By::Value);
+fn judged(text: &str) -> ClauseResult {
+    let mut judged = Gate::parse(text)
+        .unwrap()
+        .judge(&comparisons(), Criterion::Value);
     assert_eq!(judged.len(), 1);
     judged.remove(0)
 }
@@ -44,7 +46,7 @@ fn message(text: &str) -> String {
 #[test]
 fn limits_are_read_as_people_write_them() {
     let gate = Gate::parse("joules_per_token<=+3%, Accuracy>=-1pp ,latency_p50<500ms").unwrap();
-    let read: Vec<(Metric, Sign, Of)> = gate
+    let read: Vec<(Metric, Sign, LimitKind)> = gate
         .clauses
         .iter()
         .map(|clause| (clause.metric, clause.sign, clause.of))
@@ -52,9 +54,9 @@ fn limits_are_read_as_people_write_them() {
     assert_eq!(
         read,
         [
-            (Metric::JoulesPerToken, Sign::AtMost, Of::Relative),
-            (Metric::Accuracy, Sign::AtLeast, Of::Absolute),
-            (Metric::LatencyP50, Sign::Below, Of::Value),
+            (Metric::JoulesPerToken, Sign::AtMost, LimitKind::Relative),
+            (Metric::Accuracy, Sign::AtLeast, LimitKind::Absolute),
+            (Metric::LatencyP50, Sign::Below, LimitKind::Value),
         ]
     );
     let limits: Vec<f64> = gate.clauses.iter().map(|clause| clause.limit).collect();
@@ -103,7 +105,10 @@ fn a_change_and_a_value_are_judged() {
 fn what_is_not_known_passes_no_gate() {
     let unknown = judged("goodput>=-1pp");
     assert_eq!((unknown.outcome, unknown.found), (Outcome::Unknown, None));
-    assert_eq!(unknown.reason, "`goodput` is unknown: A has no value for it");
+    assert_eq!(
+        unknown.reason,
+        "`goodput` is unknown: A has no value for it"
+    );
     let few = judged("latency_p99<=+5%");
     assert_eq!(
         few.reason,
@@ -114,7 +119,7 @@ fn what_is_not_known_passes_no_gate() {
     assert_eq!(zero.reason, "`failed` is unknown: A is zero");
     let gate = Gate::parse("watts<=+1W").unwrap();
     assert_eq!(
-        gate.judge(&[], By::Value)[0].reason,
+        gate.judge(&[], Criterion::Value)[0].reason,
         "`watts` was not compared"
     );
 }
@@ -123,8 +128,8 @@ fn what_is_not_known_passes_no_gate() {
 fn by_its_interval_a_limit_must_surely_be_kept() {
     let gate = Gate::parse("accuracy>=-20pp").unwrap();
     let found = comparisons();
-    assert!(is_passed(&gate.judge(&found, By::Value)));
-    assert!(!is_passed(&gate.judge(&found, By::Interval)));
+    assert!(is_passed(&gate.judge(&found, Criterion::Value)));
+    assert!(!is_passed(&gate.judge(&found, Criterion::Interval)));
 }
 
 #[test]

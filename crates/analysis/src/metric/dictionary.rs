@@ -50,7 +50,7 @@ pub enum Better {
 /// Start of the times of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Since {
+pub enum TimeOrigin {
     /// The planned send: the latency that a user of the schedule observes.
     Planned,
     /// The actual send: the latency of the service.
@@ -91,7 +91,7 @@ pub struct Definition {
     /// The columns used.
     pub columns: &'static [&'static str],
     /// Start of its times.
-    pub since: Since,
+    pub since: TimeOrigin,
     /// The part of the work that it covers.
     pub phase: Phase,
     /// "B uses 18 % less energy per query"; `None` for "B's accuracy is 3 pp lower".
@@ -154,7 +154,7 @@ const BASE: Definition = Definition {
     better: Better::Lower,
     formula: "",
     columns: &[],
-    since: Since::Neither,
+    since: TimeOrigin::Neither,
     phase: Phase::Whole,
     verb: None,
     noun: "",
@@ -165,15 +165,15 @@ const BASE: Definition = Definition {
 /// the reply.
 const PLANNED: Definition = Definition {
     unit: Unit::Seconds,
-    since: Since::Planned,
+    since: TimeOrigin::Planned,
     ..BASE
 };
 const SENT_TIME: Definition = Definition {
-    since: Since::Sent,
+    since: TimeOrigin::Sent,
     ..PLANNED
 };
 const DECODE_TIME: Definition = Definition {
-    since: Since::Neither,
+    since: TimeOrigin::Neither,
     phase: Phase::Decode,
     ..PLANNED
 };
@@ -460,7 +460,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         better: Better::Higher,
         formula: "Σ output tokens ÷ Σ (end − planned send), over answered rows",
         columns: &[OUTPUT, DUE, END],
-        since: Since::Planned,
+        since: TimeOrigin::Planned,
         verb: Some("gives"),
         noun: "output tokens per second to one query",
         kind: ratio(

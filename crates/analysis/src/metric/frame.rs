@@ -22,7 +22,7 @@ pub struct Frame {
 
 /// The part of one query in the windows of its run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Placed {
+pub struct WindowShare {
     /// Its share of the busy time in the power window, in seconds.
     pub busy_seconds: f64,
     /// Its energy in that window, in joules; `None` without energy.
@@ -72,8 +72,8 @@ impl Frame {
     }
 
     /// The part of this query in the windows.
-    pub fn place(&self, row: &row::Row<'_>, joules: Option<f64>) -> Placed {
-        let mut placed = Placed::default();
+    pub fn place(&self, row: &row::Row<'_>, joules: Option<f64>) -> WindowShare {
+        let mut placed = WindowShare::default();
         let (Some(start), Some(end)) = (row.start, row.end) else {
             return placed;
         };

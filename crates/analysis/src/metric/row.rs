@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ipw_core::row::{self, Fields};
 
-use super::frame::{Frame, Placed};
+use super::frame::{Frame, WindowShare};
 use crate::interval::{known, real};
 use crate::latency::latency;
 
@@ -44,7 +44,7 @@ pub struct Row<'a> {
     /// Whether it met the SLO; `None` without an SLO, or where that is unknown.
     pub is_good: Option<bool>,
     /// Its part in the windows of its run.
-    pub placed: Placed,
+    pub placed: WindowShare,
 }
 
 /// A time with percentiles.
@@ -174,7 +174,7 @@ impl<'a> Row<'a> {
     #[must_use]
     pub fn alone(mut self) -> Self {
         let seconds = self.seconds.unwrap_or(0.0);
-        self.placed = Placed {
+        self.placed = WindowShare {
             busy_seconds: seconds,
             busy_joules: self.joules.filter(|_| seconds > 0.0),
             served_seconds: seconds,

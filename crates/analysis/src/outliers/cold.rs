@@ -17,7 +17,7 @@ const TIMES: f64 = 10.0;
 /// Why the service may have been cold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "cold")]
-pub enum Cold {
+pub enum ColdCause {
     /// The first of its part.
     FirstOfPart,
     /// No query was in flight before it.
@@ -36,10 +36,10 @@ pub struct ColdRow {
     pub query: String,
     /// The cause.
     #[serde(flatten)]
-    pub why: Cold,
+    pub why: ColdCause,
 }
 
-impl fmt::Display for Cold {
+impl fmt::Display for ColdCause {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::FirstOfPart => formatter.write_str("the first of its part"),
@@ -49,7 +49,7 @@ impl fmt::Display for Cold {
 }
 
 /// The rows that may have been cold, by index.
-pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, Cold> {
+pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, ColdCause> {
     let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, line) in lines.iter().enumerate() {
         if line.span().is_some() {
@@ -66,7 +66,7 @@ pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, Cold> {
 }
 
 /// Marks rows of one part, in the order of their starts.
-fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, Cold>) {
+fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, ColdCause>) {
     let mut busy_until = f64::NEG_INFINITY;
     let mut pauses = Vec::with_capacity(places.len());
     for (start, end) in places.iter().filter_map(|place| lines[*place].span()) {
@@ -79,16 +79,16 @@ fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, Cold>) {
     let shortest = SHORTEST.max(TIMES * usual);
     for (place, seconds) in places.iter().zip(pauses) {
         if seconds.is_infinite() {
-            marks.insert(*place, Cold::FirstOfPart);
+            marks.insert(*place, ColdCause::FirstOfPart);
         } else if seconds >= shortest {
-            marks.insert(*place, Cold::AfterPause { seconds });
+            marks.insert(*place, ColdCause::AfterPause { seconds });
         }
     }
 }
 
 /// The marked rows, at most `most`.
-pub(super) fn listed(marks: &BTreeMap<usize, Cold>, most: usize) -> Vec<ColdRow> {
-    let row = |(place, why): (&usize, &Cold)| ColdRow {
+pub(super) fn listed(marks: &BTreeMap<usize, ColdCause>, most: usize) -> Vec<ColdRow> {
+    let row = |(place, why): (&usize, &ColdCause)| ColdRow {
         row: *place as u64,
         query: String::new(),
         why: *why,

@@ -46,7 +46,10 @@ fn ordinary_rows_are_rarely_far_out() {
     assert!(with_some <= 7, "{with_some} of 60");
     let found = outliers(&rows(&names), 10);
     assert_eq!(found.looked.len(), 3);
-    assert_eq!((found.cold_rows, found.cold[0].why), (1, Cold::FirstOfPart));
+    assert_eq!(
+        (found.cold_rows, found.cold[0].why),
+        (1, ColdCause::FirstOfPart)
+    );
 }
 
 #[test]
@@ -102,7 +105,7 @@ fn a_cold_row_is_marked() {
     let why: Vec<(u64, bool)> = found
         .cold
         .iter()
-        .map(|one| (one.row, one.why == Cold::FirstOfPart))
+        .map(|one| (one.row, one.why == ColdCause::FirstOfPart))
         .collect();
     assert_eq!(why, [(0, true), (30, false), (45, true)]);
     let slow = &found.outliers[0];

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use ipw_core::alignment::{Aligned, How};
+use ipw_core::alignment::{AlignmentMethod, ClockOffset};
 use ipw_core::attribution::Idle;
 use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Method, Source};
@@ -220,8 +220,8 @@ fn a_clock_elsewhere_is_a_matter_of_how_long_queries_are() {
         let mut report = source(name, energy());
         report.about.host = Some("gpu1".to_owned());
         report.joules = Some(5.0);
-        report.clock = Some(Aligned {
-            how: How::Exchange,
+        report.clock = Some(ClockOffset {
+            how: AlignmentMethod::Exchange,
             shift_nanos: 0,
             bound: Duration::from_millis(4),
             drift_ppm: None,

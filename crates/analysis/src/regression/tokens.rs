@@ -10,7 +10,7 @@ const ZERO: f64 = 1e-12;
 
 /// A value for each of the five fits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Five<T> {
+pub struct TokenFits<T> {
     /// Tokens of the prompt → seconds to the first token.
     pub input_tokens_vs_ttft: T,
     /// All tokens → joules.
@@ -34,11 +34,11 @@ pub struct Samples {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Regressions {
     /// The original's fits under its keys.
-    pub regressions: Five<Fit>,
+    pub regressions: TokenFits<Fit>,
     /// The same lines with standard errors and intervals; `None` below three points.
-    pub lines: Five<Option<LinearFit>>,
+    pub lines: TokenFits<Option<LinearFit>>,
     /// Theil–Sen lines.
-    pub robust: Five<Option<Robust>>,
+    pub robust: TokenFits<Option<Robust>>,
     /// A message for each quantity that is zero in some rows.
     pub warnings: Vec<String>,
     /// Number of rows.
@@ -62,9 +62,9 @@ fn is_zero(value: f64) -> bool {
     value.abs() < ZERO
 }
 
-impl<T> Five<T> {
-    fn map<U>(&self, get: impl Fn(&T) -> U) -> Five<U> {
-        Five {
+impl<T> TokenFits<T> {
+    fn map<U>(&self, get: impl Fn(&T) -> U) -> TokenFits<U> {
+        TokenFits {
             input_tokens_vs_ttft: get(&self.input_tokens_vs_ttft),
             total_tokens_vs_energy: get(&self.total_tokens_vs_energy),
             total_tokens_vs_latency: get(&self.total_tokens_vs_latency),
@@ -97,7 +97,7 @@ pub fn regressions(lines: &[Line]) -> Regressions {
     let logarithm = |x: f64| if x > 0.0 { x.ln() } else { f64::NAN };
     let watts = |line: &Line| line.share_watts.get().filter(|watts| !is_zero(*watts));
     // One after the other, to keep the points of only one fit in memory.
-    let fits = Five {
+    let fits = TokenFits {
         input_tokens_vs_ttft: Fits::of(lines, |line| {
             Some((line.input_tokens.get()?, line.first_token.get()?))
         }),

@@ -1,6 +1,6 @@
 //! Parsing of SLOs.
 
-use ipw_core::duration::{BadDuration, positive_seconds};
+use ipw_core::duration::{DurationError, positive_seconds};
 use ipw_core::nearest::{known_are, nearest};
 
 use super::{Objective, Quantity, Slo};
@@ -8,7 +8,7 @@ use crate::latency::Origin;
 
 /// Why a text is not an SLO.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadSlo {
+pub enum SloError {
     /// The text is empty.
     #[error("an SLO needs a limit\nhelp: write e.g. `ttft=500ms,tpot=50ms,e2e=5s`")]
     Empty,
@@ -32,7 +32,7 @@ pub enum BadSlo {
         /// Name of the limit.
         name: String,
         /// The fault in the time.
-        reason: BadDuration,
+        reason: DurationError,
     },
     /// An unknown origin.
     #[error("`{name}` cannot start at `{origin}`\nhelp: write `@planned` or `@sent`")]
@@ -43,9 +43,7 @@ pub enum BadSlo {
         origin: String,
     },
     /// An origin for a latency without one.
-    #[error(
-        "`{name}` lies between chunks, so it has no origin\nhelp: leave `@{origin}` out"
-    )]
+    #[error("`{name}` lies between chunks, so it has no origin\nhelp: leave `@{origin}` out")]
     NoOrigin {
         /// Name of the limit.
         name: String,
@@ -67,17 +65,17 @@ fn known_names(nearest: Option<&str>) -> String {
 impl Slo {
     /// Parses `ttft=500ms,tpot=50ms,e2e=5s`. Names may be in any case. `@planned` or `@sent` after
     /// a name or a time sets the start of its latency, `origin` the default.
-    pub fn parse(text: &str, origin: Origin) -> Result<Self, BadSlo> {
+    pub fn parse(text: &str, origin: Origin) -> Result<Self, SloError> {
         let mut objectives: Vec<Objective> = Vec::new();
         if text.trim().is_empty() {
-            return Err(BadSlo::Empty);
+            return Err(SloError::Empty);
         }
         for item in text.split(',') {
             let objective = Objective::parse(item.trim(), origin)?;
             let quantity = objective.quantity;
             if objectives.iter().any(|known| known.quantity == quantity) {
                 let name = quantity.name().to_owned();
-                return Err(BadSlo::Twice { name });
+                return Err(SloError::Twice { name });
             }
             objectives.push(objective);
         }
@@ -86,8 +84,8 @@ impl Slo {
 }
 
 impl Objective {
-    fn parse(item: &str, default: Origin) -> Result<Self, BadSlo> {
-        let no_limit = || BadSlo::NoLimit {
+    fn parse(item: &str, default: Origin) -> Result<Self, SloError> {
+        let no_limit = || SloError::NoLimit {
             item: item.to_owned(),
         };
         let (left, right) = item.split_once('=').ok_or_else(no_limit)?;
@@ -97,7 +95,7 @@ impl Objective {
             return Err(no_limit());
         }
         let quantity = Quantity::parse(name)?;
-        let limit_seconds = positive_seconds(time).map_err(|reason| BadSlo::BadTime {
+        let limit_seconds = positive_seconds(time).map_err(|reason| SloError::BadTime {
             name: quantity.name().to_owned(),
             reason,
         })?;
@@ -110,29 +108,29 @@ impl Objective {
 }
 
 impl Quantity {
-    fn parse(name: &str) -> Result<Self, BadSlo> {
+    fn parse(name: &str) -> Result<Self, SloError> {
         let is_meant = |quantity: &Self| quantity.name().eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(is_meant).ok_or_else(|| {
             let known = Self::ALL.map(Self::name);
-            BadSlo::UnknownName {
+            SloError::UnknownName {
                 name: name.to_owned(),
                 nearest: nearest(name, known).map(str::to_owned),
             }
         })
     }
 
-    fn origin(self, written: Option<&str>, default: Origin) -> Result<Option<Origin>, BadSlo> {
+    fn origin(self, written: Option<&str>, default: Origin) -> Result<Option<Origin>, SloError> {
         let Some(written) = written else {
             return Ok((!self.lies_between_chunks()).then_some(default));
         };
         let (name, origin) = (self.name().to_owned(), written.to_owned());
         if self.lies_between_chunks() {
-            return Err(BadSlo::NoOrigin { name, origin });
+            return Err(SloError::NoOrigin { name, origin });
         }
         match written.to_ascii_lowercase().as_str() {
             "planned" => Ok(Some(Origin::Planned)),
             "sent" => Ok(Some(Origin::Sent)),
-            _ => Err(BadSlo::UnknownOrigin { name, origin }),
+            _ => Err(SloError::UnknownOrigin { name, origin }),
         }
     }
 }

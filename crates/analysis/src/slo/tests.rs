@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parse(text: &str) -> Result<Slo, BadSlo> {
+fn parse(text: &str) -> Result<Slo, SloError> {
     Slo::parse(text, Origin::Sent)
 }
 
@@ -60,16 +60,19 @@ fn mistakes_are_named_with_what_is_known() {
         "{unknown}"
     );
     assert!(message("speed=1s").contains("`first_answer`"));
-    assert_eq!(parse(" "), Err(BadSlo::Empty));
+    assert_eq!(parse(" "), Err(SloError::Empty));
     for item in ["ttft", "=5s", "ttft=1s,", "ttft@sent=1s@planned"] {
-        assert!(matches!(parse(item), Err(BadSlo::NoLimit { .. })), "{item}");
+        assert!(
+            matches!(parse(item), Err(SloError::NoLimit { .. })),
+            "{item}"
+        );
     }
     for time in [
         "", "fast", "-1s", "0", "nan", "inf", "500", "1e300s", "ms", "5 5s",
     ] {
         let text = format!("ttft={time}");
         assert!(
-            matches!(parse(&text), Err(BadSlo::BadTime { .. })),
+            matches!(parse(&text), Err(SloError::BadTime { .. })),
             "{time}"
         );
     }
@@ -81,7 +84,7 @@ fn mistakes_are_named_with_what_is_known() {
     assert!(message("tpot=50ms@planned").contains("leave `@planned` out"));
     assert_eq!(
         parse("e2e=1s,E2E=2s"),
-        Err(BadSlo::Twice {
+        Err(SloError::Twice {
             name: "e2e".to_owned()
         })
     );

@@ -130,7 +130,7 @@ fn parts_have_windows_of_their_own() {
         .filter_map(|(part, window)| Some((part, window.ok()?)))
         .collect();
     assert!(near(windows[&1].from, 10_001.0));
-    let mut served = Served::within(windows);
+    let mut served = SteadyTally::within(windows);
     for part in [0, 1] {
         for (start, end) in PAIR {
             let shift = 1e4 * f64::from(part);
@@ -144,7 +144,7 @@ fn parts_have_windows_of_their_own() {
 }
 
 fn serve(rows: &[Row], window: Window) -> Steady {
-    let mut served = Served::within(BTreeMap::from([(0, window)]));
+    let mut served = SteadyTally::within(BTreeMap::from([(0, window)]));
     for row in rows {
         served.push(row);
     }
@@ -222,7 +222,7 @@ fn failed_queries_are_in_flight_and_serve_nothing() {
     let steady = serve(&[failed, query(0, 0.5, 2.5)], Window::new(0.0, 4.0));
     assert_eq!((steady.completed, steady.failed), (1, 1));
     assert!(near(steady.output_tokens_per_second.unwrap(), 2.5));
-    assert_eq!(Served::within(BTreeMap::new()).finish(), None);
+    assert_eq!(SteadyTally::within(BTreeMap::new()).finish(), None);
 }
 
 proptest! {

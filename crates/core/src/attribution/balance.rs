@@ -73,7 +73,7 @@ pub struct Balance {
     pub queries: Joules,
     /// Energy while no query was in flight.
     #[serde(rename = "nobody_joules")]
-    pub nobody: Joules,
+    pub no_query: Joules,
     /// Energy counted across gaps; it is attributed to no query.
     #[serde(rename = "lost_joules")]
     pub gaps: Joules,
@@ -142,7 +142,7 @@ impl Totals {
                 queries: joules(self.busy_energy),
                 above_idle: None,
                 idle: None,
-                nobody: joules(self.energy - self.busy_energy),
+                no_query: joules(self.energy - self.busy_energy),
                 unassigned: None,
                 gaps,
             };
@@ -155,7 +155,7 @@ impl Totals {
             queries: joules(above + idle * self.busy_seconds),
             above_idle: Some(joules(above)),
             idle: Some(joules(idle * self.seconds)),
-            nobody: joules(unassigned + idle * (self.seconds - self.busy_seconds)),
+            no_query: joules(unassigned + idle * (self.seconds - self.busy_seconds)),
             unassigned: Some(joules(unassigned)),
             gaps,
         }

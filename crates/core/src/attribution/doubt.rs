@@ -17,7 +17,7 @@ const LEAST_DIFFERENCE: f64 = 0.01;
 
 /// Uncertainty of a query's share over the steps so far.
 #[derive(Default)]
-pub(super) struct Doubt {
+pub(super) struct Uncertainty {
     /// Length of all steps that it overlaps, and the time in them with a query in flight.
     stretch: f64,
     busy: f64,
@@ -75,7 +75,7 @@ struct Edge {
     flight: f64,
 }
 
-impl Doubt {
+impl Uncertainty {
     /// Adds a step that the query is in.
     pub(super) fn add(
         &mut self,

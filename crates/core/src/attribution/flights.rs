@@ -16,7 +16,7 @@ pub struct FlightId(u64);
 pub struct Flights {
     events: VecDeque<Event>,
     /// The sums at the end of the forgotten events.
-    base: Sums,
+    base: FlightSums,
     /// Begin and end of flights whose dates may still change.
     known: BTreeMap<FlightId, (Timestamp, Option<Timestamp>)>,
     next: u64,
@@ -28,12 +28,12 @@ struct Event {
     id: FlightId,
     begins: bool,
     /// The sums up to here, and the number in flight from here on.
-    sums: Sums,
+    sums: FlightSums,
 }
 
 /// The sums at an instant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sums {
+pub(super) struct FlightSums {
     pub(super) at: Timestamp,
     /// Number in flight from here on.
     pub(super) in_flight: i64,
@@ -47,7 +47,7 @@ pub(super) struct Sums {
     pub(super) begun: u64,
 }
 
-impl Sums {
+impl FlightSums {
     const NOTHING: Self = Self {
         at: Timestamp::ZERO,
         in_flight: 0,
@@ -95,7 +95,7 @@ impl Default for Flights {
     fn default() -> Self {
         Self {
             events: VecDeque::new(),
-            base: Sums::NOTHING,
+            base: FlightSums::NOTHING,
             known: BTreeMap::new(),
             next: 0,
         }
@@ -192,7 +192,7 @@ impl Flights {
     }
 
     /// The sums just before an instant; no query is in flight before the first stored event.
-    pub(super) fn at(&self, at: Timestamp) -> Sums {
+    pub(super) fn at(&self, at: Timestamp) -> FlightSums {
         let after = self.events.partition_point(|event| event.sums.at < at);
         self.before(after).later(at)
     }
@@ -240,7 +240,7 @@ impl Flights {
     }
 
     /// The sums at the event before this place.
-    fn before(&self, place: usize) -> Sums {
+    fn before(&self, place: usize) -> FlightSums {
         place
             .checked_sub(1)
             .map_or(self.base, |last| self.events[last].sums)
@@ -266,9 +266,9 @@ impl Flights {
         // A forgotten past cannot change any more.
         let at = at.max(self.base.at);
         let place = self.events.partition_point(|event| event.sums.at <= at);
-        let sums = Sums {
+        let sums = FlightSums {
             at,
-            ..Sums::NOTHING
+            ..FlightSums::NOTHING
         };
         self.events.insert(place, Event { id, begins, sums });
         Some(taken.map_or(place, |taken| taken.min(place)))
@@ -302,12 +302,12 @@ pub(super) struct Cursor<'a> {
     flights: &'a Flights,
     after: usize,
     /// The latest answer: a step ends where the next begins.
-    latest: Option<Sums>,
+    latest: Option<FlightSums>,
 }
 
 impl Cursor<'_> {
     /// The sums just before an instant; instants must not decrease.
-    pub(super) fn at(&mut self, at: Timestamp) -> Sums {
+    pub(super) fn at(&mut self, at: Timestamp) -> FlightSums {
         if let Some(latest) = self.latest.filter(|latest| latest.at == at) {
             return latest;
         }

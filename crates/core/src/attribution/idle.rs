@@ -30,7 +30,7 @@ impl Idle {
         flights: &Flights,
     ) -> Option<Self> {
         let mut cursor = flights.cursor();
-        let mut quiet = Quiet::default();
+        let mut quiet = IdleSteps::default();
         for step in steps(meter, readings) {
             let is_inside = step.start >= window.start() && step.end <= window.end();
             if is_inside && View::of(&step, &mut cursor).is_empty() {
@@ -43,7 +43,7 @@ impl Idle {
 
 /// Steps without a query in flight, added one by one.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Quiet {
+pub struct IdleSteps {
     count: f64,
     seconds: f64,
     /// Time-weighted mean power, and the sum of squared deviations times time.
@@ -55,7 +55,7 @@ pub struct Quiet {
     edges: Option<(f64, f64)>,
 }
 
-impl Quiet {
+impl IdleSteps {
     /// Adds a step without a query in flight; implausible steps are ignored.
     pub fn take(&mut self, step: &Step) {
         let seconds = step.seconds();

@@ -26,7 +26,7 @@ pub struct Ledger<'a, Q, W> {
     flights: Flights,
     active: Vec<Active<Q>>,
     /// Results that wait for queries that began earlier.
-    held: VecDeque<Option<Settled<Q>>>,
+    held: VecDeque<Option<QueryAttribution<Q>>>,
     /// Number of queries yielded.
     yielded: usize,
     /// Weights of the queries in the current step.
@@ -37,7 +37,7 @@ pub struct Ledger<'a, Q, W> {
 
 /// One source's energy for one query.
 #[derive(Debug)]
-pub struct Settled<Q> {
+pub struct QueryAttribution<Q> {
     /// The query.
     pub query: Q,
     /// Energy of its whole window.
@@ -81,7 +81,7 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         mut yields: impl FnMut(Q, WindowEnergy),
     ) -> Balance {
         let mut queries = queries.into_iter().peekable();
-        let mut yields = |settled: Settled<Q>| yields(settled.query, settled.energy);
+        let mut yields = |settled: QueryAttribution<Q>| yields(settled.query, settled.energy);
         for step in steps {
             while let Some((query, window)) =
                 queries.next_if(|(_, window)| window.start() < step.end)
@@ -116,14 +116,14 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
     }
 
     /// Shares the next step. Yields the queries that it completes, in order of their start.
-    pub fn take(&mut self, step: &Step, mut yields: impl FnMut(Settled<Q>)) {
+    pub fn take(&mut self, step: &Step, mut yields: impl FnMut(QueryAttribution<Q>)) {
         self.share(step);
         self.flights.forget_before(step.start);
         self.yield_ready(&mut yields);
     }
 
     /// Ends the steps. All remaining queries are yielded with the steps so far.
-    pub fn finish(&mut self, mut yields: impl FnMut(Settled<Q>)) -> Balance {
+    pub fn finish(&mut self, mut yields: impl FnMut(QueryAttribution<Q>)) -> Balance {
         for active in std::mem::take(&mut self.active) {
             self.close(active);
         }
@@ -188,14 +188,14 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
             first.map(|tally| tally.finish(self.meter)),
             second.map(|tally| tally.finish(self.meter)),
         ];
-        self.held[active.number - self.yielded] = Some(Settled {
+        self.held[active.number - self.yielded] = Some(QueryAttribution {
             query: active.query,
             energy,
             inside,
         });
     }
 
-    fn yield_ready(&mut self, yields: &mut impl FnMut(Settled<Q>)) {
+    fn yield_ready(&mut self, yields: &mut impl FnMut(QueryAttribution<Q>)) {
         while let Some(settled) = self.held.front_mut().and_then(Option::take) {
             self.held.pop_front();
             self.yielded += 1;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::doubt::{Doubt, Piece};
-use super::flights::{Cursor, Sums};
+use super::doubt::{Piece, Uncertainty};
+use super::flights::{Cursor, FlightSums};
 use super::{Flights, Idle, Step};
 use crate::energy::{Meter, Reason, Spread, WindowEnergy};
 use crate::reading::Window;
@@ -21,8 +21,8 @@ pub(super) struct View<'a> {
     pub(super) seconds: f64,
     /// Time with a query in flight, in seconds.
     pub(super) busy: f64,
-    start: Sums,
-    end: Sums,
+    start: FlightSums,
+    end: FlightSums,
 }
 
 impl<'a> View<'a> {
@@ -97,7 +97,7 @@ impl<'a> View<'a> {
 
     /// A query's own time in it divided by the number in flight, in seconds.
     fn fair_seconds(&self, window: Window, flights: &Flights) -> f64 {
-        let within = |own: Timestamp, edge: &Sums, is_inside: bool| {
+        let within = |own: Timestamp, edge: &FlightSums, is_inside: bool| {
             if is_inside {
                 flights.at(own).fair_seconds
             } else {
@@ -132,7 +132,7 @@ pub(super) struct Tally {
     /// `None` where they are not requested.
     powers: Option<Vec<(f64, Duration)>>,
     lost: Option<Reason>,
-    doubt: Doubt,
+    doubt: Uncertainty,
 }
 
 /// A step that a query overlaps for less than this fraction of its longest one says little of its
@@ -162,7 +162,7 @@ impl Tally {
             covered: Duration::ZERO,
             powers: Some(Vec::new()),
             lost: None,
-            doubt: Doubt::default(),
+            doubt: Uncertainty::default(),
         }
     }
 

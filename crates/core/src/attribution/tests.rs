@@ -460,7 +460,7 @@ proptest! {
         near(balance.measured.joules(), all, "measured")?;
         let given = totals + ledger.withheld().joules();
         near(given, balance.queries.joules(), "queries")?;
-        near(given + balance.nobody.joules() + balance.gaps.joules(), all, "first identity")?;
+        near(given + balance.no_query.joules() + balance.gaps.joules(), all, "first identity")?;
         if let (Some(share), Some(idle), Some(unassigned)) = (balance.above_idle, balance.idle, balance.unassigned) {
             near(share.joules() + idle.joules() + unassigned.joules() + balance.gaps.joules(), all, "second identity")?;
             if ledger.withheld() == Joules::ZERO {

@@ -126,7 +126,9 @@ impl FromStr for Process {
                 Some(Ok(shape)) if shape.is_finite() && (0.01..=1e6).contains(&shape) => {
                     Ok(Self::Gamma(shape))
                 }
-                Some(_) => Err(format!("`{text}`: the shape must be a number of at least 0.01")),
+                Some(_) => Err(format!(
+                    "`{text}`: the shape must be a number of at least 0.01"
+                )),
                 None => Err(format!("unknown process `{text}`; known are {known}")),
             },
         }

@@ -2,9 +2,9 @@
 
 use ipw_plot::{
     Arrangement, Axis, Band, Bar, Caption, CompareBars, Correctness, Curve, Density, Difference,
-    Ecdf, Ending, Forest, Group, Heading, Interval, Mark, Origin, Panel, Pareto, PowerSource,
-    PowerTimeline, Quantity, Run, Samples, Scatter, Segment, Slot, Span, StackedBars, Style,
-    Subject, SweepCurves, SweepLine, Unit,
+    Ecdf, Forest, Group, Heading, Interval, Mark, Origin, Panel, Pareto, PowerSource,
+    PowerTimeline, Quantity, QueryOutcome, Run, Samples, Scatter, Segment, Slot, Span, StackedBars,
+    Style, Subject, SweepCurves, SweepLine, Unit,
 };
 
 /// A figure with the name of its file.
@@ -332,9 +332,9 @@ fn timeline(arrangement: Arrangement, queries: usize) -> PowerTimeline {
         .map(|index| {
             let start = 5.0 + f64::from(index) * every;
             let ending = match index % 11 {
-                4 => Ending::Truncated,
-                9 => Ending::Failed,
-                _ => Ending::Complete,
+                4 => QueryOutcome::Truncated,
+                9 => QueryOutcome::Failed,
+                _ => QueryOutcome::Complete,
             };
             Span {
                 start,

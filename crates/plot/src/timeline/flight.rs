@@ -1,7 +1,7 @@
 //! Queries below the power: one bar per query, packed in lanes. Too many queries are drawn as the
 //! number in flight.
 
-use super::{Ending, Span, drawable};
+use super::{QueryOutcome, Span, drawable};
 use crate::axis::{Axis, Ruler, position};
 use crate::colour::Paint;
 use crate::frame::Plot;
@@ -73,9 +73,9 @@ pub(super) fn draw(scene: &mut Scene, plot: &Plot, queries: &[Span]) {
         };
         let element = scene.rect(&bar).word("rx", "1");
         match span.ending {
-            Ending::Complete => element.fill(Paint::Soft).close(),
-            Ending::Truncated => element.fill(Paint::Series(TRUNCATED)).close(),
-            Ending::Failed => element
+            QueryOutcome::Complete => element.fill(Paint::Soft).close(),
+            QueryOutcome::Truncated => element.fill(Paint::Series(TRUNCATED)).close(),
+            QueryOutcome::Failed => element
                 .hatched(FAILED)
                 .stroke(Paint::Series(FAILED), 1.0)
                 .close(),
@@ -95,18 +95,22 @@ pub(super) fn legend(queries: &[Span]) -> Vec<Entry> {
     }
     let kinds = [
         (
-            Ending::Complete,
+            QueryOutcome::Complete,
             Swatch::Area { paint: Paint::Soft },
             "complete query",
         ),
         (
-            Ending::Truncated,
+            QueryOutcome::Truncated,
             Swatch::Area {
                 paint: Paint::Series(TRUNCATED),
             },
             "truncated",
         ),
-        (Ending::Failed, Swatch::Hatch { series: FAILED }, "failed"),
+        (
+            QueryOutcome::Failed,
+            Swatch::Hatch { series: FAILED },
+            "failed",
+        ),
     ];
     kinds
         .into_iter()
@@ -195,7 +199,7 @@ mod tests {
         Span {
             start,
             end,
-            ending: Ending::Complete,
+            ending: QueryOutcome::Complete,
         }
     }
 

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asks_for_or_knows_is_not_told() {
+    fn costs_without_a_rate_or_tokens_are_none() {
         let rates = Rates {
             per_kwh: Some(0.30),
             grams_per_kwh: None,

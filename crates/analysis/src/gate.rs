@@ -1,7 +1,8 @@
 //! Conditions on a comparison: `joules_per_token<=+3%,accuracy>=-1pp` (docs/method.md §9.7).
 //!
-//! A limit with a sign applies to the change from A to B: in percent of A, in percentage points for
-//! a share, or in the metric's unit. A limit without a sign applies to B itself. An unknown value
+//! A limit with a sign applies to the change from A to B. It is in percent of A, in percentage
+//! points for a share, or in the metric's unit. A limit without a sign applies to B itself. An
+//! unknown value fails its condition.
 //! fails its condition.
 
 use std::fmt;

@@ -217,7 +217,7 @@ pub fn outliers(lines: &[Line], most: usize) -> Outliers {
         looked,
         outliers: candidates
             .into_iter()
-            .map(|one| one.told(marks.get(&one.row).copied()))
+            .map(|one| one.outlier(marks.get(&one.row).copied()))
             .collect(),
         cold_rows: marks.len() as u64,
         cold: cold::listed(&marks, most),
@@ -296,7 +296,7 @@ fn bound(rows: usize) -> f64 {
 }
 
 impl Candidate {
-    fn told(&self, cold: Option<ColdCause>) -> Outlier {
+    fn outlier(&self, cold: Option<ColdCause>) -> Outlier {
         let Self {
             quantity,
             value,

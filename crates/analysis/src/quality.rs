@@ -113,7 +113,7 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
     warnings.extend(rows::without(facts));
     warnings.extend(rows::claims(facts.rows_with_impossible_claims));
     let telemetry = facts.telemetry;
-    warnings.extend(telemetry.and_then(|told| rows::paused(&told.pauses)));
+    warnings.extend(telemetry.and_then(|report| rows::paused(&report.pauses)));
     if facts.rows_delayed > 0 {
         warnings.push(run(
             RunKind::OwnDelay,
@@ -159,12 +159,12 @@ fn of_sources(telemetry: &Telemetry, median_query_seconds: Option<f64>) -> Vec<W
 /// Warnings about clocks of other machines, once per machine.
 fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = Vec::new();
-    for told in sources {
-        let Some(clock) = told.clock.filter(|_| told.about.domain().is_some()) else {
+    for report in sources {
+        let Some(clock) = report.clock.filter(|_| report.about.domain().is_some()) else {
             continue;
         };
         let bound = clock.bound.as_secs_f64();
-        let host = told.about.host.as_ref().unwrap_or(&told.about.name);
+        let host = report.about.host.as_ref().unwrap_or(&report.about.name);
         let mut say = |kind: RunKind, text: String, advice: &str| {
             let new = Warning::new(kind, text).advise(advice).of_source(host);
             let is_said = |old: &Warning| old.kind == new.kind && old.source == new.source;
@@ -195,13 +195,13 @@ fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Warning> {
 }
 
 /// Warnings about one source.
-fn of_source(told: &SourceReport) -> Vec<Warning> {
+fn of_source(report: &SourceReport) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let name = &told.about.name;
+    let name = &report.about.name;
     let mut say = |kind: RunKind, text: String, advice: &str| {
         warnings.push(Warning::new(kind, text).advise(advice).of_source(name));
     };
-    if let Some(gaps) = told.gaps.filter(|gaps| *gaps > 0) {
+    if let Some(gaps) = report.gaps.filter(|gaps| *gaps > 0) {
         say(
             RunKind::Gaps,
             format!(
@@ -211,14 +211,14 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
             "possible causes: a busy machine, a lost device, or suspend",
         );
     }
-    if let Some(resets) = told.resets.filter(|resets| *resets > 0) {
+    if let Some(resets) = report.resets.filter(|resets| *resets > 0) {
         say(
             RunKind::Resets,
             format!("`{name}` reset {}", counted(resets, "time", "times")),
             "affected queries have no energy",
         );
     }
-    if let Some(steps) = told.implausible.filter(|steps| *steps > 0) {
+    if let Some(steps) = report.implausible.filter(|steps| *steps > 0) {
         say(
             RunKind::Implausible,
             format!(
@@ -228,24 +228,24 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
             "these steps count as gaps, without energy; find the cause before you trust this counter",
         );
     }
-    if let Some(seconds) = stood_still(told) {
+    if let Some(seconds) = stood_still(report) {
         say(
             RunKind::StoodStill,
             format!("`{name}` did not change in the last {seconds:.1} s"),
             "queries in that time have no energy from it; see `ipw doctor`",
         );
     }
-    if matches!(told.about.quantity, Quantity::Energy { .. }) && told.joules.is_none() {
+    if matches!(report.about.quantity, Quantity::Energy { .. }) && report.joules.is_none() {
         say(
             RunKind::NeverMoved,
             format!("`{name}` never moved and counts as absent"),
             "see `ipw doctor`",
         );
     }
-    if let Some((kind, text, advice)) = state(told) {
+    if let Some((kind, text, advice)) = state(report) {
         say(kind, text, advice);
     }
-    if let Some(ratio) = against_power(told) {
+    if let Some(ratio) = against_power(report) {
         say(
             RunKind::CounterAgainstPower,
             format!(
@@ -255,7 +255,7 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
             "one of the two is wrong; see `ipw doctor`",
         );
     }
-    if let Some((before, after)) = drift(told) {
+    if let Some((before, after)) = drift(report) {
         say(
             RunKind::IdleDrift,
             format!("`{name}` drew {before:.1} W idle before the queries and {after:.1} W after"),
@@ -266,10 +266,10 @@ fn of_source(told: &SourceReport) -> Vec<Warning> {
 }
 
 /// Warnings about a gauge.
-fn state(told: &SourceReport) -> Option<(RunKind, String, &'static str)> {
-    let name = &told.about.name;
-    let (first, last, max) = told.values.map(|of| (of.first, of.last, of.max))?;
-    let Quantity::Gauge { gauge } = told.about.quantity else {
+fn state(report: &SourceReport) -> Option<(RunKind, String, &'static str)> {
+    let name = &report.about.name;
+    let (first, last, max) = report.values.map(|of| (of.first, of.last, of.max))?;
+    let Quantity::Gauge { gauge } = report.about.quantity else {
         return None;
     };
     match gauge {
@@ -298,20 +298,20 @@ fn state(told: &SourceReport) -> Option<(RunKind, String, &'static str)> {
 }
 
 /// Time without a change at the end of a counter that did move, in seconds.
-fn stood_still(told: &SourceReport) -> Option<f64> {
-    let usual = told.change_interval_seconds?;
-    let still = told.still_seconds.filter(|_| told.joules.is_some())?;
+fn stood_still(report: &SourceReport) -> Option<f64> {
+    let usual = report.change_interval_seconds?;
+    let still = report.still_seconds.filter(|_| report.joules.is_some())?;
     (still > STILL.max(STILL_INTERVALS * usual)).then_some(still)
 }
 
-fn drift(told: &SourceReport) -> Option<(f64, f64)> {
-    let idle = told.idle;
+fn drift(report: &SourceReport) -> Option<(f64, f64)> {
+    let idle = report.idle;
     let (before, after) = (idle.before?.power.watts(), idle.after?.power.watts());
     ((after - before).abs() > DISAGREEMENT * before).then_some((before, after))
 }
 
-fn against_power(told: &SourceReport) -> Option<f64> {
-    let ratio = told.self_test.end?.against_power?;
+fn against_power(report: &SourceReport) -> Option<f64> {
+    let ratio = report.self_test.end?.against_power?;
     ((ratio - 1.0).abs() > DISAGREEMENT).then_some(ratio)
 }
 

@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anybody_to_ask_the_quickest_message_dates_all() {
+    fn without_time_requests_the_fastest_message_dates_all() {
         let theirs = Theirs {
             apart: 1_700_000_000_000_000_000,
             drift: 20e-6,

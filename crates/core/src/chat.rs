@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 #[serde(transparent)]
 pub struct Message(Map<String, Value>);
 
-/// Why a message is invalid: the field and what it should be.
+/// Why a message is invalid: the field and its expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flaw {
     /// The field.

@@ -189,9 +189,9 @@ pub struct Request<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct NotReady {
-    /// What happened.
+    /// The fault.
     pub cause: String,
-    /// What to do about it.
+    /// Advice for the user.
     pub help: Option<String>,
 }
 

@@ -65,9 +65,9 @@ pub trait Collector: Send {
         None
     }
 
-    /// Reads the current values. `take` gets the index of the source in [`Collector::sources`], the
-    /// instant of the value, and the value: joules of a counter, watts of power, else the unit of
-    /// the gauge. A source without a new value may be left out.
+    /// Reads the current values and passes each to `take`, with the index of its source in
+    /// [`Collector::sources`] and its instant. Units: joules of a counter, watts of power, else the
+    /// unit of the gauge. A source without a new value may be left out.
     fn poll(
         &mut self,
         clock: &dyn Clock,

@@ -244,8 +244,8 @@ mod tests {
             }
         }
 
-        /// The same with stamps off by their limit, bursts of polls, polls after a stall of up to
-        /// half a minute, and a counter that stands still meanwhile. Honest traces lose no energy.
+        /// The same with imprecise stamps, bursts of polls, stalls of up to half a minute, and a
+        /// counter that stands still meanwhile. Honest traces lose no energy.
         #[test]
         fn dated_values_of_an_honest_device_lose_no_joule(
             polls in prop::collection::vec(

@@ -110,7 +110,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
 ///
 /// # Errors
 ///
-/// As [`parse`], and for what is shorter than a nanosecond.
+/// As [`parse`], and for less than a nanosecond.
 pub fn parse_positive(text: &str) -> Result<Duration, DurationError> {
     parse(text).and_then(|duration| match duration {
         Duration::ZERO => Err(DurationError::Zero),

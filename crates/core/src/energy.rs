@@ -422,7 +422,7 @@ impl QueryEnergy {
     }
 }
 
-/// The sum of the shares; `None` if one is missing or there are none.
+/// The sum of the shares; `None` for no shares, or if a value is missing.
 fn sum<'a>(shares: impl Iterator<Item = &'a Share>) -> Option<Joules> {
     let mut sum = None;
     for share in shares {

@@ -44,7 +44,7 @@ pub enum Event {
     },
     /// A warm-up query came back.
     WarmedUp {
-        /// Which one, from 1.
+        /// Number of the query, from 1.
         number: u32,
         /// Number of warm-up queries.
         of: u32,
@@ -78,12 +78,12 @@ pub enum Event {
     },
     /// A condition that the user should know and that does not stop the run.
     Warning {
-        /// What it is.
+        /// The text of the warning.
         message: String,
     },
     /// A remark about the numbers.
     Note {
-        /// What it is.
+        /// The text of the remark.
         message: String,
     },
     /// No further queries go out.
@@ -93,9 +93,9 @@ pub enum Event {
     },
     /// All rows are on disk.
     RunFinished {
-        /// How the run ended.
+        /// Status of the run.
         status: String,
-        /// How many rows it has.
+        /// Number of rows.
         rows: u64,
         /// Notices that were dropped before an observer got them.
         notices_dropped: u64,

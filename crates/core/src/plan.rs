@@ -55,7 +55,7 @@ pub struct Plan {
     pub telemetry: Telemetry,
     /// Where and how rows are stored.
     pub output: Output,
-    /// What tokens cost; `None` without a price.
+    /// Token prices, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// URL of the service's metrics, or `off`; `None` tries the usual place.

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 pub struct Reading {
     /// The source.
     pub source: SourceIndex,
-    /// When the value was taken, not when it arrived.
+    /// When the value was measured, not when it arrived.
     pub at: Timestamp,
     /// The poll of the source before this one; `None` for its first reading.
     pub previous: Option<Timestamp>,
@@ -44,7 +44,7 @@ impl Window {
         self.end
     }
 
-    /// How long it is.
+    /// Its length.
     pub const fn length(self) -> Duration {
         self.end.since(self.start)
     }

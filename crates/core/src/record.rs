@@ -100,7 +100,7 @@ impl Record {
         input?.checked_add(output?)
     }
 
-    /// How late the attempt began.
+    /// Delay of the attempt's start.
     pub fn schedule_lag(&self) -> Duration {
         self.reply.timing.start.since(self.due)
     }

@@ -270,7 +270,7 @@ impl Compute {
 /// The reply to one query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// How it ended.
+    /// The outcome of the query.
     pub outcome: Outcome,
     /// The error message, if there is an error.
     pub error: Option<String>,
@@ -290,9 +290,9 @@ pub struct Reply {
     pub token_source: Option<TokenSource>,
     /// Another source's count, if the two disagree.
     pub token_note: Option<String>,
-    /// When things happened.
+    /// Timestamps of the query.
     pub timing: Timing,
-    /// What the HTTP exchange looked like.
+    /// Facts about the HTTP exchange.
     pub exchange: Exchange,
     /// Durations that the service reports.
     pub service_timing: ServiceTiming,

@@ -1,8 +1,8 @@
 //! One row of a stored run, for analyses.
 //!
 //! A reader requests [`Fields`] and gets a borrowed [`Row`]. A field is `None` (a text empty, a
-//! list without entries) if it was not requested, if an older version did not write it, or if its
-//! value is unknown. This module is independent of the storage format.
+//! list without entries) if its value is unknown. The same holds for fields that were not requested
+//! or that an older version did not write. This module is independent of the storage format.
 
 use std::ops::BitOr;
 
@@ -20,7 +20,7 @@ pub struct Row<'a> {
     pub part: u32,
     /// Topic of the question.
     pub subject: Option<&'a str>,
-    /// How it ended: `complete`, `timed_out`, `failed:connect`, …
+    /// The outcome: `complete`, `timed_out`, `failed:connect`, …
     pub outcome: &'a str,
     /// Whether there is an answer: complete, truncated or refused.
     pub is_answered: bool,
@@ -52,7 +52,7 @@ pub struct Row<'a> {
     pub input_tokens: Option<u64>,
     /// Tokens of the reply.
     pub output_tokens: Option<u64>,
-    /// Where the token counts come from: `usage`, `timings`, `tokenizer`, `chunks`.
+    /// Origin of the token counts: `usage`, `timings`, `tokenizer`, `chunks`.
     pub token_source: Option<&'a str>,
     /// Tokens of the prompt from a cache.
     pub cached_tokens: Option<u64>,

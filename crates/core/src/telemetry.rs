@@ -105,7 +105,7 @@ pub struct IdlePower {
 pub struct SelfTests {
     /// After the warm-up.
     pub start: Option<SelfTest>,
-    /// When the run was over.
+    /// At the end of the run.
     pub end: Option<SelfTest>,
 }
 
@@ -142,7 +142,7 @@ pub struct Absent {
     pub reason: String,
     /// The exact command that would enable it, if there is one.
     pub fix: Option<String>,
-    /// What that command risks.
+    /// Risks of that command.
     pub risk: Option<String>,
 }
 

@@ -1,9 +1,9 @@
 //! Colours by role, not by value, so that one figure works on paper, on dark screens and in a page
 //! with its own variables.
 //!
-//! The series follow Okabe and Ito. They are adjusted so that each has a contrast of 3:1 with its
-//! background (WCAG 2.2, 1.4.11), and differs from all others for every kind of colour blindness.
-//! Shape, dash or hatch always encodes the same information as the colour.
+//! The series follow Okabe and Ito, adjusted to a contrast of 3:1 with the background (WCAG 2.2,
+//! 1.4.11). Each differs from all others for every kind of colour blindness. Shape, dash or hatch
+//! always encodes the same information as the colour.
 
 use std::fmt::Write as _;
 

@@ -37,7 +37,7 @@ pub struct PowerSource {
     pub origin: Origin,
 }
 
-/// How a query ended.
+/// Outcome of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryOutcome {
     /// With a complete reply.
@@ -55,7 +55,7 @@ pub struct Span {
     pub start: f64,
     /// When it ended, in seconds.
     pub end: f64,
-    /// How it ended.
+    /// Its outcome.
     pub ending: QueryOutcome,
 }
 

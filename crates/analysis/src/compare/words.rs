@@ -52,8 +52,8 @@ impl Comparison {
         match self.verdict {
             Verdict::Unchanged => format!("{noun}: unchanged ({signed})"),
             Verdict::CannotTell => format!("{noun}: no difference found ({signed})"),
-            Verdict::Lower => phrase.told(b, &ends(found, true), phrase.lower, unit),
-            Verdict::Higher => phrase.told(b, &ends(found, false), phrase.higher, unit),
+            Verdict::Lower => phrase.sentence(b, &ends(found, true), phrase.lower, unit),
+            Verdict::Higher => phrase.sentence(b, &ends(found, false), phrase.higher, unit),
         }
     }
 
@@ -80,7 +80,7 @@ fn ends(found: Estimate, is_lower: bool) -> [String; 3] {
 }
 
 impl Phrase {
-    fn told(&self, run: &str, ends: &[String; 3], word: &str, unit: &str) -> String {
+    fn sentence(&self, run: &str, ends: &[String; 3], word: &str, unit: &str) -> String {
         let [value, low, high] = ends;
         let interval = format!("(95 %: {low} to {high} {unit} {word})");
         let noun = self.noun;

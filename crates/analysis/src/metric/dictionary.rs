@@ -59,7 +59,7 @@ pub enum TimeOrigin {
     Neither,
 }
 
-/// Which part of the work a metric covers.
+/// The part of the work that a metric covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {

@@ -172,8 +172,8 @@ impl Uncertainty {
     }
 }
 
-/// Without idle power, the time of the energy within a step that holds idle time is unknown:
-/// uniform, for each end of the query inside it.
+/// Without idle power, the time of the energy within a step that holds idle time is unknown. It is
+/// uniform for each end of the query inside the step.
 fn ends(view: &View<'_>, piece: &Piece, window: Window) -> f64 {
     if view.seconds - view.busy < 1e-9 {
         return 0.0;

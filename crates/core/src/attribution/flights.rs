@@ -10,8 +10,8 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlightId(u64);
 
-/// Queries in flight over time. With n the number in flight, it stores F = ∫ n dt, G = ∫ dt ÷ n and
-/// the time with n > 0 at every begin and end. Between two events n is constant.
+/// Queries in flight over time. With n the number in flight, it stores three sums at every begin
+/// and end: F = ∫ n dt, G = ∫ dt ÷ n, and the time with n > 0. Between two events n is constant.
 #[derive(Debug, Clone)]
 pub struct Flights {
     events: VecDeque<Event>,

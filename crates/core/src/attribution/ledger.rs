@@ -54,9 +54,9 @@ struct Active<Q> {
 }
 
 impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
-    /// A ledger in which `weigh` gives the weight of a query in a step during a window, which is
-    /// its own or lies inside: [`equal`], or its tokens ([`super::TokenTimes`]). A step in which
-    /// all weights are zero is shared by time.
+    /// A ledger with these weights: [`equal`], or a query's tokens ([`super::TokenTimes`]). `weigh`
+    /// gives the weight of a query in a step during a window, which is its own or lies inside. A
+    /// step in which all weights are zero is shared by time.
     pub fn new(meter: &'a Meter, idle: Option<Idle>, weigh: W) -> Self {
         Self {
             meter,

@@ -31,7 +31,7 @@ impl Step {
         self.energy.filter(|_| self.lost.is_none())
     }
 
-    /// How long it is.
+    /// Its length.
     pub const fn length(&self) -> Duration {
         self.end.since(self.start)
     }
@@ -63,7 +63,7 @@ pub struct Steps {
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     at: Timestamp,
-    /// When the value was taken.
+    /// When the value was read.
     read: Timestamp,
     value: f64,
     width: Duration,
@@ -168,11 +168,12 @@ pub fn steps<'a>(meter: &Meter, readings: &'a [Reading]) -> impl Iterator<Item =
         .filter_map(move |reading| steps.take(reading))
 }
 
-/// When the counter changed, and the length of the interval in which that lies. If it had not
-/// changed at the poll before, or its period exceeds the time between two polls, it changed between
-/// the two: the middle is the date. Otherwise it changes faster than it is polled, last within a
-/// period before the poll, and the poll is the date. That bias is the same at every edge and
-/// cancels.
+/// When the counter changed, and the length of the interval in which that lies.
+///
+/// There are two cases. A slow counter changed between the last two polls, and the middle is the
+/// date. This holds if it had not changed at the poll before, or if its period exceeds the polling
+/// interval. A fast counter changed last within a period before the poll, and the poll is the date.
+/// That bias is the same at every edge and cancels.
 pub fn edge_instant(
     reading: &Reading,
     last_change: Option<Timestamp>,

@@ -27,7 +27,7 @@ impl Weights {
     }
 }
 
-/// When a query's tokens were processed, as far as its reply tells.
+/// Times at which a query's tokens were processed, from its reply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenTimes {
     /// Tokens of the prompt, and their time: from the request to the first token.

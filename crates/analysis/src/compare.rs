@@ -116,7 +116,7 @@ pub struct Comparison {
 
 /// Result of a method.
 #[derive(Debug, Clone, Copy, Default)]
-struct Found {
+struct MethodResult {
     queries: [u64; 2],
     values: [Option<f64>; 2],
     relative: Option<Estimate>,
@@ -183,7 +183,7 @@ pub fn compare(a: &[Row], b: &[Row], metrics: &[Metric], tolerance: Tolerance) -
         .collect()
 }
 
-impl Found {
+impl MethodResult {
     fn comparison(
         self,
         metric: Metric,

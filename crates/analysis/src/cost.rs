@@ -18,7 +18,7 @@ pub struct Rates {
 
 /// Running cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Running {
+pub struct RunningCost {
     /// The rates used.
     pub rates: Rates,
     /// Energy in kilowatt-hours, including the building's overhead.
@@ -35,7 +35,7 @@ pub struct Running {
 
 impl Rates {
     /// The cost of this energy, spent on these queries and output tokens.
-    pub fn of(self, joules: f64, queries: u64, output_tokens: Option<u64>) -> Running {
+    pub fn of(self, joules: f64, queries: u64, output_tokens: Option<u64>) -> RunningCost {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let real = |count: u64| count as f64;
         let kilowatt_hours = joules * self.pue / JOULES_PER_KWH;
@@ -43,7 +43,7 @@ impl Rates {
         let per = |count: u64, so_many: f64| {
             Some(money? / real(count) * so_many).filter(|money| money.is_finite())
         };
-        Running {
+        RunningCost {
             rates: self,
             kilowatt_hours,
             money,

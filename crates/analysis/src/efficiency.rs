@@ -67,7 +67,7 @@ impl Efficiency {
 
 /// Running sums of [`Derived`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Gains {
+pub struct DerivedTally {
     joules: Sum,
     with_tokens: Sum,
     tokens: f64,
@@ -111,7 +111,7 @@ pub struct Derived {
     pub flops_per_joule: Option<f64>,
 }
 
-impl Gains {
+impl DerivedTally {
     /// Adds one query.
     pub fn push(&mut self, row: &Row<'_>) {
         let Some(joules) = row.energy.joules.filter(|joules| joules.is_finite()) else {
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn ratios_are_over_queries_that_know_both_sides() {
-        let mut gains = Gains::default();
+        let mut gains = DerivedTally::default();
         assert_eq!(gains.finish(), Derived::default());
         let took = |joules| Energy {
             joules: Some(joules),

@@ -106,7 +106,7 @@ pub struct Energies {
     basis: BTreeSet<String>,
     rows: u64,
     headline: EnergySum,
-    sources: Vec<Known>,
+    sources: Vec<KnownSource>,
     methods: BTreeMap<Method, EnergySum>,
     phases: PhaseEnergy,
     per_token: Quotient,
@@ -117,7 +117,7 @@ pub struct Energies {
 
 /// A source that occurs in a row.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownSource {
     name: String,
     method: Method,
     is_headline: bool,
@@ -175,9 +175,9 @@ const METHODS: [Method; 4] = [
 /// The headline of one row.
 #[derive(Default)]
 struct Headline {
-    all: Both,
+    all: EnergyPair,
     /// In the order of [`METHODS`].
-    methods: [Option<(Method, Both)>; METHODS.len()],
+    methods: [Option<(Method, EnergyPair)>; METHODS.len()],
 }
 
 impl Headline {
@@ -185,18 +185,20 @@ impl Headline {
         self.all.push(share);
         let place = METHODS.iter().position(|known| *known == method);
         let own = &mut self.methods[place.unwrap_or(0)];
-        own.get_or_insert((method, Both::default())).1.push(share);
+        own.get_or_insert((method, EnergyPair::default()))
+            .1
+            .push(share);
     }
 }
 
 /// Energy of several sources, in total and above idle.
 #[derive(Clone, Copy, Default)]
-struct Both {
-    joules: AllKnown,
-    above_idle: AllKnown,
+struct EnergyPair {
+    joules: CompleteSum,
+    above_idle: CompleteSum,
 }
 
-impl Both {
+impl EnergyPair {
     fn push(&mut self, share: &Share<'_>) {
         self.joules.push(share.joules);
         self.above_idle.push(share.above_idle);
@@ -213,13 +215,13 @@ impl Both {
 
 /// A sum that is known only if all of its terms are, with at least one.
 #[derive(Clone, Copy, Default)]
-struct AllKnown {
+struct CompleteSum {
     sum: f64,
     values: u64,
     is_spoilt: bool,
 }
 
-impl AllKnown {
+impl CompleteSum {
     fn push(&mut self, value: Option<f64>) {
         self.values += 1;
         match value {
@@ -274,12 +276,12 @@ impl Energies {
     /// The index of a source, which is added if it is new.
     fn place(&mut self, share: &Share<'_>) -> Option<usize> {
         let is_it =
-            |known: &Known| known.name == share.name && known.method.label() == share.method;
+            |known: &KnownSource| known.name == share.name && known.method.label() == share.method;
         if let Some(place) = self.sources.iter().position(is_it) {
             return Some(place);
         }
         let is_named = |method: &Method| method.label() == share.method;
-        self.sources.push(Known {
+        self.sources.push(KnownSource {
             name: share.name.to_owned(),
             method: METHODS.into_iter().find(is_named)?,
             is_headline: self.basis.contains(share.name),
@@ -309,7 +311,7 @@ impl Energies {
     pub fn finish(self) -> Breakdown {
         let mut sources = self.sources;
         sources.sort_by(|left, right| (&left.name, left.method).cmp(&(&right.name, right.method)));
-        let source = |known: Known| SourceEnergy {
+        let source = |known: KnownSource| SourceEnergy {
             name: known.name,
             method: known.method,
             spent: known.spent.finish(),

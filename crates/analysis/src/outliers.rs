@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::distribution::normal_quantile;
 use crate::interval::{known, real};
 use crate::line::Line;
-use crate::regression::Robust;
+use crate::regression::RobustLine;
 use ipw_core::stats::quantile;
 
 pub use self::cold::{ColdCause, ColdRow};
@@ -276,7 +276,7 @@ fn usual(
             .clone()
             .filter(|(x, y)| x.is_finite() && y.is_finite()),
     );
-    let line = Robust::of(all);
+    let line = RobustLine::of(all);
     let mut sorted = Vec::with_capacity(count);
     sorted.extend(points.map(|(_, value)| value));
     sorted.sort_unstable_by(f64::total_cmp);

@@ -2,7 +2,7 @@
 //! §9.2).
 //!
 //! [`ols`] follows the original's rules exactly. [`LinearFit`] is the same line with standard
-//! errors, intervals and bands. [`Robust`] is insensitive to outliers.
+//! errors, intervals and bands. [`RobustLine`] is insensitive to outliers.
 
 use ipw_core::stats::quantile;
 use serde::Serialize;
@@ -82,7 +82,7 @@ pub struct Band {
 
 /// A Theil–Sen line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Robust {
+pub struct RobustLine {
     /// Median of all pairwise slopes, with Sen's 95 % interval.
     pub slope: Estimate,
     /// Median y − slope × median x.
@@ -263,7 +263,7 @@ impl Coefficient {
     }
 }
 
-impl Robust {
+impl RobustLine {
     /// The line through these points; `None` unless two of them differ in x. More than
     /// [`MOST_POINTS`] are sorted by x and thinned evenly, so the sample does not depend on the
     /// order of the rows.

@@ -87,11 +87,11 @@ impl Traffic {
     /// The same bins with the power of one source. Steps must not overlap.
     pub fn under(&self, steps: &[Step]) -> Vec<Bucket> {
         let Grid { width, most, .. } = self.grid;
-        let mut watts = vec![Covered::default(); most as usize];
+        let mut watts = vec![BinPower::default(); most as usize];
         for step in steps {
             self.grid.cover(step, &mut watts);
         }
-        let bucket = |((place, covered), (mean, max)): ((u32, Covered), &(f64, u64))| Bucket {
+        let bucket = |((place, covered), (mean, max)): ((u32, BinPower), &(f64, u64))| Bucket {
             from: self.grid.edge(place),
             until: self.grid.edge(place + 1),
             mean_watts: covered.spread.map(|_| covered.joules / covered.seconds),
@@ -115,7 +115,7 @@ struct Grid {
 
 /// Power of the steps in one bin.
 #[derive(Debug, Clone, Copy, Default)]
-struct Covered {
+struct BinPower {
     seconds: f64,
     joules: f64,
     spread: Option<(f64, f64)>,
@@ -142,7 +142,7 @@ impl Grid {
         self.edge(self.most)
     }
 
-    fn cover(&self, step: &Step, pieces: &mut [Covered]) {
+    fn cover(&self, step: &Step, pieces: &mut [BinPower]) {
         let (from, until) = (step.from.max(self.from), step.until.min(self.until()));
         let is_known = step.watts.is_finite() && until > from;
         if !is_known {

@@ -12,7 +12,7 @@ use ipw_analysis::ecdf::Ecdf;
 use ipw_analysis::interval::Estimate;
 use ipw_analysis::line::{Line, OptionalNumber};
 use ipw_analysis::metric::{Metric, Row};
-use ipw_analysis::regression::{LinearFit, Robust, ols, regressions};
+use ipw_analysis::regression::{LinearFit, RobustLine, ols, regressions};
 use ipw_core::random::Random;
 use ipw_testkit::{Venv, or_skip};
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ fn lines_are_theirs(sets: &[Vec<(f64, f64)>], truth: &Value) {
                 same(found, truth, "band");
             }
         }
-        let robust = Robust::through(&x, &y).unwrap();
+        let robust = RobustLine::through(&x, &y).unwrap();
         same_estimate(robust.slope, &truth["robust"], "robust");
         same(robust.intercept, &truth["robust"][3], "robust intercept");
     }

@@ -33,7 +33,7 @@ pub const LARGEST_POWER: Watts = Watts::from_watts(20_000.0);
 
 /// Upper bound of a device's power, and so of its counter's advance (docs/method.md §6.2).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Plausible {
+pub struct AdvanceLimit {
     /// Upper bound of its power.
     pub largest: Watts,
     /// The energy between two readings may cover this much more time than lies between them: the
@@ -47,7 +47,7 @@ const UNKNOWN_PERIOD: Duration = Duration::from_secs(1);
 /// Least slack of a value whose stamp does not date its measurement, on a busy machine.
 const LEAST_SLACK: Duration = Duration::from_millis(100);
 
-impl Plausible {
+impl AdvanceLimit {
     /// Bound of a counter that its device updates once in `period`. Real periods are up to twice
     /// the declared ones. `dated_within` is the largest distance of a value's stamp from its
     /// measurement, where the reader takes the time before and after.
@@ -76,13 +76,13 @@ pub const STUCK: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
     rollover: Rollover,
-    plausible: Plausible,
+    plausible: AdvanceLimit,
     last: Option<Joules>,
 }
 
 impl Counter {
     /// A counter without readings.
-    pub const fn new(rollover: Rollover, plausible: Plausible) -> Self {
+    pub const fn new(rollover: Rollover, plausible: AdvanceLimit) -> Self {
         Self {
             rollover,
             plausible,
@@ -134,8 +134,8 @@ mod tests {
 
     const TICK: Duration = Duration::from_millis(10);
 
-    fn plausible() -> Plausible {
-        Plausible::new(
+    fn plausible() -> AdvanceLimit {
+        AdvanceLimit::new(
             Watts::from_watts(2000.0),
             Some(Duration::from_millis(1)),
             None,
@@ -219,7 +219,7 @@ mod tests {
             largest in 1.0..20_000.0_f64,
         ) {
             let period = Duration::from_millis(period.into());
-            let plausible = Plausible::new(Watts::from_watts(largest), Some(period), None);
+            let plausible = AdvanceLimit::new(Watts::from_watts(largest), Some(period), None);
             let mut counter = Counter::new(Rollover::Resets, plausible);
             // Energy used at all times, and the part that the counter shows.
             let mut used = vec![(0.0, 0.0)];
@@ -261,7 +261,7 @@ mod tests {
         ) {
             let (period, within) = (Duration::from_millis(1), Duration::from_millis(2));
             let plausible =
-                Plausible::new(Watts::from_watts(largest), Some(period), Some(within));
+                AdvanceLimit::new(Watts::from_watts(largest), Some(period), Some(within));
             let mut counter = Counter::new(Rollover::Resets, plausible);
             let (mut now, mut used, mut shown) = (1.0, 0.0, 0.0);
             let mut stamped = None;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::counter::{LARGEST_POWER, Plausible, Rollover};
+use crate::counter::{AdvanceLimit, LARGEST_POWER, Rollover};
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
 use crate::source::{Domain, Quantity, Role, Source};
@@ -247,8 +247,8 @@ impl Meter {
     }
 
     /// Bound of its counter's advance.
-    pub fn plausible(&self) -> Plausible {
-        Plausible::new(self.largest, self.period, self.dated_within)
+    pub fn plausible(&self) -> AdvanceLimit {
+        AdvanceLimit::new(self.largest, self.period, self.dated_within)
     }
 
     /// Delay of a reading behind the power it reports: half its averaging time.

@@ -35,12 +35,12 @@ pub struct Turn {
     /// Number of the turn, from 1.
     pub number: u32,
     /// Set if earlier turns use the model's own replies from this run.
-    pub live: Option<Live>,
+    pub live: Option<LiveTurn>,
 }
 
 /// How a turn depends on the replies to earlier turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveTurn {
     /// Number of turns in the conversation.
     pub of: u32,
     /// Index in the original messages before which each earlier turn's reply is inserted.
@@ -112,7 +112,7 @@ mod tests {
             turn: Some(Turn {
                 conversation: "x".to_owned(),
                 number: 3,
-                live: Some(Live {
+                live: Some(LiveTurn {
                     of: 3,
                     replies_before: vec![1, 2],
                 }),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ipw_analysis::efficiency::Gains;
+use ipw_analysis::efficiency::DerivedTally;
 use ipw_analysis::latency::{Latencies, Origin};
 use ipw_analysis::saturation::queue_trend;
 use ipw_analysis::slo::{self, Quantity, Slo, Tally};
@@ -94,8 +94,8 @@ pub struct Loading<'a> {
     served: SteadyTally,
     /// SLO attainment over all rows, and over those that ended while the load was full.
     kept: Option<(Tally, Tally)>,
-    whole: Gains,
-    steady: Gains,
+    whole: DerivedTally,
+    steady: DerivedTally,
     is_again: bool,
 }
 
@@ -110,8 +110,8 @@ impl<'a> Loading<'a> {
             latencies: Latencies::default(),
             served: SteadyTally::within(windows.clone()),
             kept: slo.map(|slo| (Tally::new(slo.clone()), Tally::new(slo))),
-            whole: Gains::default(),
-            steady: Gains::default(),
+            whole: DerivedTally::default(),
+            steady: DerivedTally::default(),
             is_again: false,
             plan,
             survey,

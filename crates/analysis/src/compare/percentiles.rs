@@ -1,11 +1,11 @@
 //! Percentiles: combined intervals of order statistics of the two runs.
 
-use super::{Found, Method, together};
+use super::{Method, MethodResult, together};
 use crate::interval::{Estimate, real};
 use crate::percentile::{Percentile, needed};
 
 /// Values of the same queries in A and B.
-pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> Found {
+pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> MethodResult {
     let values = [
         pairs.iter().map(|pair| pair.0).collect(),
         pairs.iter().map(|pair| pair.1).collect(),
@@ -14,11 +14,15 @@ pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> Found {
 }
 
 /// Values of independent rows of A and B.
-pub(super) fn unpaired(values: [Vec<f64>; 2], fraction: f64) -> Found {
+pub(super) fn unpaired(values: [Vec<f64>; 2], fraction: f64) -> MethodResult {
     found(values, fraction, |_| 0.0)
 }
 
-fn found(mut values: [Vec<f64>; 2], fraction: f64, correlation: impl Fn([f64; 2]) -> f64) -> Found {
+fn found(
+    mut values: [Vec<f64>; 2],
+    fraction: f64,
+    correlation: impl Fn([f64; 2]) -> f64,
+) -> MethodResult {
     for side in &mut values {
         side.sort_unstable_by(f64::total_cmp);
     }
@@ -32,7 +36,7 @@ fn found(mut values: [Vec<f64>; 2], fraction: f64, correlation: impl Fn([f64; 2]
             correlation([a.value, b.value]),
         )
     };
-    Found {
+    MethodResult {
         queries: [0, 1].map(|side: usize| values[side].len() as u64),
         values: [a, b].map(|side| side.map(|side| side.value)),
         relative: with(f64::ln).and_then(|ratio| ratio.map(f64::exp_m1)),

@@ -5,7 +5,7 @@
 //! need.
 
 use super::pairs::Pair;
-use super::{Found, Method};
+use super::{Method, MethodResult};
 use crate::distribution::student_quantile;
 use crate::interval::{Estimate, real};
 use crate::metric::{OneQuery, Recipe, Sums, total};
@@ -70,7 +70,7 @@ fn relative(values: [f64; 2], half: f64) -> Option<Estimate> {
 }
 
 /// Paired queries: deviation of the difference between the influence on B and on A.
-pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
+pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> MethodResult {
     let known = || {
         pairs
             .iter()
@@ -81,14 +81,14 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
         let sums = total(known().map(|pair| &pair.sums[side]));
         Whole::new(recipe, count, sums)
     });
-    let found = Found {
+    let found = MethodResult {
         queries: [count; 2],
         values: sides
             .each_ref()
             .map(|side| side.as_ref().map(|side| side.value)),
         method: Some(Method::Paired),
         needs: 2,
-        ..Found::default()
+        ..MethodResult::default()
     };
     let [Some(a), Some(b)] = &sides else {
         return found;
@@ -100,7 +100,7 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
         Some(student_quantile(real(count.saturating_sub(1)))? * error)
     };
     let values = [a.value, b.value];
-    Found {
+    MethodResult {
         relative: half(Scale::Logarithm).and_then(|half| relative(values, half)),
         absolute: half(Scale::Value).and_then(|half| Estimate::around(b.value - a.value, half)),
         ..found
@@ -108,21 +108,21 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
 }
 
 /// Independent queries of the two runs.
-pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> Found {
+pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> MethodResult {
     let all = |side: usize| queries[side].iter().map(|(_, one)| &one.sums);
     let known = [0, 1].map(|side| all(side).filter(|sums| recipe.is_known(sums)).count() as u64);
     let sides = [0, 1].map(|side| {
         let count = queries[side].len() as u64;
         Whole::new(recipe, count, total(all(side)))
     });
-    let found = Found {
+    let found = MethodResult {
         queries: known,
         values: sides
             .each_ref()
             .map(|side| side.as_ref().map(|side| side.value)),
         method: Some(Method::Welch),
         needs: 2,
-        ..Found::default()
+        ..MethodResult::default()
     };
     let [Some(a), Some(b)] = &sides else {
         return found;
@@ -137,7 +137,7 @@ pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) ->
         welch([of(a, 0)?, of(b, 1)?])
     };
     let values = [a.value, b.value];
-    Found {
+    MethodResult {
         relative: half(Scale::Logarithm).and_then(|half| relative(values, half)),
         absolute: half(Scale::Value).and_then(|half| Estimate::around(b.value - a.value, half)),
         ..found

@@ -1,7 +1,7 @@
 //! Shares: accuracy, goodput, failures.
 
 use super::pairs::Pair;
-use super::{Found, Method, ratios, together};
+use super::{Method, MethodResult, ratios, together};
 use crate::distribution::coin;
 use crate::interval::{Estimate, real, wilson};
 use crate::metric::{OneQuery, Recipe};
@@ -52,7 +52,7 @@ impl Table {
 }
 
 /// Paired queries. Repeated queries are not binary and are compared as ratios.
-pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
+pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> MethodResult {
     let ratio = ratios::paired(recipe, pairs);
     if !pairs.iter().all(|pair| pair.is_single) {
         return ratio;
@@ -67,7 +67,7 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
     let absolute = a
         .zip(b)
         .and_then(|(a, b)| together(a, b, table.correlation()));
-    Found {
+    MethodResult {
         absolute,
         p_value: absolute.and_then(|_| coin(table.only_a, table.only_b)),
         method: Some(Method::NewcombePaired),
@@ -77,7 +77,7 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
 }
 
 /// Independent queries of the two runs.
-pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> Found {
+pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> MethodResult {
     let ratio = ratios::unpaired(recipe, queries);
     if queries.iter().flatten().any(|(_, one)| one.rows > 1) {
         return ratio;
@@ -90,7 +90,7 @@ pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) ->
             .count();
         wilson(hits as u64, ratio.queries[side])
     });
-    Found {
+    MethodResult {
         absolute: a.zip(b).and_then(|(a, b)| together(a, b, 0.0)),
         method: Some(Method::Newcombe),
         needs: 1,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Fit, LinearFit, Robust, ols};
+use super::{Fit, LinearFit, RobustLine, ols};
 use crate::line::Line;
 
 /// Values closer to zero count as zero, as in the original.
@@ -38,7 +38,7 @@ pub struct Regressions {
     /// The same lines with standard errors and intervals; `None` below three points.
     pub lines: TokenFits<Option<LinearFit>>,
     /// Theil–Sen lines.
-    pub robust: TokenFits<Option<Robust>>,
+    pub robust: TokenFits<Option<RobustLine>>,
     /// A message for each quantity that is zero in some rows.
     pub warnings: Vec<String>,
     /// Number of rows.
@@ -136,7 +136,7 @@ pub fn regressions(lines: &[Line]) -> Regressions {
 struct Fits {
     original: Fit,
     line: Option<LinearFit>,
-    robust: Option<Robust>,
+    robust: Option<RobustLine>,
 }
 
 impl Fits {
@@ -145,7 +145,7 @@ impl Fits {
         Self {
             original: ols(&x, &y),
             line: LinearFit::through(&x, &y),
-            robust: Robust::through(&x, &y),
+            robust: RobustLine::through(&x, &y),
         }
     }
 }

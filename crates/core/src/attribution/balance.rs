@@ -21,12 +21,12 @@ pub struct Totals {
     lost: f64,
     /// Whether a query was in flight in the latest step.
     is_busy: bool,
-    calm: Option<Calm>,
+    calm: Option<QuietMean>,
 }
 
 /// The first steps after work without a query in flight: exponentially weighted means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Calm {
+struct QuietMean {
     power: f64,
     square: f64,
     /// Relative variance from the dating of edges.
@@ -36,7 +36,7 @@ struct Calm {
 /// Weight of the latest quiet step.
 const LATEST: f64 = 0.25;
 
-impl Calm {
+impl QuietMean {
     fn of(step: &Step, energy: f64) -> Self {
         let power = energy / step.seconds();
         Self {
@@ -106,7 +106,7 @@ impl Totals {
         let was_busy = std::mem::replace(&mut self.is_busy, !view.is_empty());
         if view.is_empty() {
             if was_busy && seconds > 0.0 {
-                let latest = Calm::of(view.step, energy);
+                let latest = QuietMean::of(view.step, energy);
                 self.calm = Some(self.calm.map_or(latest, |calm| calm.then(latest)));
             }
             return;

@@ -28,7 +28,7 @@ pub(super) struct Uncertainty {
     mixed: f64,
     /// Spread of the others: the current group of concurrent queries, and the squares of earlier
     /// groups.
-    company: Company,
+    company: Companions,
     others: f64,
     /// Variance from the dating of its first edge, of inner edges, and from its ends inside steps
     /// with idle time.
@@ -39,13 +39,13 @@ pub(super) struct Uncertainty {
 
 /// Consecutive steps that a query shares with others.
 #[derive(Default)]
-struct Company {
+struct Companions {
     mixed: f64,
     /// The same for each of the others.
     each: f64,
 }
 
-impl Company {
+impl Companions {
     /// Square of the joules that depend on how the others differ. It falls with their number, as
     /// their mean approaches the usual one.
     fn square(&self) -> f64 {

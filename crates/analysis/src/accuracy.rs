@@ -1,5 +1,4 @@
-//! How often answers are right, and how sure that is where questions were asked several times
-//! (docs/method.md §7).
+//! Accuracy over repeated questions, with intervals for clustered answers (docs/method.md §7).
 
 use std::collections::BTreeMap;
 
@@ -8,25 +7,26 @@ use serde::Serialize;
 use crate::efficiency::Accuracy;
 use crate::interval::{Z, real, wilson};
 
-/// What became of asking every question several times.
+/// Agreement of repeated answers to the same questions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Repeats {
     /// Questions with a verdict.
     pub questions: u64,
-    /// Verdicts on them.
+    /// Verdicts on these questions.
     pub verdicts: u64,
     /// Fewest verdicts on one question.
     pub fewest: u64,
-    /// Most of them.
+    /// Most verdicts on one question.
     pub most: u64,
-    /// Right answers ÷ all, with an interval that knows that answers to one question belong
-    /// together.
+    /// Correct ÷ all verdicts. The interval accounts for the correlation of answers to one
+    /// question.
     pub accuracy: Option<Accuracy>,
-    /// Questions that most of their answers get right ÷ questions that are decided so.
+    /// Questions with a correct majority ÷ questions with a majority.
     pub majority: Option<Accuracy>,
-    /// Questions of which as many answers are right as wrong.
+    /// Questions with as many correct as wrong answers.
     pub undecided: u64,
-    /// Pairs of answers to one question with the same verdict ÷ pairs; `None` without a pair.
+    /// Pairs of answers to one question with equal verdicts ÷ all such pairs; `None` without a
+    /// pair.
     pub agreement: Option<f64>,
 }
 
@@ -37,7 +37,7 @@ struct Votes {
     all: u64,
 }
 
-/// Brings verdicts together by question; `None` where no question was asked twice.
+/// Groups verdicts by question; `None` if no question was asked twice.
 pub fn repeats<'a>(rows: impl Iterator<Item = (&'a str, bool)>) -> Option<Repeats> {
     let mut questions: BTreeMap<&str, Votes> = BTreeMap::new();
     for (query, is_correct) in rows {
@@ -78,9 +78,9 @@ fn share(some: u64, of: u64) -> Option<Accuracy> {
     })
 }
 
-/// The share of right answers with the interval of Wilson for as many independent answers as these
-/// are worth: all of them divided by the design effect, the variance of a ratio over clusters
-/// against that of single draws.
+/// The share of correct answers with Wilson's interval at the effective sample size: answers ÷
+/// design effect. The design effect is the variance of a ratio over clusters ÷ that of single
+/// draws.
 fn clustered(votes: &[Votes]) -> Option<Accuracy> {
     let (right, all) = votes.iter().fold((0, 0), |(right, all), votes| {
         (right + votes.right, all + votes.all)
@@ -90,7 +90,7 @@ fn clustered(votes: &[Votes]) -> Option<Accuracy> {
     let value = plain.value;
     let single = value * (1.0 - value) / real(all);
     if clusters < 2.0 || single <= 0.0 {
-        // All alike: what is sure is what the questions alone would say.
+        // All verdicts are equal: the number of questions is the sample size.
         let questions = votes.len() as u64;
         let all_right = if right > 0 { questions } else { 0 };
         return share(all_right, questions);
@@ -98,12 +98,12 @@ fn clustered(votes: &[Votes]) -> Option<Accuracy> {
     let residual = |votes: &Votes| (real(votes.right) - value * real(votes.all)).powi(2);
     let spread: f64 = votes.iter().map(residual).sum();
     let robust = spread / real(all).powi(2) * clusters / (clusters - 1.0);
-    // Fewer answers than questions are never claimed, nor more than there are.
+    // The effective size is at least the number of questions and at most that of answers.
     let worth = (value * (1.0 - value) / robust).clamp(1.0, real(all));
     Some(wilson_of(value, worth))
 }
 
-/// Wilson's interval for a share of so many draws, whole or not.
+/// Wilson's interval for a share of this many draws, which need not be an integer.
 fn wilson_of(value: f64, draws: f64) -> Accuracy {
     let square = Z * Z;
     let middle = (value + square / (2.0 * draws)) / (1.0 + square / draws);
@@ -167,7 +167,7 @@ mod tests {
         };
         let ten = same(10).unwrap().accuracy.unwrap();
         let once = wilson(25, 100).unwrap();
-        // The clusters' own correction, k ÷ (k − 1), is all that differs.
+        // Only the clusters' own correction, k ÷ (k − 1), differs.
         assert!((ten.low - once.low).abs() < 0.002, "{ten:?} {once:?}");
         assert!((ten.high - once.high).abs() < 0.002, "{ten:?} {once:?}");
         let all_right = repeats((0..20).map(|n| (["a", "b"][n % 2], true))).unwrap();

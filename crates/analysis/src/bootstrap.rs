@@ -1,9 +1,9 @@
-//! How sure a ratio is: intervals of 95 % by drawing queries again (docs/method.md §9.4).
+//! 95 % confidence intervals of ratios by resampling queries (docs/method.md §9.4).
 //!
-//! Up to [`MOST_DRAWN`] queries are drawn with replacement, [`RESAMPLES`] times, and the interval is
-//! Efron's `BCa`: bias-corrected and accelerated. Beyond, the distribution of the logarithm is normal
-//! for all that matters, and the delta method gives its deviation in one pass. The result says
-//! which it was. The same seed gives the same interval.
+//! Up to [`MOST_DRAWN`] queries are resampled with replacement, [`RESAMPLES`] times. The interval
+//! is Efron's `BCa`: bias-corrected and accelerated. With more queries the logarithm is practically
+//! normal, and the delta method gives its deviation in one pass. The result names the method. The
+//! same seed gives the same interval.
 
 use std::collections::BTreeMap;
 
@@ -15,43 +15,42 @@ use crate::distribution::{normal_quantile, normal_share};
 use crate::interval::{Estimate, Interval, TAIL, Z, real};
 use crate::metric::{Kind, Metric, Recipe, Row, Sums, by_query, total};
 
-/// How often queries are drawn again.
+/// Number of resamples.
 pub const RESAMPLES: usize = 2000;
 
-/// More queries than this are not drawn.
+/// Above this number of queries the delta method is used.
 pub const MOST_DRAWN: usize = 10_000;
 
-/// Where an interval comes from.
+/// Method of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Bootstrap, bias-corrected and accelerated.
     Bca,
-    /// Bootstrap, quantiles as they are: nothing to correct by.
+    /// Bootstrap percentiles, where no correction is possible.
     Percentile,
     /// The logarithm ± 1.96 deviations, linearised.
     Delta,
 }
 
-/// A metric with its interval of 95 %.
+/// A metric with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Sure {
+pub struct MetricEstimate {
     /// The metric over all queries.
     pub value: f64,
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Where the interval comes from.
+    /// Method of the interval.
     pub method: Method,
-    /// Queries.
+    /// Number of queries.
     pub queries: u64,
 }
 
-impl Sure {
-    /// The interval when the energy itself is known only to this relative standard deviation, the
-    /// same for all queries: both doubts side by side, on the scale of the logarithm. `None` where
-    /// an end is not above zero.
+impl MetricEstimate {
+    /// The interval including a relative standard deviation of the energy that all queries share.
+    /// Both uncertainties are combined on the log scale. `None` if an end is not above zero.
     pub fn with_sigma(self, relative: f64) -> Option<Interval> {
         let doubt = Z * relative;
         let away = |end: f64| {
@@ -66,10 +65,14 @@ impl Sure {
     }
 }
 
-/// The interval of each of these metrics over these rows. `None` where the metric is not known, has
-/// fewer than two queries, or is no number in too many of the draws; for a percentile too, whose
-/// interval is that of [`crate::percentile`].
-pub fn intervals(rows: &[Row], metrics: &[Metric], seed: u64) -> BTreeMap<Metric, Option<Sure>> {
+/// The interval of each of these metrics over these rows. `None` if the metric is unknown, has
+/// fewer than two queries, or is undefined in too many resamples. Also `None` for a percentile;
+/// [`crate::percentile`] has its interval.
+pub fn intervals(
+    rows: &[Row],
+    metrics: &[Metric],
+    seed: u64,
+) -> BTreeMap<Metric, Option<MetricEstimate>> {
     let queries: Vec<Sums> = by_query(rows)
         .into_iter()
         .map(|(_, one)| one.sums)
@@ -96,7 +99,7 @@ pub fn intervals(rows: &[Row], metrics: &[Metric], seed: u64) -> BTreeMap<Metric
         .collect()
 }
 
-/// The places that are drawn, resample by resample: what somebody else needs to check an interval.
+/// The indices that are drawn, resample by resample, for checking an interval elsewhere.
 pub fn places(queries: usize, resamples: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut random = Random::new(seed);
     (0..resamples)
@@ -122,10 +125,10 @@ fn drawn(queries: &[Sums], seed: u64) -> Vec<Sums> {
         .collect()
 }
 
-fn by_draws(recipe: &Recipe, queries: &[Sums], draws: &[Sums]) -> Option<Sure> {
+fn by_draws(recipe: &Recipe, queries: &[Sums], draws: &[Sums]) -> Option<MetricEstimate> {
     let all = total(queries);
     let value = recipe.value(&all)?;
-    // A draw without a right answer has no joules per right answer: it lies beyond all others.
+    // A resample without a correct answer has infinite joules per correct answer.
     let mut values: Vec<f64> = draws
         .iter()
         .map(|sums| recipe.value(sums).unwrap_or(f64::INFINITY))
@@ -139,10 +142,10 @@ fn by_draws(recipe: &Recipe, queries: &[Sums], draws: &[Sums]) -> Option<Sure> {
         None => (Method::Percentile, [TAIL, 1.0 - TAIL]),
     };
     let found = Estimate::known(value, quantile(&values, low)?, quantile(&values, high)?)?;
-    Some(Sure::new(found, method, queries.len()))
+    Some(MetricEstimate::new(found, method, queries.len()))
 }
 
-fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<Sure> {
+fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<MetricEstimate> {
     let value = recipe.value(&total(queries))?;
     let means = total(queries).over(queries.len() as u64);
     let influences: Option<Vec<f64>> = queries
@@ -153,27 +156,26 @@ fn by_delta(recipe: &Recipe, queries: &[Sums]) -> Option<Sure> {
     delta(value, error, queries.len())
 }
 
-/// The delta method over rows that come twice and of which none is kept: every row must be another
-/// query.
+/// The delta method over rows that arrive twice and are not stored. Each row must be another query.
 #[derive(Debug, Clone, Default)]
 pub struct Delta {
     all: Sums,
     queries: u64,
-    /// By metric, on the second time.
+    /// By metric, on the second pass.
     again: Option<Vec<Influence>>,
 }
 
-/// What single queries do to a metric.
+/// Influence of single queries on a metric.
 #[derive(Debug, Clone, Copy)]
 struct Influence {
     metric: Metric,
     recipe: Recipe,
-    /// Their sum and that of their squares; `None` where the value has no logarithm.
+    /// Sum and sum of squares; `None` where the value has no logarithm.
     sums: Option<(f64, f64)>,
 }
 
 impl Delta {
-    /// Takes one row in.
+    /// Adds one row.
     pub fn push(&mut self, row: &Row<'_>) {
         let one = row.sums();
         let Some(again) = &mut self.again else {
@@ -191,12 +193,12 @@ impl Delta {
         }
     }
 
-    /// How many rows came.
+    /// Number of rows.
     pub const fn queries(&self) -> u64 {
         self.queries
     }
 
-    /// The same rows come again from here on.
+    /// Starts the second pass over the same rows.
     pub fn look_again(&mut self) {
         let recipe = |metric: Metric| match metric.kind() {
             Kind::Ratio(recipe) | Kind::Share(recipe) => Some(Influence {
@@ -210,7 +212,7 @@ impl Delta {
     }
 
     /// The interval of each of these metrics; `None` as for [`intervals`].
-    pub fn intervals(&self, metrics: &[Metric]) -> BTreeMap<Metric, Option<Sure>> {
+    pub fn intervals(&self, metrics: &[Metric]) -> BTreeMap<Metric, Option<MetricEstimate>> {
         let sure = |metric: Metric| {
             let mut again = self.again.iter().flatten();
             let own = again.find(|own| own.metric == metric)?;
@@ -228,13 +230,13 @@ impl Delta {
     }
 }
 
-fn delta(value: f64, error: f64, queries: usize) -> Option<Sure> {
+fn delta(value: f64, error: f64, queries: usize) -> Option<MetricEstimate> {
     let (low, high) = (value * (-Z * error).exp(), value * (Z * error).exp());
     let found = Estimate::known(value, low, high)?;
-    Some(Sure::new(found, Method::Delta, queries))
+    Some(MetricEstimate::new(found, Method::Delta, queries))
 }
 
-/// How far the draws lie to one side of the value, in deviations; `None` if all do.
+/// Bias of the resamples against the value, in standard deviations; `None` if all are on one side.
 fn bias(sorted: &[f64], value: f64) -> Option<f64> {
     let below = sorted.partition_point(|one| *one < value) as u64;
     let up_to = sorted.partition_point(|one| *one <= value) as u64;
@@ -242,8 +244,8 @@ fn bias(sorted: &[f64], value: f64) -> Option<f64> {
     normal_quantile(f64::midpoint(real(below), real(up_to)) / count)
 }
 
-/// How fast the deviation grows with the value: the skewness of what single queries do to it
-/// (jackknife), by six.
+/// Acceleration: how fast the deviation grows with the value. It is the skewness of the jackknife
+/// influences ÷ 6.
 fn acceleration(recipe: &Recipe, queries: &[Sums], all: &Sums) -> Option<f64> {
     let without: Option<Vec<f64>> = queries
         .iter()
@@ -256,11 +258,11 @@ fn acceleration(recipe: &Recipe, queries: &[Sums], all: &Sums) -> Option<f64> {
         (squares + distance.powi(2), cubes + distance.powi(3))
     });
     let skewness = cubes / (6.0 * squares.powf(1.5));
-    // Queries that are all alike have no skewness.
+    // Queries without any spread have no skewness.
     Some(if skewness.is_finite() { skewness } else { 0.0 })
 }
 
-/// Which quantiles of the draws to take.
+/// The quantiles of the resamples to use.
 fn shares(bias: f64, acceleration: f64) -> Option<[f64; 2]> {
     let share = |z: f64| {
         let moved = bias + z;
@@ -270,7 +272,7 @@ fn shares(bias: f64, acceleration: f64) -> Option<[f64; 2]> {
     Some([share(-Z)?, share(Z)?])
 }
 
-impl Sure {
+impl MetricEstimate {
     fn new(found: Estimate, method: Method, queries: usize) -> Self {
         Self {
             value: found.value,
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn what_the_meter_does_not_know_widens_an_interval() {
-        let sure = Sure {
+        let sure = MetricEstimate {
             value: 2.0,
             low: 1.8,
             high: 2.2,
@@ -332,7 +334,7 @@ mod tests {
         assert!((exact.low - 1.8).abs() < 1e-12 && (exact.high - 2.2).abs() < 1e-12);
         let wide = sure.with_sigma(0.5).unwrap();
         assert!(wide.low < 2.0 * (-0.98_f64).exp() && wide.high > 2.0 * 0.98_f64.exp());
-        let none = Sure { low: 0.0, ..sure };
+        let none = MetricEstimate { low: 0.0, ..sure };
         assert_eq!(none.with_sigma(0.1), None);
     }
 
@@ -353,7 +355,7 @@ mod tests {
         }
     }
 
-    /// The delta method takes over where both say the same.
+    /// Both methods agree where the delta method takes over.
     #[test]
     fn draws_and_delta_meet_for_many_queries() {
         let names = names(4000);
@@ -367,7 +369,7 @@ mod tests {
             let drawn = by_draws(&recipe, &queries, &draws).unwrap();
             let delta = by_delta(&recipe, &queries).unwrap();
             let width = delta.high - delta.low;
-            // Two thousand draws leave some four percent in an end.
+            // Two thousand resamples leave an error of about four percent in an end.
             assert!(
                 (drawn.low - delta.low).abs() < 0.1 * width,
                 "{drawn:?} {delta:?}"
@@ -427,7 +429,7 @@ mod tests {
         );
     }
 
-    /// A single right answer is missing in a third of the draws: there is no upper end.
+    /// One correct answer is missing in a third of the resamples, so there is no upper end.
     #[test]
     fn an_end_that_no_draw_has_is_not_made_up() {
         let names = names(30);

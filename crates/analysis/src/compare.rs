@@ -1,11 +1,11 @@
-//! Two runs side by side: what is different, how sure that is, and what to make of it
-//! (docs/method.md §9.6).
+//! Comparison of two runs: differences, their confidence intervals, and a verdict (docs/method.md
+//! §9.6).
 //!
-//! Where both runs asked the same queries, each query is compared with itself, which takes the
-//! spread between queries out. Ratios are compared by the logarithm of B ÷ A, with the jackknife's
-//! deviation and Student's quantile (paired) or Welch's; shares and percentiles by the intervals of
-//! the two runs, put together (Zou and Donner, "Construction of confidence limits about effect
-//! measures", 2008), less what pairs have in common.
+//! Queries in both runs are paired, which removes the spread between queries. Ratios are compared
+//! by the logarithm of B ÷ A. Its interval uses the jackknife's deviation and Student's quantile if
+//! paired, Welch's otherwise. Shares and percentiles combine the intervals of both runs (Zou and
+//! Donner, "Construction of confidence limits about effect measures", 2008), less the correlation
+//! of pairs.
 
 use serde::Serialize;
 
@@ -23,17 +23,17 @@ mod tests;
 mod verdict;
 mod words;
 
-/// Which rows were compared with which.
+/// How rows of the two runs are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
-    /// Each query with itself.
+    /// Each query with the same query.
     Paired,
-    /// All of one run with all of the other.
+    /// All queries of one run with all of the other.
     Unpaired,
 }
 
-/// Where the intervals come from.
+/// Method of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -41,30 +41,30 @@ pub enum Method {
     Paired,
     /// Jackknife over either run, Welch's degrees of freedom.
     Welch,
-    /// Wilson's intervals put together with the correlation of pairs (Newcombe 1998, method 10).
+    /// Wilson's intervals combined with the correlation of pairs (Newcombe 1998, method 10).
     NewcombePaired,
-    /// Wilson's intervals put together (Newcombe 1998, hybrid score).
+    /// Wilson's intervals combined (Newcombe 1998, hybrid score).
     Newcombe,
-    /// Intervals from order statistics put together, with the correlation of pairs.
+    /// Intervals from order statistics, combined with the correlation of pairs.
     OrderStatistics,
 }
 
-/// Why two runs cannot be compared by a metric.
+/// Why a metric cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum NotCompared {
-    /// One run knows nothing of it.
-    #[error("{run} does not know it")]
+    /// A run has no value of the metric.
+    #[error("{run} has no value for it")]
     Unknown {
-        /// Which.
+        /// The run without a value.
         run: Side,
     },
     /// Too few queries.
     #[error("{queries} queries are too few: needs ≥ {needs}")]
     TooFew {
-        /// How many there are.
+        /// Number of queries.
         queries: u64,
-        /// How many it takes.
+        /// Number of queries needed.
         needs: u64,
     },
 }
@@ -73,50 +73,50 @@ pub enum NotCompared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// What is compared against.
+    /// The baseline.
     A,
-    /// What is compared.
+    /// The candidate.
     B,
 }
 
-/// Two runs by one metric. B is compared against A.
+/// A comparison of two runs in one metric. B is compared with A.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
-    /// By what.
+    /// The metric.
     pub metric: Metric,
-    /// What its numbers are.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Which way is better.
+    /// The better direction.
     pub better: Better,
-    /// Which rows were compared with which.
+    /// How rows are matched.
     pub pairing: Pairing,
-    /// Queries of A that count.
+    /// Number of queries of A that count.
     pub queries_a: u64,
-    /// Queries of B that count; the same as of A where they are paired.
+    /// Number of queries of B that count; equal to that of A if paired.
     pub queries_b: u64,
-    /// Queries of either run that do not count: without a partner, or without the metric.
+    /// Queries of either run that do not count: without a partner or without the metric.
     pub left_out: u64,
     /// The metric of A over these queries.
     pub a: Option<f64>,
     /// The metric of B.
     pub b: Option<f64>,
-    /// B ÷ A − 1, with its interval of 95 %.
+    /// B ÷ A − 1 with its 95 % interval.
     pub relative: Option<Estimate>,
-    /// B − A, with its interval of 95 %.
+    /// B − A with its 95 % interval.
     pub absolute: Option<Estimate>,
-    /// Exact p-value of the pairs that differ (`McNemar`); `None` for all but paired shares.
+    /// Exact p-value of discordant pairs (`McNemar`); `None` except for paired shares.
     pub p_value: Option<f64>,
-    /// Where the intervals come from; `None` without any.
+    /// Method of the intervals; `None` without any.
     pub method: Option<Method>,
-    /// What to make of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why it cannot be told, where that is so for want of numbers.
+    /// Why there is no verdict, if the data do not suffice.
     pub reason: Option<NotCompared>,
 }
 
-/// What a method finds.
+/// Result of a method.
 #[derive(Debug, Clone, Copy, Default)]
-struct Found {
+struct MethodResult {
     queries: [u64; 2],
     values: [Option<f64>; 2],
     relative: Option<Estimate>,
@@ -135,8 +135,8 @@ impl std::fmt::Display for Side {
     }
 }
 
-/// Compares B against A by each of these metrics. Queries are paired if at least half of the
-/// queries of either run are in the other one, too.
+/// Compares B with A in each of these metrics. Queries are paired if at least half of the queries
+/// of either run are in the other one.
 pub fn compare(a: &[Row], b: &[Row], metrics: &[Metric], tolerance: Tolerance) -> Vec<Comparison> {
     let queries = [by_query(a), by_query(b)];
     let pairs = pairs::of(&queries);
@@ -183,7 +183,7 @@ pub fn compare(a: &[Row], b: &[Row], metrics: &[Metric], tolerance: Tolerance) -
         .collect()
 }
 
-impl Found {
+impl MethodResult {
     fn comparison(
         self,
         metric: Metric,
@@ -235,7 +235,7 @@ impl Found {
     }
 }
 
-/// The interval of B − A from those of A and B, where the two go together by `correlation`.
+/// The interval of B − A from those of A and B with this `correlation`.
 fn together(a: Estimate, b: Estimate, correlation: f64) -> Option<Estimate> {
     let half = |b: f64, a: f64| (b * b - 2.0 * correlation * b * a + a * a).max(0.0).sqrt();
     let value = b.value - a.value;

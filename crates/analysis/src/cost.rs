@@ -1,41 +1,41 @@
-//! What the energy of a run costs, in money and in carbon, at rates that somebody names when they
-//! ask: never in what was measured (docs/method.md §7.2).
+//! Energy cost of a run in money and carbon, at rates that the user gives for a report. Rates are
+//! not part of the measurement (docs/method.md §7.2).
 
 use serde::Serialize;
 
 const JOULES_PER_KWH: f64 = 3.6e6;
 
-/// The rates.
+/// Rates that the user gives.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rates {
-    /// Money for a kilowatt-hour; `None`: nobody asks.
+    /// Price of a kilowatt-hour; `None` if it was not given.
     pub per_kwh: Option<f64>,
-    /// Grams of CO₂ for a kilowatt-hour; `None`: nobody asks.
+    /// Grams of CO₂ per kilowatt-hour; `None` if it was not given.
     pub grams_per_kwh: Option<f64>,
-    /// What the building takes for each joule of the machine (power usage effectiveness).
+    /// Power usage effectiveness: energy of the building ÷ energy of the machine.
     pub pue: f64,
 }
 
-/// What the energy came to.
+/// Running cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Running {
-    /// At these rates.
+pub struct RunningCost {
+    /// The rates used.
     pub rates: Rates,
-    /// Kilowatt-hours, the building's share included.
+    /// Energy in kilowatt-hours, including the building's overhead.
     pub kilowatt_hours: f64,
-    /// Money.
+    /// Total cost.
     pub money: Option<f64>,
-    /// Money for a thousand queries.
+    /// Cost of a thousand queries.
     pub money_per_1000_queries: Option<f64>,
-    /// Money for a million output tokens; `None` where tokens are not known.
+    /// Cost of a million output tokens; `None` where tokens are unknown.
     pub money_per_million_output_tokens: Option<f64>,
-    /// Grams of CO₂.
+    /// CO₂ emissions in grams.
     pub grams_co2: Option<f64>,
 }
 
 impl Rates {
-    /// What so many joules cost, spent on so many queries and output tokens.
-    pub fn of(self, joules: f64, queries: u64, output_tokens: Option<u64>) -> Running {
+    /// The cost of this energy, spent on these queries and output tokens.
+    pub fn of(self, joules: f64, queries: u64, output_tokens: Option<u64>) -> RunningCost {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let real = |count: u64| count as f64;
         let kilowatt_hours = joules * self.pue / JOULES_PER_KWH;
@@ -43,7 +43,7 @@ impl Rates {
         let per = |count: u64, so_many: f64| {
             Some(money? / real(count) * so_many).filter(|money| money.is_finite())
         };
-        Running {
+        RunningCost {
             rates: self,
             kilowatt_hours,
             money,
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asks_for_or_knows_is_not_told() {
+    fn costs_without_a_rate_or_tokens_are_none() {
         let rates = Rates {
             per_kwh: Some(0.30),
             grams_per_kwh: None,

@@ -1,5 +1,5 @@
-//! The density of values, for drawing: a Gaussian kernel, as the original draws the tokens of
-//! replies (docs/method.md §9.5).
+//! Kernel density estimate with a Gaussian kernel, as the original plots tokens of replies
+//! (docs/method.md §9.5).
 
 use std::f64::consts::TAU;
 
@@ -8,19 +8,19 @@ use serde::Serialize;
 
 use crate::interval::{known, real};
 
-/// Points of the curve.
+/// Number of points of the curve.
 pub const POINTS: u32 = 512;
 
-/// More different values than this are first brought to a grid of so many.
+/// Above this number of distinct values, they are binned to a grid of this size.
 const MOST_PLACES: u32 = 8192;
 
-/// Nothing is left of a kernel so many bandwidths away.
+/// A kernel is negligible beyond this many bandwidths.
 const REACH: f64 = 9.0;
 
-/// The curve.
+/// A density curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Density {
-    /// Values.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
@@ -28,17 +28,17 @@ pub struct Density {
     pub median: f64,
     /// Deviation of the kernel: 0.9 · σ · count^−0.2.
     pub bandwidth: f64,
-    /// Whether values were brought to a grid first, as there were too many different ones.
+    /// Whether values were binned first, as there were too many distinct ones.
     pub is_binned: bool,
-    /// From the smallest value to the largest, evenly.
+    /// Evenly spaced from the smallest value to the largest.
     pub x: Vec<f64>,
-    /// The density there.
+    /// The density at each `x`.
     pub y: Vec<f64>,
 }
 
 impl Density {
-    /// The density of these values; `None` for fewer than two, and for values that are all the
-    /// same as far as anybody can see. What is no number is left out.
+    /// The density of these values; `None` for fewer than two values, or without any spread.
+    /// Non-finite values are left out.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.retain(|value| value.is_finite());
         values.sort_unstable_by(f64::total_cmp);
@@ -74,7 +74,7 @@ impl Density {
     }
 }
 
-/// Each different value, and how many there are of it.
+/// Each distinct value with its count.
 fn weighted(sorted: &[f64]) -> Vec<(f64, f64)> {
     sorted
         .chunk_by(|left, right| left.total_cmp(right).is_eq())
@@ -82,8 +82,8 @@ fn weighted(sorted: &[f64]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Values shared among the two points of a grid between which they lie: a kernel many steps wide
-/// does not see the difference.
+/// Splits values between the two nearest grid points. The error is negligible for a kernel much
+/// wider than the grid.
 fn binned(weighted: &[(f64, f64)], first: f64, last: f64) -> Vec<(f64, f64)> {
     let most = MOST_PLACES - 1;
     let step = (last - first) / f64::from(most);

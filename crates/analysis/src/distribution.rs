@@ -1,14 +1,14 @@
-//! The distributions that intervals and p-values are read from (docs/method.md §9.1).
+//! Distributions for intervals and p-values (docs/method.md §9.1).
 //!
-//! Written for the few arguments that they get here: absolute errors stay below 1e-12, and nothing
-//! is claimed of tails smaller than that.
+//! Written for the arguments that occur here: absolute errors are below 1e-12. Smaller tail
+//! probabilities are not accurate.
 
 use std::f64::consts::PI;
 
 use crate::interval::{SERIES_UP_TO, TAIL, by_expansion, real};
 use crate::percentile::binomial;
 
-/// Beyond so many deviations nothing is left of the normal distribution that a sum would show.
+/// The normal tail beyond this many deviations is negligible in a sum.
 const END: f64 = 8.5;
 
 /// Lanczos' coefficients for g = 7.
@@ -24,8 +24,8 @@ const LANCZOS: [f64; 9] = [
     1.505_632_735_149_311_6e-7,
 ];
 
-/// The share of the normal distribution below `value`: Marsaglia, "Evaluating the Normal
-/// Distribution", 2004.
+/// Cumulative distribution of the standard normal: Marsaglia, "Evaluating the Normal Distribution",
+/// 2004.
 pub fn normal_share(value: f64) -> f64 {
     if value.abs() > END {
         return if value > 0.0 { 1.0 } else { 0.0 };
@@ -40,15 +40,14 @@ pub fn normal_share(value: f64) -> f64 {
     (0.5 + sum * density).clamp(0.0, 1.0)
 }
 
-/// Below which value so much of the normal distribution lies; `None` unless `share` lies between
-/// 0 and 1.
+/// Quantile of the standard normal; `None` unless `share` lies between 0 and 1.
 pub fn normal_quantile(share: f64) -> Option<f64> {
     let is_inside = share > 0.0 && share < 1.0;
     is_inside.then(|| halved(-END, END, |value| normal_share(value) < share))
 }
 
-/// 97.5 % quantile of Student's distribution with degrees of freedom that need not be whole, as
-/// Welch has them. `None` for fewer than one.
+/// 97.5 % quantile of Student's distribution, also for fractional degrees of freedom as in Welch's
+/// test. `None` for fewer than one.
 pub fn student_quantile(freedom: f64) -> Option<f64> {
     if freedom.is_nan() || freedom < 1.0 {
         return None;
@@ -56,14 +55,13 @@ pub fn student_quantile(freedom: f64) -> Option<f64> {
     if freedom > real(SERIES_UP_TO) {
         return Some(by_expansion(freedom));
     }
-    // The share beyond ± t is the incomplete beta function of x = ν ÷ (ν + t²).
+    // The tail beyond ± t is the incomplete beta function of x = ν ÷ (ν + t²).
     let outside = |x: f64| incomplete_beta(freedom / 2.0, 0.5, x);
     let x = halved(0.0, 1.0, |x| outside(x) < 2.0 * TAIL);
     Some((freedom * (1.0 - x) / x).sqrt())
 }
 
-/// How likely a fair coin falls so unevenly, or more so, to either side: the exact p-value of
-/// `fewer` against `more`.
+/// Exact two-sided p-value of this split of a fair coin.
 pub(crate) fn coin(one: u64, other: u64) -> Option<f64> {
     let count = usize::try_from(one.checked_add(other)?).ok()?;
     let fewer = usize::try_from(one.min(other)).ok()?;
@@ -74,7 +72,7 @@ pub(crate) fn coin(one: u64, other: u64) -> Option<f64> {
     Some((2.0 * below / all).min(1.0))
 }
 
-/// Where a growing condition turns false, between two places: halved until no digit is left.
+/// Bisects for the place where a monotone condition turns false, to the last digit.
 fn halved(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..80 {
         let middle = f64::midpoint(low, high);
@@ -147,7 +145,7 @@ mod tests {
     fn quantiles_undo_shares() {
         for value in [-4.0, -3.0, -1.0, 0.0, 0.5, 1.644_853_626_951_472_2, 4.0] {
             let back = normal_quantile(normal_share(value)).unwrap();
-            // Farther out, a share has few digits left.
+            // In the tails, a probability has few significant digits.
             assert!((back - value).abs() < 1e-9, "{value} {back}");
         }
         assert!((normal_quantile(0.975).unwrap() - Z).abs() < 1e-12);

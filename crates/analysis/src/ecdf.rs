@@ -1,10 +1,10 @@
-//! The share of values up to each value, thinned for drawing (docs/method.md §9.5).
+//! Empirical cumulative distribution, thinned for plotting (docs/method.md §9.5).
 
 use serde::Serialize;
 
 use crate::interval::{TAIL, real};
 
-/// Every value of this topmost share is kept, where there is room.
+/// Values in this top share are all kept, if there is room.
 pub const TOP: f64 = 0.01;
 
 /// A point of the curve.
@@ -12,29 +12,28 @@ pub const TOP: f64 = 0.01;
 pub struct Point {
     /// A value.
     pub value: f64,
-    /// The share of values that are no larger.
+    /// The share of values up to this one.
     pub share: f64,
 }
 
-/// The curve: a staircase that rises at each point.
+/// An empirical cumulative distribution as a step curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ecdf {
-    /// Values.
+    /// Number of values.
     pub count: u64,
-    /// Points in the order of their values; the last has the share 1.
+    /// Points by increasing value; the last has the share 1.
     pub points: Vec<Point>,
-    /// From this share on every different value is a point; 0 if all are.
+    /// Above this share every distinct value is a point; 0 if all are.
     pub exact_from: f64,
-    /// Half the height of the band that holds the whole true curve in 95 % of samples: Dvoretzky,
-    /// Kiefer and Wolfowitz's, with Massart's constant. Where it leaves 0 to 1, it is cut.
+    /// Half height of the 95 % confidence band of the whole curve, clipped to 0–1. It is Dvoretzky,
+    /// Kiefer and Wolfowitz's with Massart's constant.
     pub band: f64,
 }
 
 impl Ecdf {
-    /// The curve of these values in at most `most` points, which are 8 at least; `None` without a
-    /// value. What is no number is left out. The tail has half of the points: every different
-    /// value of the top percent, or as many of the largest as there is room for. The others lie
-    /// at even shares.
+    /// The curve of these values in at most `most` points, at least 8; `None` without values.
+    /// Non-finite values are left out. Half of the points are for the tail: all distinct values of
+    /// the top percent, or the largest that fit. The others lie at even shares.
     pub fn of(mut values: Vec<f64>, most: usize) -> Option<Self> {
         values.retain(|value| value.is_finite());
         values.sort_unstable_by(f64::total_cmp);
@@ -58,7 +57,7 @@ impl Ecdf {
     }
 }
 
-/// One point for each different value.
+/// One point per distinct value.
 fn steps(sorted: &[f64]) -> Vec<Point> {
     let count = real(sorted.len() as u64);
     let mut passed = 0;
@@ -80,7 +79,7 @@ fn thinned(steps: &[Point], most: usize) -> (Vec<Point>, f64) {
     let (body, tail) = steps.split_at(tail);
     let room = real((most - tail.len()) as u64);
     let until = body.last().map_or(0.0, |point| point.share);
-    // The first point, then one for each even share that the body passes.
+    // The first point, then one per even share that the body passes.
     let mut points: Vec<Point> = Vec::with_capacity(most);
     for point in body {
         let wanted = until * real(points.len() as u64) / (room - 1.0).max(1.0);
@@ -131,7 +130,7 @@ mod tests {
             .collect();
         assert_eq!(tail, &sorted[9900..]);
         assert!(found.exact_from < 0.990_2);
-        // No hole in the body is much wider than the points allow.
+        // Gaps in the body are at most slightly wider than the spacing.
         for pair in found.points.windows(2) {
             assert!(pair[0].value < pair[1].value && pair[1].share - pair[0].share < 0.006);
         }

@@ -1,4 +1,4 @@
-//! Accuracy, and what a watt and a joule bought of it (docs/method.md §7).
+//! Accuracy per watt and per joule (docs/method.md §7).
 
 use ipw_core::row::Row;
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use crate::interval::{real, wilson};
 use crate::metric::{Metric, Values};
 
-/// Answers by verdict.
+/// Numbers of answers by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Answers {
-    /// Right ones.
+    /// Correct answers.
     pub correct: u64,
-    /// Wrong ones.
+    /// Wrong answers.
     pub wrong: u64,
-    /// Those that nobody could grade, failed queries included.
+    /// Ungraded answers, failed queries included.
     pub unscored: u64,
 }
 
-/// A share with its interval of 95 % (Wilson).
+/// Accuracy with its 95 % interval (Wilson).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
     /// Correct ÷ (correct + wrong).
@@ -28,7 +28,7 @@ pub struct Accuracy {
     pub high: f64,
 }
 
-/// What a watt and a joule bought.
+/// Accuracy in relation to power and energy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
     /// Accuracy; `None` when nothing was graded.
@@ -42,7 +42,7 @@ pub struct Efficiency {
 }
 
 impl Answers {
-    /// The share of right answers among the graded ones.
+    /// The share of correct answers among the graded ones.
     pub fn accuracy(self) -> Option<Accuracy> {
         let share = wilson(self.correct, self.correct + self.wrong)?;
         Some(Accuracy {
@@ -54,7 +54,7 @@ impl Answers {
 }
 
 impl Efficiency {
-    /// What was bought, by the metrics of the same run.
+    /// The efficiency from the metrics of the same run.
     pub fn of(answers: Answers, values: &Values) -> Self {
         Self {
             accuracy: answers.accuracy(),
@@ -65,9 +65,9 @@ impl Efficiency {
     }
 }
 
-/// Sums on the way to [`Derived`].
+/// Running sums of [`Derived`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Gains {
+pub struct DerivedTally {
     joules: Sum,
     with_tokens: Sum,
     tokens: f64,
@@ -93,25 +93,26 @@ impl Sum {
     }
 }
 
-/// What energy and time gave, over queries that know both sides of each ratio (docs/method.md §7).
+/// Ratios of work, energy and time. Each is over the queries that know both sides (docs/method.md
+/// §7).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Derived {
-    /// Queries that have energy.
+    /// Number of queries with energy.
     pub queries: u64,
-    /// Mean energy of a query.
+    /// Mean energy per query.
     pub joules_per_query: Option<f64>,
     /// Energy ÷ output tokens.
     pub joules_per_output_token: Option<f64>,
-    /// Output tokens ÷ energy: the same as output tokens per second and watt.
+    /// Output tokens ÷ energy, which equals output tokens per second per watt.
     pub output_tokens_per_joule: Option<f64>,
-    /// Mean of energy × time of a query.
+    /// Mean energy-delay product per query.
     pub energy_delay_joule_seconds: Option<f64>,
     /// Floating-point operations ÷ energy.
     pub flops_per_joule: Option<f64>,
 }
 
-impl Gains {
-    /// Takes one query in.
+impl DerivedTally {
+    /// Adds one query.
     pub fn push(&mut self, row: &Row<'_>) {
         let Some(joules) = row.energy.joules.filter(|joules| joules.is_finite()) else {
             return;
@@ -131,7 +132,7 @@ impl Gains {
         }
     }
 
-    /// What came out.
+    /// The ratios over all added queries.
     pub fn finish(self) -> Derived {
         let ratio = |over: f64, under: f64| Some(over / under).filter(|ratio| ratio.is_finite());
         Derived {
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn ratios_are_over_queries_that_know_both_sides() {
-        let mut gains = Gains::default();
+        let mut gains = DerivedTally::default();
         assert_eq!(gains.finish(), Derived::default());
         let took = |joules| Energy {
             joules: Some(joules),

@@ -1,8 +1,7 @@
-//! Where the joules went: by source, method and phase (docs/method.md §9.9).
+//! Breakdown of energy by source, method and phase (docs/method.md §9.9).
 //!
-//! Sources lie within each other (a core in its package), so they are never added up here: what is
-//! summed over sources is only what the headline is made from. A row that does not know its joules
-//! is counted, not taken for nothing.
+//! Sources contain each other (a core its package), so they are never added here. Only the sources
+//! of the headline are summed. A row with unknown joules is counted as unknown, not as zero.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,58 +11,58 @@ use serde::Serialize;
 
 use crate::interval::{known, real};
 
-/// Joules of some rows.
+/// Energy of a set of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Spent {
-    /// Rows that know them.
+pub struct EnergySum {
+    /// Number of rows with known energy.
     pub rows: u64,
-    /// Rows that do not.
+    /// Number of rows with unknown energy.
     pub unknown: u64,
-    /// Their sum; `None` without a row.
+    /// Total energy; `None` without a row.
     pub joules: Option<f64>,
-    /// What lies above idle, of rows that know both; `None` without one.
+    /// Energy above idle, over rows that know both; `None` without one.
     pub above_idle_joules: Option<f64>,
-    /// The share of idle in the joules of these rows.
+    /// The share of idle energy in these rows.
     pub idle_share: Option<f64>,
-    /// Joules of the rows that know what lies above idle.
+    /// Energy of the rows that know their energy above idle.
     #[serde(skip)]
     with_idle: f64,
 }
 
-/// Joules of one source.
+/// Energy of one source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourceEnergy {
     /// The source.
     pub name: String,
-    /// How its numbers come about.
+    /// How its values are obtained.
     pub method: Method,
-    /// What it saw.
+    /// Its energy.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: EnergySum,
 }
 
-/// Joules on the basis by one method.
+/// Energy on the basis by one method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MethodEnergy {
-    /// How the numbers come about.
+    /// How the values are obtained.
     pub method: Method,
-    /// What was spent.
+    /// The energy.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: EnergySum,
 }
 
-/// Joules on the basis by phase.
+/// Energy on the basis by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct PhaseEnergy {
-    /// Before the first token, where that is prefill.
-    pub prefill: Spent,
-    /// Before the first token, where waiting is in it.
-    pub wait_and_prefill: Spent,
+    /// Before the first token, where that time is prefill only.
+    pub prefill: EnergySum,
+    /// Before the first token, where that time includes waiting.
+    pub wait_and_prefill: EnergySum,
     /// From the first token on.
-    pub decode: Spent,
+    pub decode: EnergySum,
 }
 
-/// Joules per token, sum ÷ sum over the rows that know both.
+/// Joules per token: sum ÷ sum over the rows that know both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct PerToken {
     /// All joules ÷ tokens of prompt and reply.
@@ -76,14 +75,14 @@ pub struct PerToken {
     pub joules_per_output_token: Option<f64>,
 }
 
-/// Where the joules went.
+/// Breakdown of the energy of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Breakdown {
-    /// Rows in all.
+    /// Number of rows.
     pub rows: u64,
-    /// On the basis; a row counts if all of its sources on the basis know theirs.
-    pub headline: Spent,
-    /// By source, by name; sources lie within each other and do not add up.
+    /// Energy on the basis. A row counts if all of its sources on the basis know their energy.
+    pub headline: EnergySum,
+    /// By source, sorted by name. Sources contain each other and do not add up.
     pub sources: Vec<SourceEnergy>,
     /// On the basis by method.
     pub methods: Vec<MethodEnergy>,
@@ -93,22 +92,22 @@ pub struct Breakdown {
     pub per_token: PerToken,
 }
 
-/// A sum ÷ a sum, on its way.
+/// Running numerator and denominator of a ratio.
 #[derive(Debug, Clone, Copy, Default)]
 struct Quotient {
     above: f64,
     below: f64,
 }
 
-/// Joules on their way to a [`Breakdown`].
+/// Running sums of a [`Breakdown`].
 #[derive(Debug, Clone, Default)]
 pub struct Energies {
-    /// Names of the sources that the headline is made from.
+    /// Names of the sources of the headline.
     basis: BTreeSet<String>,
     rows: u64,
-    headline: Spent,
-    sources: Vec<Known>,
-    methods: BTreeMap<Method, Spent>,
+    headline: EnergySum,
+    sources: Vec<KnownSource>,
+    methods: BTreeMap<Method, EnergySum>,
     phases: PhaseEnergy,
     per_token: Quotient,
     per_input_token: Quotient,
@@ -116,16 +115,16 @@ pub struct Energies {
     per_output_token: Quotient,
 }
 
-/// A source that rows named.
+/// A source that occurs in a row.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownSource {
     name: String,
     method: Method,
     is_headline: bool,
-    spent: Spent,
+    spent: EnergySum,
 }
 
-impl Spent {
+impl EnergySum {
     fn push(&mut self, joules: Option<f64>, above_idle: Option<f64>) {
         let Some(joules) = joules.and_then(known) else {
             self.unknown += 1;
@@ -176,9 +175,9 @@ const METHODS: [Method; 4] = [
 /// The headline of one row.
 #[derive(Default)]
 struct Headline {
-    all: Both,
+    all: EnergyPair,
     /// In the order of [`METHODS`].
-    methods: [Option<(Method, Both)>; METHODS.len()],
+    methods: [Option<(Method, EnergyPair)>; METHODS.len()],
 }
 
 impl Headline {
@@ -186,18 +185,20 @@ impl Headline {
         self.all.push(share);
         let place = METHODS.iter().position(|known| *known == method);
         let own = &mut self.methods[place.unwrap_or(0)];
-        own.get_or_insert((method, Both::default())).1.push(share);
+        own.get_or_insert((method, EnergyPair::default()))
+            .1
+            .push(share);
     }
 }
 
-/// Energy of several sources, and what of it lies above idle.
+/// Energy of several sources, in total and above idle.
 #[derive(Clone, Copy, Default)]
-struct Both {
-    joules: AllKnown,
-    above_idle: AllKnown,
+struct EnergyPair {
+    joules: CompleteSum,
+    above_idle: CompleteSum,
 }
 
-impl Both {
+impl EnergyPair {
     fn push(&mut self, share: &Share<'_>) {
         self.joules.push(share.joules);
         self.above_idle.push(share.above_idle);
@@ -212,15 +213,15 @@ impl Both {
     }
 }
 
-/// A sum that is known only if every value is, and there is one.
+/// A sum that is known only if all of its terms are, with at least one.
 #[derive(Clone, Copy, Default)]
-struct AllKnown {
+struct CompleteSum {
     sum: f64,
     values: u64,
     is_spoilt: bool,
 }
 
-impl AllKnown {
+impl CompleteSum {
     fn push(&mut self, value: Option<f64>) {
         self.values += 1;
         match value {
@@ -235,7 +236,7 @@ impl AllKnown {
 }
 
 impl Energies {
-    /// Nothing yet; the headline is made from the sources of these names.
+    /// An empty breakdown whose headline has these sources.
     pub fn on(basis: BTreeSet<String>) -> Self {
         Self {
             basis,
@@ -243,10 +244,10 @@ impl Energies {
         }
     }
 
-    /// Takes one row in. Sources whose method is not known are left out.
+    /// Adds one row. Sources with an unknown method are left out.
     pub fn push(&mut self, row: &Row<'_>) {
         self.rows += 1;
-        // Energy that is made from other sources is in no headline.
+        // Energy on another basis does not enter the headline.
         let is_apart = row.energy.reason == Some(OTHER_BASIS);
         let mut headline = Headline::default();
         for share in row.shares {
@@ -272,19 +273,19 @@ impl Energies {
         self.per_output_token.push(all.joules(), output);
     }
 
-    /// The place of a source, which is new where no row named it before.
+    /// The index of a source, which is added if it is new.
     fn place(&mut self, share: &Share<'_>) -> Option<usize> {
         let is_it =
-            |known: &Known| known.name == share.name && known.method.label() == share.method;
+            |known: &KnownSource| known.name == share.name && known.method.label() == share.method;
         if let Some(place) = self.sources.iter().position(is_it) {
             return Some(place);
         }
         let is_named = |method: &Method| method.label() == share.method;
-        self.sources.push(Known {
+        self.sources.push(KnownSource {
             name: share.name.to_owned(),
             method: METHODS.into_iter().find(is_named)?,
             is_headline: self.basis.contains(share.name),
-            spent: Spent::default(),
+            spent: EnergySum::default(),
         });
         Some(self.sources.len() - 1)
     }
@@ -306,16 +307,16 @@ impl Energies {
             .push(after, row.output_tokens.map(real));
     }
 
-    /// What came together.
+    /// The breakdown of all added rows.
     pub fn finish(self) -> Breakdown {
         let mut sources = self.sources;
         sources.sort_by(|left, right| (&left.name, left.method).cmp(&(&right.name, right.method)));
-        let source = |known: Known| SourceEnergy {
+        let source = |known: KnownSource| SourceEnergy {
             name: known.name,
             method: known.method,
             spent: known.spent.finish(),
         };
-        let method = |(method, spent): (Method, Spent)| MethodEnergy {
+        let method = |(method, spent): (Method, EnergySum)| MethodEnergy {
             method,
             spent: spent.finish(),
         };

@@ -1,7 +1,9 @@
-//! A condition on a comparison: `joules_per_token<=+3%,accuracy>=-1pp` (docs/method.md §9.7).
+//! Conditions on a comparison: `joules_per_token<=+3%,accuracy>=-1pp` (docs/method.md §9.7).
 //!
-//! With a sign, a limit is on the change from A to B: in percent of A, in percentage points for a
-//! share, or in the metric's unit. Without one, it is on B itself. What is not known passes no gate.
+//! A limit with a sign applies to the change from A to B. It is in percent of A, in percentage
+//! points for a share, or in the metric's unit. A limit without a sign applies to B itself. An
+//! unknown value fails its condition.
+//! fails its condition.
 
 use std::fmt;
 
@@ -11,13 +13,13 @@ use crate::compare::Comparison;
 use crate::interval::Estimate;
 use crate::metric::{Metric, Unit};
 
-pub use self::parse::{BadGate, Trouble};
+pub use self::parse::{ClauseFault, GateError};
 
 mod parse;
 #[cfg(test)]
 mod tests;
 
-/// Which side of the limit passes.
+/// The comparison operator of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Sign {
     /// `<`
@@ -34,10 +36,10 @@ pub enum Sign {
     AtLeast,
 }
 
-/// What a limit is on.
+/// What a limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Of {
+pub enum LimitKind {
     /// B ÷ A − 1.
     Relative,
     /// B − A.
@@ -49,58 +51,59 @@ pub enum Of {
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clause {
-    /// As it was written.
+    /// The condition as written.
     pub text: String,
-    /// Of which metric.
+    /// The metric.
     pub metric: Metric,
-    /// Which side passes.
+    /// The comparison operator.
     pub sign: Sign,
-    /// The limit: a share of A, or in the unit of the metric.
+    /// The limit, relative to A or in the unit of the metric.
     pub limit: f64,
-    /// What it is on.
-    pub of: Of,
+    /// What the limit applies to.
+    pub of: LimitKind,
 }
 
 /// Conditions that must all hold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gate {
-    /// At least one, in the order in which they were written.
+    /// At least one, in the order as written.
     pub clauses: Vec<Clause>,
 }
 
-/// What has to keep the limit.
+/// The value that must meet the limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
-    /// What was measured.
+pub enum Criterion {
+    /// The point estimate.
     #[default]
     Value,
-    /// The whole interval of 95 %: it passes only if it is sure. B itself has no interval here.
+    /// The whole 95 % interval, so that the condition holds with confidence. B itself has no
+    /// interval here.
     Interval,
 }
 
-/// How a condition fared.
+/// Outcome of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It holds.
+    /// The condition holds.
     Pass,
-    /// It does not.
+    /// The condition fails.
     Fail,
-    /// It is not known.
+    /// A value is unknown.
     Unknown,
 }
 
-/// A condition with how it fared.
+/// A condition with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+pub struct ClauseResult {
     /// The condition.
     pub clause: Clause,
-    /// How it fared.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was compared with the limit; `None` where it is not known.
+    /// The value compared with the limit; `None` if it is unknown.
     pub found: Option<f64>,
-    /// Why, in words.
+    /// The reason in words.
     pub reason: String,
 }
 
@@ -123,7 +126,7 @@ impl Sign {
         }
     }
 
-    /// The end of an interval that is nearer to failing.
+    /// The end of the interval that is closer to failing.
     const fn worse(self, found: Estimate) -> f64 {
         match self {
             Self::Below | Self::AtMost => found.high,
@@ -133,13 +136,13 @@ impl Sign {
 }
 
 impl Gate {
-    /// The metrics that it asks for.
+    /// The metrics of its conditions.
     pub fn metrics(&self) -> Vec<Metric> {
         self.clauses.iter().map(|clause| clause.metric).collect()
     }
 
-    /// How each condition fares on these comparisons.
-    pub fn judge(&self, comparisons: &[Comparison], by: By) -> Vec<Judged> {
+    /// Evaluates each condition on these comparisons.
+    pub fn judge(&self, comparisons: &[Comparison], by: Criterion) -> Vec<ClauseResult> {
         let judge = |clause: &Clause| {
             let comparison = comparisons
                 .iter()
@@ -150,13 +153,13 @@ impl Gate {
     }
 }
 
-/// Whether all conditions hold: what is not known does not.
-pub fn is_passed(judged: &[Judged]) -> bool {
+/// Whether all conditions hold; an unknown outcome does not count as holding.
+pub fn is_passed(judged: &[ClauseResult]) -> bool {
     judged.iter().all(|one| one.outcome == Outcome::Pass)
 }
 
 impl Clause {
-    fn judge(&self, comparison: Option<&Comparison>, by: By) -> Judged {
+    fn judge(&self, comparison: Option<&Comparison>, by: Criterion) -> ClauseResult {
         let found = comparison.and_then(|comparison| self.found(comparison, by));
         let (outcome, reason) = match found {
             Some(found) => {
@@ -176,7 +179,7 @@ impl Clause {
             }
             None => (Outcome::Unknown, self.why(comparison)),
         };
-        Judged {
+        ClauseResult {
             clause: self.clone(),
             outcome,
             found,
@@ -184,17 +187,17 @@ impl Clause {
         }
     }
 
-    fn found(&self, comparison: &Comparison, by: By) -> Option<f64> {
+    fn found(&self, comparison: &Comparison, by: Criterion) -> Option<f64> {
         let change = |found: Option<Estimate>, point: Option<f64>| match by {
-            By::Value => point,
-            By::Interval => found.map(|found| self.sign.worse(found)),
+            Criterion::Value => point,
+            Criterion::Interval => found.map(|found| self.sign.worse(found)),
         };
         let (a, b) = (comparison.a, comparison.b);
         let difference = a.zip(b).map(|(a, b)| b - a);
         match self.of {
-            Of::Value => b,
-            Of::Absolute => change(comparison.absolute, difference),
-            Of::Relative => {
+            LimitKind::Value => b,
+            LimitKind::Absolute => change(comparison.absolute, difference),
+            LimitKind::Relative => {
                 let ratio = a.zip(b).map(|(a, b)| b / a - 1.0);
                 change(comparison.relative, ratio.filter(|ratio| ratio.is_finite()))
             }
@@ -204,17 +207,17 @@ impl Clause {
     fn why(&self, comparison: Option<&Comparison>) -> String {
         let name = self.metric.name();
         match comparison.map(|comparison| comparison.reason) {
-            Some(Some(reason)) => format!("`{name}` is not known: {reason}"),
-            Some(None) => format!("`{name}` is not known: A is zero"),
+            Some(Some(reason)) => format!("`{name}` is unknown: {reason}"),
+            Some(None) => format!("`{name}` is unknown: A is zero"),
             None => format!("`{name}` was not compared"),
         }
     }
 
-    /// A number as it would be written in a gate.
+    /// The value in the syntax of a gate.
     fn written(&self, value: f64) -> String {
-        let is_change = self.of != Of::Value;
+        let is_change = self.of != LimitKind::Value;
         let (value, unit) = match (self.of, self.metric.unit()) {
-            (Of::Relative, _) | (Of::Value, Unit::Share) => (100.0 * value, "%"),
+            (LimitKind::Relative, _) | (LimitKind::Value, Unit::Share) => (100.0 * value, "%"),
             (_, Unit::Share) => (100.0 * value, "pp"),
             (_, unit) => (value, unit.name()),
         };
@@ -227,7 +230,7 @@ impl Clause {
     }
 }
 
-/// Four digits that count.
+/// Four significant digits.
 fn digits(value: f64) -> String {
     if value.abs() < f64::MIN_POSITIVE {
         return "0".to_owned();

@@ -1,4 +1,4 @@
-//! Intervals of 95 %: where a mean, a share or a coefficient lies, with equal tails of 2.5 %.
+//! 95 % confidence intervals of means, shares and coefficients, with equal tails of 2.5 %.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 /// 97.5 % quantile of the normal distribution: two-sided 95 %.
 pub(crate) const Z: f64 = 1.959_963_984_540_054;
 
-/// The share of each tail outside an interval.
+/// Probability of each tail outside an interval.
 pub(crate) const TAIL: f64 = 0.025;
 
-/// Up to here the exact series is summed; beyond, the expansion is good to twelve digits.
+/// Up to here the exact series is summed; above, the expansion is accurate to twelve digits.
 pub(crate) const SERIES_UP_TO: u64 = 400;
 
-/// The two ends of an interval of 95 %.
+/// The ends of a 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
@@ -22,7 +22,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A value with its interval of 95 %.
+/// A value with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value.
@@ -44,7 +44,7 @@ impl Interval {
 }
 
 impl Estimate {
-    /// `None` unless all three are numbers.
+    /// `None` unless all three are finite.
     pub(crate) fn known(value: f64, low: f64, high: f64) -> Option<Self> {
         let is_known = value.is_finite() && low.is_finite() && high.is_finite();
         is_known.then_some(Self { value, low, high })
@@ -55,24 +55,24 @@ impl Estimate {
         Self::known(value, value - half, value + half)
     }
 
-    /// The same with all three put through a growing function.
+    /// The image under an increasing function.
     pub(crate) fn map(self, grows: impl Fn(f64) -> f64) -> Option<Self> {
         Self::known(grows(self.value), grows(self.low), grows(self.high))
     }
 }
 
-/// A number that is one.
+/// `None` for a non-finite value.
 pub(crate) fn known(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A count as a number.
+/// A count as a float.
 #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
 pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// The share `hits` ÷ `count` with Wilson's interval; `None` for none of them.
+/// The share `hits` ÷ `count` with Wilson's interval; `None` for a count of zero.
 pub fn wilson(hits: u64, count: u64) -> Option<Estimate> {
     if count == 0 {
         return None;
@@ -89,11 +89,11 @@ pub fn wilson(hits: u64, count: u64) -> Option<Estimate> {
     })
 }
 
-/// 97.5 % quantile of Student's distribution: an interval of 95 % is so many standard errors wide
-/// to each side. `None` without a degree of freedom.
+/// 97.5 % quantile of Student's distribution: half width of a 95 % interval in standard errors.
+/// `None` without a degree of freedom.
 ///
-/// The finite series for whole degrees and the expansion for many of them are those of Abramowitz
-/// and Stegun, 26.7.3–26.7.5: neither needs a gamma function, neither overflows.
+/// The finite series and the expansion for many degrees are Abramowitz and Stegun, 26.7.3–26.7.5.
+/// Neither needs a gamma function, and neither overflows.
 pub fn student_t(freedom: u64) -> Option<f64> {
     match freedom {
         0 => None,
@@ -104,7 +104,7 @@ pub fn student_t(freedom: u64) -> Option<f64> {
 
 fn by_series(freedom: u64) -> f64 {
     let (mut low, mut high) = (0.0, FRAC_PI_2);
-    // Halved until the angle has all the digits that it can have.
+    // Bisect to the last digit of the angle.
     for _ in 0..64 {
         let angle = f64::midpoint(low, high);
         if share_within(freedom, angle) < 1.0 - 2.0 * TAIL {
@@ -116,7 +116,7 @@ fn by_series(freedom: u64) -> f64 {
     high.tan() * real(freedom).sqrt()
 }
 
-/// How much of the distribution lies within ± tan(angle) · √freedom.
+/// The probability within ± tan(angle) · √freedom.
 fn share_within(freedom: u64, angle: f64) -> f64 {
     let (sine, cosine) = angle.sin_cos();
     let is_odd = freedom % 2 == 1;
@@ -135,7 +135,7 @@ fn share_within(freedom: u64, angle: f64) -> f64 {
     }
 }
 
-/// For many degrees of freedom, whole or not.
+/// The expansion for many degrees of freedom, also fractional ones.
 pub(crate) fn by_expansion(freedom: f64) -> f64 {
     let square = Z * Z;
     let first = Z * (square + 1.0) / 4.0;

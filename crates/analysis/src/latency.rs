@@ -1,7 +1,7 @@
-//! Latencies of many queries, from their instants (docs/method.md §2).
+//! Latencies of queries from their timestamps (docs/method.md §2).
 //!
-//! Rows are pushed one at a time. Each duration lies within one row, hence on one part's clock, so
-//! durations of several parts may stand in one distribution; instants may not, and none is kept.
+//! Rows are added one at a time. Each duration lies within one row and so on one part's clock.
+//! Durations of several parts may share a distribution; instants may not, and none is stored.
 
 use ipw_core::row::Row;
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ use crate::interval::real;
 use crate::percentile::Summary;
 use crate::sample::Sample;
 
-/// Where a latency is counted from.
+/// Start of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// From `due`: what a user waits who comes by the plan.
+    /// From `due`: the latency that a user of the schedule observes.
     Planned,
-    /// From `sent`: what the service took.
+    /// From `sent`: the latency of the service.
     Sent,
 }
 
-/// The same thing, counted from both origins.
+/// A value for each origin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Origins<T> {
     /// From `due`.
@@ -29,7 +29,7 @@ pub struct Origins<T> {
     pub sent: T,
 }
 
-/// Latencies of one query, in seconds; all but the lag are `None` for one that was not answered.
+/// Latencies of one query in seconds. All but the lag are `None` for an unanswered query.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Latency {
     /// To the first token.
@@ -38,19 +38,19 @@ pub struct Latency {
     pub first_answer_token: Origins<Option<f64>>,
     /// To the end.
     pub total: Origins<Option<f64>>,
-    /// From the first chunk to the last, per output token after the first; `None` for fewer than
-    /// two tokens or two chunks.
+    /// From the first chunk to the last, per output token after the first (TPOT). `None` for fewer
+    /// than two tokens or two chunks.
     pub per_output_token: Option<f64>,
-    /// Mean gap between successive chunks; `None` for fewer than two.
+    /// Mean gap between successive chunks; `None` for fewer than two chunks.
     pub mean_gap: Option<f64>,
-    /// From `due` to `start`: how late we were, whatever became of the query.
+    /// From `due` to `start`: the delay of the load generator, whatever the outcome.
     pub schedule_lag: Option<f64>,
 }
 
-/// Latencies on their way to a [`LatencySummary`].
+/// Running distributions of a [`LatencySummary`].
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
-    /// Whether rows come for the second time.
+    /// Whether this is the second pass over the rows.
     is_again: bool,
     rows: u64,
     answered: u64,
@@ -66,11 +66,11 @@ pub struct Latencies {
 /// Latencies over queries, in seconds; `None` where no query has one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// Queries in all.
+    /// Number of queries.
     pub rows: u64,
-    /// Those that were answered: only they have latencies.
+    /// Number of answered queries; only they have latencies.
     pub answered: u64,
-    /// The others.
+    /// Number of unanswered queries.
     pub failed: u64,
     /// To the first token.
     #[serde(alias = "first_token_seconds")]
@@ -79,24 +79,24 @@ pub struct LatencySummary {
     pub first_answer_token_seconds: Origins<Option<Summary>>,
     /// To the end.
     pub total_seconds: Origins<Option<Summary>>,
-    /// Per output token after the first (TPOT), a value for each query.
+    /// Per output token after the first (TPOT), one value per query.
     pub per_output_token_seconds: Option<Summary>,
-    /// Gaps between chunks (ITL), those of all queries in one pool. Gaps of one query resemble
-    /// each other, so the intervals here are narrower than the truth.
+    /// Gaps between chunks (ITL), pooled over queries. Gaps of one query are correlated, so these
+    /// intervals are too narrow.
     pub gap_seconds: Option<Summary>,
-    /// Mean gap of each query. Its percentiles are not those of the gaps.
+    /// Mean gap per query. Its percentiles differ from those of the gaps.
     pub mean_gap_seconds: Option<Summary>,
-    /// How late queries began, failed ones included.
+    /// Start delay of queries, failed ones included.
     pub schedule_lag_seconds: Option<Summary>,
 }
 
-/// From one instant to another. What is no time, or runs backwards, is not known.
+/// Time between two instants; `None` if it is not finite or negative.
 fn span(from: Option<f64>, to: Option<f64>) -> Option<f64> {
     Some(to? - from?).filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
 }
 
 impl<T> Origins<T> {
-    /// The one that is counted from `origin`.
+    /// The value for `origin`.
     pub fn from(&self, origin: Origin) -> &T {
         match origin {
             Origin::Planned => &self.planned,
@@ -165,7 +165,7 @@ fn gaps(chunks: &[f64]) -> impl Iterator<Item = f64> {
 }
 
 impl Latencies {
-    /// Takes one query in.
+    /// Adds one query.
     pub fn push(&mut self, row: &Row<'_>) {
         let latency = latency(row);
         self.rows += u64::from(!self.is_again);
@@ -182,7 +182,7 @@ impl Latencies {
         self.gaps.extend(gaps(row.chunks));
     }
 
-    /// Called when all queries came: whether they are to come once more.
+    /// Ends a pass over the queries; returns whether a second pass is needed.
     pub fn wants_more(&mut self) -> bool {
         let samples = [
             self.first_token.both(),
@@ -195,7 +195,7 @@ impl Latencies {
         self.is_again
     }
 
-    /// What came together.
+    /// The summary of all added queries.
     pub fn finish(self) -> LatencySummary {
         LatencySummary {
             rows: self.rows,
@@ -222,7 +222,7 @@ mod tests {
         found.is_some_and(|found| (found - wanted).abs() < 1e-9)
     }
 
-    /// Due at 10, sent at 12, thinking from 13, answering from 15, over at 18.
+    /// Due at 10, sent at 12, reasoning from 13, answering from 15, ended at 18.
     fn thinker(chunks: &[f64]) -> Row<'_> {
         Row {
             due: Some(10.0),
@@ -263,7 +263,7 @@ mod tests {
             short.output_tokens = tokens;
             assert_eq!(latency(&short).per_output_token, None);
         }
-        // All in one piece: nothing was seen of how fast tokens came.
+        // A single chunk shows nothing of the token rate.
         assert_eq!(latency(&thinker(&[13.0])).per_output_token, None);
         assert_eq!(latency(&thinker(&[])).mean_gap, None);
     }
@@ -283,8 +283,8 @@ mod tests {
         assert_eq!(found.schedule_lag_seconds.unwrap().count, 2);
     }
 
-    /// A long query with short gaps and a short one with long gaps: the pool has mostly short
-    /// ones, the means one of each.
+    /// One long query with short gaps and one short query with long gaps. The pool has mostly short
+    /// gaps, the means one of each.
     #[test]
     fn pooled_gaps_and_means_per_query_are_not_the_same() {
         let quick: Vec<f64> = (0..=9).map(|chunk| f64::from(chunk) * 0.1).collect();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     proptest! {
-        /// A part's clock may start anywhere: no statistic depends on it.
+        /// A part's clock may start anywhere; no statistic depends on it.
         #[test]
         fn the_reference_of_a_clock_does_not_matter(
             instants in prop::collection::vec(0.0..100.0, 6),
@@ -348,7 +348,7 @@ mod tests {
             let (here, there) = (latency(&row(0, 0.0, &chunks)), latency(&row(1, shift, &later)));
             let near = |left: Option<f64>, right: Option<f64>| match (left, right) {
                 (Some(left), Some(right)) => (left - right).abs() < 1e-9,
-                // Equal instants may come out a hair apart, and then backwards.
+                // Equal instants may differ by rounding, and then run backwards.
                 (Some(only), None) | (None, Some(only)) => only < 1e-9,
                 (None, None) => true,
             };

@@ -1,4 +1,4 @@
-//! What runs say. Pure: numbers go in, findings come out; no file is opened here.
+//! Statistical analysis of runs. Pure: rows and numbers in, results out; this crate opens no files.
 
 pub mod accuracy;
 pub mod bootstrap;

@@ -1,32 +1,32 @@
-//! The numbers of a row that stay in memory where an analysis needs all rows at once.
+//! Compact rows, for analyses that need all rows in memory at once.
 
 use ipw_core::row::Row;
 
 use crate::interval::real;
 
-/// A number that may be unknown. Half the size of an `Option`: a run may have millions.
+/// An optional number in half the size of an `Option`: a run may have millions of rows.
 #[derive(Debug, Clone, Copy)]
-pub struct Maybe(f64);
+pub struct OptionalNumber(f64);
 
-impl Default for Maybe {
+impl Default for OptionalNumber {
     fn default() -> Self {
         Self(f64::NAN)
     }
 }
 
-impl From<Option<f64>> for Maybe {
+impl From<Option<f64>> for OptionalNumber {
     fn from(value: Option<f64>) -> Self {
         value.map_or_else(Self::default, Self)
     }
 }
 
-impl From<f64> for Maybe {
+impl From<f64> for OptionalNumber {
     fn from(value: f64) -> Self {
         Self(value)
     }
 }
 
-impl Maybe {
+impl OptionalNumber {
     fn count(value: Option<u64>) -> Self {
         value.map(real).into()
     }
@@ -40,7 +40,7 @@ impl Maybe {
 /// The numbers of one row.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Line {
-    /// A fingerprint of the query's id.
+    /// Hash of the query's id.
     pub query: u64,
     /// Its part of the run.
     pub part: u32,
@@ -48,24 +48,24 @@ pub struct Line {
     pub is_answered: bool,
     /// Whether the reply was complete.
     pub is_complete: bool,
-    /// Whether the answer is right; `None` where it is not graded.
+    /// Whether the answer is correct; `None` if it is ungraded.
     pub is_correct: Option<bool>,
-    /// When it began, in seconds of the part.
-    pub start: Maybe,
-    /// When it was over, in seconds of the part.
-    pub end: Maybe,
+    /// When the query began, in seconds of the part.
+    pub start: OptionalNumber,
+    /// When the query ended, in seconds of the part.
+    pub end: OptionalNumber,
     /// Tokens of the prompt.
-    pub input_tokens: Maybe,
+    pub input_tokens: OptionalNumber,
     /// Tokens generated.
-    pub output_tokens: Maybe,
+    pub output_tokens: OptionalNumber,
     /// Seconds to the first token.
-    pub first_token: Maybe,
+    pub first_token: OptionalNumber,
     /// Seconds of the whole query.
-    pub total: Maybe,
+    pub total: OptionalNumber,
     /// Energy on the basis, in joules.
-    pub joules: Maybe,
+    pub joules: OptionalNumber,
     /// The query's share of power, in watts.
-    pub share_watts: Maybe,
+    pub share_watts: OptionalNumber,
 }
 
 impl From<&Row<'_>> for Line {
@@ -78,8 +78,8 @@ impl From<&Row<'_>> for Line {
             is_correct: row.is_correct,
             start: row.start.into(),
             end: row.end.into(),
-            input_tokens: Maybe::count(row.input_tokens),
-            output_tokens: Maybe::count(row.output_tokens),
+            input_tokens: OptionalNumber::count(row.input_tokens),
+            output_tokens: OptionalNumber::count(row.output_tokens),
             first_token: row.time_to_first_token.into(),
             total: row.total.into(),
             joules: row.energy.joules.into(),
@@ -89,7 +89,7 @@ impl From<&Row<'_>> for Line {
 }
 
 impl Line {
-    /// When it began and when it was over, in seconds of the part.
+    /// When the query began and ended, in seconds of the part.
     pub fn span(&self) -> Option<(f64, f64)> {
         self.start.get().zip(self.end.get())
     }
@@ -108,8 +108,8 @@ impl Line {
     }
 }
 
-/// A number for a text (FNV-1a): equal texts have equal numbers, and a million different ones have
-/// different numbers but once in ten million times.
+/// FNV-1a hash of a text. A million distinct texts collide with a probability of about one in ten
+/// million.
 pub fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn an_unknown_number_stays_unknown() {
-        assert_eq!(Maybe::default().get(), None);
-        assert_eq!(Maybe::from(None).get(), None);
-        assert_eq!(Maybe::from(f64::INFINITY).get(), None);
-        assert_eq!(Maybe::from(Some(0.0)).get(), Some(0.0));
+        assert_eq!(OptionalNumber::default().get(), None);
+        assert_eq!(OptionalNumber::from(None).get(), None);
+        assert_eq!(OptionalNumber::from(f64::INFINITY).get(), None);
+        assert_eq!(OptionalNumber::from(Some(0.0)).get(), Some(0.0));
         let line = Line {
             output_tokens: 3.0.into(),
             ..Line::default()

@@ -1,71 +1,71 @@
-//! What one more token costs: ordinary least squares of energy on tokens and time.
+//! Marginal energy of a token: ordinary least squares of energy on tokens and time.
 //!
-//! Joules = a · input tokens + b · output tokens + c · seconds, without a constant: c is the power
-//! that is drawn whatever is asked. The three are told apart only if the observations vary them
-//! apart, so the design is looked at before the answer is.
+//! Joules = a · input tokens + b · output tokens + c · seconds, without a constant. c is the power
+//! that does not depend on tokens. The coefficients can be separated only if the observations vary
+//! independently, so the design is checked first.
 
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{Estimate, Interval, real, student_t};
 
-/// So many observations at least: three coefficients and five degrees of freedom.
+/// Fewest observations: three coefficients and five degrees of freedom.
 pub const FEWEST: u64 = 8;
 
-/// Columns of unit length with a larger condition number are collinear. Thirty is where Belsley,
-/// Kuh and Welsch begin to speak of strong dependence: an error of one percent in the data may
-/// then be thirty in a coefficient.
+/// Largest condition number of the columns, scaled to unit length; above, they count as collinear.
+/// Belsley, Kuh and Welsch see strong dependence from thirty on: an error of one percent in the
+/// data may become thirty in a coefficient.
 pub const LARGEST_CONDITION: f64 = 30.0;
 
 const COLUMNS: usize = 3;
 
-/// One stretch of time with its work and energy.
+/// A time interval with its tokens and energy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// Tokens of prompts that were read (prefill).
+    /// Prompt tokens processed in it (prefill).
     pub input_tokens: f64,
-    /// Tokens that were written (decode).
+    /// Output tokens generated in it (decode).
     pub output_tokens: f64,
-    /// How long it took.
+    /// Its length.
     pub seconds: f64,
-    /// What it took.
+    /// Its energy.
     pub joules: f64,
-    /// What it counts for: 1, or 1 ÷ variance of the joules where that is known.
+    /// Weight: 1, or 1 ÷ variance of the joules where that is known.
     pub weight: f64,
 }
 
-/// What one more costs.
+/// Marginal energy of tokens and time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Marginal {
-    /// Of an input token.
+    /// Energy of one more input token.
     pub joules_per_input_token: Estimate,
-    /// Of an output token.
+    /// Energy of one more output token.
     pub joules_per_output_token: Estimate,
-    /// Of a second without either.
+    /// Power without tokens.
     pub idle_watts: Estimate,
-    /// How far observations lie from the fit: the standard deviation of one of weight 1.
+    /// Standard deviation of the residuals, for an observation of weight 1.
     pub residual_joules: f64,
-    /// Condition number of the design, its columns scaled to unit length.
+    /// Condition number of the design, with columns scaled to unit length.
     pub condition: f64,
-    /// How many observations.
+    /// Number of observations.
     pub observations: u64,
 }
 
-/// Why there is no such cost.
+/// Why the marginal energy cannot be determined.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "reason")]
-pub enum NotTold {
+pub enum MarginalError {
     /// Too few observations.
     #[error("{observations} observations are too few: needs ≥ {needs}")]
     TooFew {
-        /// How many there are.
+        /// Number of observations.
         observations: u64,
-        /// How many it takes.
+        /// Number of observations needed.
         needs: u64,
     },
-    /// Tokens and time grow together, so that nobody can tell which of them costs.
+    /// Tokens and time are collinear, so their coefficients cannot be separated.
     #[error("input tokens, output tokens and time vary together")]
     Collinear {
-        /// Condition number of the design; `None` if it has no bound, as without any input token.
+        /// Condition number of the design; `None` if it is infinite, as without input tokens.
         condition: Option<f64>,
     },
 }
@@ -83,8 +83,9 @@ impl Observation {
     }
 }
 
-/// Fits the three costs. What is no number, or has no positive weight, is left out.
-pub fn fit(observations: &[Observation]) -> Result<Marginal, NotTold> {
+/// Fits the three coefficients. Non-finite observations and those without a positive weight are
+/// left out.
+pub fn fit(observations: &[Observation]) -> Result<Marginal, MarginalError> {
     let mut design: [Vec<f64>; COLUMNS] = Default::default();
     let mut joules = Vec::new();
     for one in observations.iter().filter(|one| one.is_number()) {
@@ -97,7 +98,7 @@ pub fn fit(observations: &[Observation]) -> Result<Marginal, NotTold> {
     }
     let count = joules.len() as u64;
     if count < FEWEST {
-        return Err(NotTold::TooFew {
+        return Err(MarginalError::TooFew {
             observations: count,
             needs: FEWEST,
         });
@@ -106,10 +107,10 @@ pub fn fit(observations: &[Observation]) -> Result<Marginal, NotTold> {
     let condition = condition(&design).filter(|condition| condition.is_finite());
     let condition = match condition {
         Some(condition) if condition <= LARGEST_CONDITION => condition,
-        condition => return Err(NotTold::Collinear { condition }),
+        condition => return Err(MarginalError::Collinear { condition }),
     };
     let freedom = count - COLUMNS as u64;
-    let t = student_t(freedom).ok_or(NotTold::TooFew {
+    let t = student_t(freedom).ok_or(MarginalError::TooFew {
         observations: count,
         needs: FEWEST,
     })?;
@@ -144,7 +145,7 @@ fn divide(column: &mut [f64], by: f64) {
     }
 }
 
-/// Brings the columns to unit length, and says how long they were; one without a length stays.
+/// Scales the columns to unit length and returns their lengths; a zero column stays.
 fn scale(design: &mut [Vec<f64>; COLUMNS]) -> [f64; COLUMNS] {
     let mut lengths = [0.0; COLUMNS];
     for (column, length) in design.iter_mut().zip(&mut lengths) {
@@ -156,8 +157,8 @@ fn scale(design: &mut [Vec<f64>; COLUMNS]) -> [f64; COLUMNS] {
     lengths
 }
 
-/// Largest ÷ smallest singular value, from the eigenvalues of the columns' products: good to many
-/// digits where it is small, and that is where it counts.
+/// Condition number from the eigenvalues of the columns' products. It is most accurate where it is
+/// small, which is where the threshold lies.
 fn condition(design: &[Vec<f64>; COLUMNS]) -> Option<f64> {
     let mut products = [[0.0; COLUMNS]; COLUMNS];
     for (row, left) in products.iter_mut().zip(design) {
@@ -171,9 +172,9 @@ fn condition(design: &[Vec<f64>; COLUMNS]) -> Option<f64> {
     (smallest > 0.0).then(|| (largest / smallest).sqrt())
 }
 
-/// Of a symmetric matrix, by Jacobi's rotations.
+/// Eigenvalues of a symmetric matrix, by Jacobi rotations.
 fn eigenvalues(mut matrix: [[f64; COLUMNS]; COLUMNS]) -> [f64; COLUMNS] {
-    // Converges quadratically: a few sweeps bring three columns to the last digit.
+    // Quadratic convergence: a few sweeps reach full precision for three columns.
     for _ in 0..12 {
         for (left, right) in [(0, 1), (0, 2), (1, 2)] {
             rotate(&mut matrix, left, right);
@@ -182,7 +183,7 @@ fn eigenvalues(mut matrix: [[f64; COLUMNS]; COLUMNS]) -> [f64; COLUMNS] {
     [matrix[0][0], matrix[1][1], matrix[2][2]]
 }
 
-/// Turns the plane of two axes so that the element between them is zero.
+/// Rotates the plane of two axes so that the element between them becomes zero.
 fn rotate(matrix: &mut [[f64; COLUMNS]; COLUMNS], left: usize, right: usize) {
     let between = matrix[left][right];
     if between.abs() < f64::MIN_POSITIVE {
@@ -206,13 +207,13 @@ fn rotate(matrix: &mut [[f64; COLUMNS]; COLUMNS], left: usize, right: usize) {
 
 struct Solution {
     values: [f64; COLUMNS],
-    /// Standard errors, for residuals with a deviation of 1.
+    /// Standard errors for residuals with a deviation of 1.
     spreads: [f64; COLUMNS],
     /// Sum of the squared residuals.
     squares: f64,
 }
 
-/// Least squares by QR.
+/// Least squares by QR decomposition.
 fn solve(design: &[Vec<f64>; COLUMNS], wanted: &[f64]) -> Solution {
     let (basis, triangle) = orthogonal(design);
     let values = back(
@@ -243,8 +244,7 @@ fn solve(design: &[Vec<f64>; COLUMNS], wanted: &[f64]) -> Solution {
     }
 }
 
-/// The columns as an orthogonal basis and a triangle: Gram and Schmidt's way, each column made
-/// orthogonal twice, which leaves nothing to lose digits by.
+/// QR decomposition by Gram–Schmidt. Each column is orthogonalised twice to keep full precision.
 fn orthogonal(design: &[Vec<f64>; COLUMNS]) -> ([Vec<f64>; COLUMNS], [[f64; COLUMNS]; COLUMNS]) {
     let mut basis = design.clone();
     let mut triangle = [[0.0; COLUMNS]; COLUMNS];
@@ -265,7 +265,7 @@ fn orthogonal(design: &[Vec<f64>; COLUMNS]) -> ([Vec<f64>; COLUMNS], [[f64; COLU
     (basis, triangle)
 }
 
-/// Solves a triangle from its last row up.
+/// Back substitution.
 fn back(triangle: &[[f64; COLUMNS]; COLUMNS], mut right: [f64; COLUMNS]) -> [f64; COLUMNS] {
     for row in (0..COLUMNS).rev() {
         for column in row + 1..COLUMNS {
@@ -292,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Prompts, replies and times that vary apart, with noise that alternates.
+    /// Prompts, replies and times that vary independently, with alternating noise.
     fn varied(noise: f64) -> Vec<Observation> {
         (0..30_u32)
             .map(|step| {
@@ -335,7 +335,7 @@ mod tests {
                 observation(f64::from(step * 37 % 11), seconds * 50.0, seconds, 0.0)
             })
             .collect();
-        let Err(NotTold::Collinear { condition }) = fit(&steady) else {
+        let Err(MarginalError::Collinear { condition }) = fit(&steady) else {
             panic!("output tokens are fifty a second throughout");
         };
         assert!(condition.is_none_or(|condition| condition > LARGEST_CONDITION));
@@ -350,12 +350,15 @@ mod tests {
                 ..one
             })
             .collect();
-        assert_eq!(fit(&decode), Err(NotTold::Collinear { condition: None }));
+        assert_eq!(
+            fit(&decode),
+            Err(MarginalError::Collinear { condition: None })
+        );
     }
 
     #[test]
     fn few_observations_say_how_many_it_takes() {
-        let few = NotTold::TooFew {
+        let few = MarginalError::TooFew {
             observations: 7,
             needs: 8,
         };
@@ -383,7 +386,7 @@ mod tests {
     }
 
     proptest! {
-        /// Units are ours to choose: kilotokens cost a thousand times as much.
+        /// The fit scales with its units: kilotokens cost a thousand times as much.
         #[test]
         fn units_do_not_matter(factor in 1e-4_f64..1e4, noise in 0.1_f64..30.0) {
             let here = fit(&varied(noise)).unwrap();

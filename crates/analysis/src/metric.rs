@@ -1,10 +1,10 @@
-//! The metrics: what runs are measured and compared by (docs/metrics.md).
+//! The metrics of runs (docs/metrics.md).
 //!
-//! Every number with a name comes from here: each metric has one definition (`dictionary.rs`), and
-//! terminal, files, pages, comparisons and gates ask for it by its id. All but the percentiles are
-//! ratios of sums over rows, so value, bootstrap and variance follow from the same few columns.
-//! The unit of all of them is the query: rows of one query resemble each other, so it is queries
-//! that are drawn and paired, not rows.
+//! Every named number comes from here. Each metric has one definition (`dictionary.rs`), and
+//! terminal, files, pages, comparisons and gates refer to its id. All metrics but the percentiles
+//! are ratios of sums over rows, so value, bootstrap and variance use the same columns. The
+//! sampling unit is the query: rows of one query are correlated, so queries are resampled and
+//! paired, not rows.
 
 mod dictionary;
 mod frame;
@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::sample::Sample;
 
-pub use self::dictionary::{Better, Definition, Metric, Phase, Since};
-pub use self::frame::{Frame, Placed};
+pub use self::dictionary::{Better, Definition, Metric, Phase, TimeOrigin};
+pub use self::frame::{Frame, WindowShare};
 pub use self::row::Row;
 pub use ipw_core::quantity::Unit;
 
@@ -25,17 +25,17 @@ pub(crate) use self::dictionary::Kind;
 use self::row::Time;
 pub(crate) use self::row::{OneQuery, Recipe, Sums, by_query, total};
 
-/// Rows on the way to [`Values`].
+/// Running sums of [`Values`].
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     sums: Sums,
     times: [Sample; Time::ALL.len()],
-    /// Whether rows come for the second time.
+    /// Whether this is the second pass over the rows.
     is_again: bool,
 }
 
 impl Tally {
-    /// Takes one row in.
+    /// Adds one row.
     pub fn push(&mut self, row: &Row<'_>) {
         if !self.is_again {
             self.sums.add(&row.sums());
@@ -45,13 +45,13 @@ impl Tally {
         }
     }
 
-    /// Called when all rows came: whether they are to come once more.
+    /// Ends a pass over the rows; returns whether a second pass is needed.
     pub fn wants_more(&mut self) -> bool {
         self.is_again = Sample::any_wants_more(&mut self.times);
         self.is_again
     }
 
-    /// Every metric over these rows.
+    /// Every metric over the added rows.
     pub fn finish(self) -> Values {
         let times = self.times.map(Sample::finish);
         let value = |metric: Metric| match metric.kind() {
@@ -90,7 +90,7 @@ impl Values {
         self.0[metric as usize]
     }
 
-    /// All of them, in the order of the dictionary.
+    /// All metrics with their values, in the order of the dictionary.
     pub fn iter(&self) -> impl Iterator<Item = (Metric, Option<f64>)> + '_ {
         Metric::ALL.into_iter().zip(self.0)
     }
@@ -103,7 +103,7 @@ impl Serialize for Values {
 }
 
 impl<'de> Deserialize<'de> for Values {
-    /// Ids of another version are left out.
+    /// Skips ids of other versions.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let named = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
         let value = |metric: Metric| named.get(metric.name()).copied().flatten();

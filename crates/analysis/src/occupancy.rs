@@ -1,8 +1,8 @@
-//! How the time of a run is divided among the queries in flight (docs/method.md §7.3).
+//! Shares of the run's time among the queries in flight (docs/method.md §7.3).
 //!
 //! While `n` queries are in flight, each of them occupies the service for one `n`-th of the time.
-//! The shares of all queries add up to the time in which the service was busy. Energy divided by
-//! that time is the power of the service, however the queries overlap.
+//! The shares of all queries add up to the busy time of the service. Energy ÷ busy time is the mean
+//! power of the service, for any overlap of queries.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,34 +10,34 @@ use std::collections::BTreeMap;
 use crate::interval::real;
 use crate::steady::{Flights, Window};
 
-/// The time of each part, divided among its queries.
+/// The time of each part, shared among its queries.
 #[derive(Debug, Clone, Default)]
 pub struct Occupancy {
-    parts: BTreeMap<u32, Divided>,
+    parts: BTreeMap<u32, PartOccupancy>,
 }
 
-/// One part. Between two edges the number in flight does not change.
+/// The time of one part. The number in flight is constant between two edges.
 #[derive(Debug, Clone, Default)]
-struct Divided {
+struct PartOccupancy {
     edges: Vec<f64>,
     /// The integral of 1 ÷ (number in flight) up to each edge, in seconds.
     shared: Vec<f64>,
-    /// Whether the stretch behind an edge has a query in flight.
+    /// Whether a query is in flight after each edge.
     is_busy: Vec<bool>,
-    /// Where the last instant was found: rows come nearly in the order of time.
+    /// Index of the latest lookup: rows come nearly in the order of time.
     near: Cell<usize>,
 }
 
 impl Occupancy {
-    /// Divides the time of these queries.
+    /// Shares the time of these queries.
     pub fn of(flights: &Flights) -> Self {
-        let divided = |part: u32| (part, Divided::of(flights, part));
+        let divided = |part: u32| (part, PartOccupancy::of(flights, part));
         Self {
             parts: flights.parts().map(divided).collect(),
         }
     }
 
-    /// The share of the busy time that a query from `start` to `end` has, in seconds.
+    /// The share of the busy time of a query from `start` to `end`, in seconds.
     pub fn share(&self, part: u32, start: f64, end: f64) -> f64 {
         let divided = self.parts.get(&part);
         divided.map_or(0.0, |divided| {
@@ -45,7 +45,7 @@ impl Occupancy {
         })
     }
 
-    /// The same for the time inside a window.
+    /// The same share inside a window.
     pub fn share_inside(&self, part: u32, start: f64, end: f64, window: &Window) -> f64 {
         let (start, end) = (start.max(window.from), end.min(window.until));
         if end > start {
@@ -55,7 +55,7 @@ impl Occupancy {
         }
     }
 
-    /// How long no query was in flight inside a window, in seconds.
+    /// Time without a query in flight inside a window, in seconds.
     pub fn idle_inside(&self, part: u32, window: &Window) -> f64 {
         let busy = self.parts.get(&part).map_or(0.0, |divided| {
             divided.busy_between(window.from, window.until)
@@ -64,7 +64,7 @@ impl Occupancy {
     }
 }
 
-impl Divided {
+impl PartOccupancy {
     fn of(flights: &Flights, part: u32) -> Self {
         let events = flights.events(part);
         let mut divided = Self {
@@ -76,7 +76,7 @@ impl Divided {
         let mut sum = 0.0;
         let mut until = None;
         for level in events.levels() {
-            // Levels follow each other without a hole; the first edge is the first start.
+            // Levels are contiguous; the first edge is the first start.
             divided.edges.push(level.from);
             divided.shared.push(sum);
             divided.is_busy.push(level.in_flight > 0);
@@ -106,8 +106,8 @@ impl Divided {
         shared + slope * (instant - from)
     }
 
-    /// How many edges lie at or before an instant, searched from the last such place on in steps
-    /// that double.
+    /// Number of edges at or before an instant, searched from the latest index with doubling
+    /// strides.
     fn edges_until(&self, instant: f64) -> usize {
         let is_before = |place: usize| self.edges[place] <= instant;
         let (mut from, mut until) = (self.near.get(), self.near.get());
@@ -194,15 +194,15 @@ mod tests {
         ) {
             let spans: Vec<(f64, f64)> =
                 spans.into_iter().map(|(start, length)| (start, start + length)).collect();
-            let divided = Divided::of(&flights(&spans), 0);
+            let divided = PartOccupancy::of(&flights(&spans), 0);
             for instant in divided.edges.iter().copied().chain(instants) {
                 let counted = divided.edges.iter().filter(|edge| **edge <= instant).count();
                 prop_assert_eq!(divided.edges_until(instant), counted);
             }
         }
 
-        /// Under constant power with equal weights a query's energy is power × its share, so the
-        /// power of the service comes out the same however queries overlap.
+        /// Under constant power with equal weights, a query's energy is power × its share. So the
+        /// power of the service does not depend on the overlap of queries.
         #[test]
         fn shares_add_up_to_the_busy_time(
             spans in prop::collection::vec((0.0_f64..100.0, 0.0_f64..20.0), 1..60)

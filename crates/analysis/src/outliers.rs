@@ -1,10 +1,10 @@
-//! Which queries were far out, and why (docs/method.md §9.8).
+//! Outlying queries and their causes (docs/method.md §9.8).
 //!
-//! A long reply takes long: what counts is how far a row lies from what is usual for its tokens.
-//! Usual is Theil and Sen's line, which the rows that are looked for do not move. Distances are
-//! ratios (logarithms), in units of their median absolute deviation. For given tokens, seconds and
-//! tokens per second are far out together, and so are joules and joules per token: each pair is
-//! looked at once, and both are said.
+//! A long reply takes long, so a row is compared with the typical value for its tokens. That is the
+//! line of Theil and Sen, which outliers do not move. Deviations are logarithms of ratios, in units
+//! of their median absolute deviation. For given tokens, seconds and tokens per second deviate
+//! together, as do joules and joules per token. Each pair is tested once, and both values are
+//! reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,98 +13,98 @@ use serde::Serialize;
 use crate::distribution::normal_quantile;
 use crate::interval::{known, real};
 use crate::line::Line;
-use crate::regression::Robust;
+use crate::regression::RobustLine;
 use ipw_core::stats::quantile;
 
-pub use self::cold::{Cold, ColdRow};
+pub use self::cold::{ColdCause, ColdRow};
 
 mod cold;
 #[cfg(test)]
 mod tests;
 
-/// Nothing nearer is far out (Iglewicz and Hoaglin, 1993).
+/// Smallest score of an outlier (Iglewicz and Hoaglin, 1993).
 pub const LEAST_SCORE: f64 = 3.5;
 
-/// One of a run's rows lies far out by chance in this share of runs, if logarithms are normal and
-/// their deviation is known; as it is estimated, somewhat more often.
+/// Share of runs with a false outlier, for log-normal values with a known deviation. As the
+/// deviation is estimated, the true share is slightly higher.
 const CHANCE: f64 = 0.01;
 
-/// A spread below one percent counts as one percent: a clock's step makes no outlier.
+/// A smaller spread counts as one percent, so that the clock's resolution causes no outliers.
 const LEAST_SPREAD: f64 = 0.01;
 
-/// Fewer rows have no usual.
+/// Fewest rows with a typical value.
 const FEWEST: usize = 8;
 
 /// The deviation of a normal distribution ÷ its median absolute deviation.
 const NORMAL: f64 = 1.482_602_218_505_602;
 
-/// In what a row may be far out.
+/// The quantity of an outlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// Seconds to the end, by tokens of the reply; its rate is tokens per second.
+    /// Seconds to the end, for its output tokens; its rate is tokens per second.
     Latency,
-    /// Seconds to the first token, by tokens of the prompt; without a rate.
+    /// Seconds to the first token, for its input tokens; without a rate.
     Ttft,
-    /// Joules, by all tokens; its rate is joules per token.
+    /// Joules, for all of its tokens; its rate is joules per token.
     Joules,
 }
 
-/// A row that is far out.
+/// An outlying row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlier {
-    /// Which row, from 0 in the order in which they were given.
+    /// Index of the row, from 0 in the given order.
     pub row: u64,
-    /// Which query; empty until [`Outliers::name`].
+    /// The query's id; empty until [`Outliers::name`].
     pub query: String,
-    /// In what.
+    /// The quantity.
     pub quantity: Quantity,
-    /// What it had.
+    /// Its value.
     pub value: f64,
-    /// What is usual for its tokens.
+    /// The typical value for its tokens.
     pub usual: f64,
-    /// Its tokens.
+    /// The number of tokens.
     pub tokens: f64,
-    /// Tokens per second, or joules per token; `None` for a quantity without such a rate, and
-    /// without a token.
+    /// Tokens per second, or joules per token; `None` for a quantity without a rate, and without
+    /// tokens.
     pub rate: Option<f64>,
-    /// The rate that is usual for its tokens.
+    /// The typical rate for its tokens.
     pub usual_rate: Option<f64>,
-    /// How far out, in deviations of the logarithm; below zero where it has less than usual.
+    /// Deviation in robust standard deviations of the logarithm; negative below the typical value.
     pub score: f64,
-    /// Why, in words.
+    /// The reason in words.
     pub reason: String,
-    /// Whether it came first, or after a pause: then it may have been cold.
-    pub cold: Option<Cold>,
+    /// Set if it was the first query or followed a pause, so that the service may have been cold.
+    pub cold: Option<ColdCause>,
 }
 
-/// What is usual of one quantity, and how many rows are not.
+/// Outlier test of one quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Looked {
-    /// In what.
+pub struct OutlierTest {
+    /// The quantity.
     pub quantity: Quantity,
-    /// Rows that have it.
+    /// Number of rows with the quantity.
     pub rows: u64,
-    /// Rows that are far out.
+    /// Number of outliers.
     pub far_out: u64,
-    /// From which score on.
+    /// Smallest score of an outlier.
     pub bound: f64,
 }
 
-/// Rows that are far out.
+/// Outliers of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outliers {
-    /// Each quantity that enough rows have.
-    pub looked: Vec<Looked>,
-    /// The farthest out, the farthest first.
+    /// Each quantity with enough rows.
+    pub looked: Vec<OutlierTest>,
+    /// The largest outliers, in decreasing order.
     pub outliers: Vec<Outlier>,
-    /// Rows that came first in their part, or after a pause; the first so many of them.
+    /// The first of the rows that may have been cold.
     pub cold: Vec<ColdRow>,
-    /// How many of these there are in all.
+    /// Total number of such rows.
     pub cold_rows: u64,
 }
 
-/// A row on its way to an [`Outlier`].
+/// A possible [`Outlier`].
 struct Candidate {
     row: usize,
     quantity: Quantity,
@@ -115,10 +115,10 @@ struct Candidate {
 }
 
 impl Quantity {
-    /// All of them.
+    /// All quantities.
     pub const ALL: [Self; 3] = [Self::Latency, Self::Ttft, Self::Joules];
 
-    /// Tokens and value of a row that has both.
+    /// Tokens and value of a row with both.
     fn point(self, line: &Line) -> Option<(f64, f64)> {
         let (tokens, value) = match self {
             Self::Latency => (line.output_tokens.get()?, line.total.get()?),
@@ -129,7 +129,7 @@ impl Quantity {
         (line.is_answered && is_positive).then_some((tokens, value))
     }
 
-    /// What a value is per token, as people speak of it.
+    /// The customary rate of a value for its tokens.
     fn rate(self, value: f64, tokens: f64) -> Option<f64> {
         match self {
             Self::Latency => known(tokens / value),
@@ -153,7 +153,7 @@ impl Quantity {
     }
 }
 
-/// How people speak of a quantity.
+/// Wording for a quantity.
 struct Words {
     noun: &'static str,
     unit: &'static str,
@@ -161,7 +161,7 @@ struct Words {
     rate: &'static str,
 }
 
-/// Two digits that count, or all that are whole.
+/// Two significant digits, or all integer digits.
 fn two_digits(value: f64) -> String {
     let decimals = match value {
         value if value >= 9.95 => 0,
@@ -173,7 +173,7 @@ fn two_digits(value: f64) -> String {
 }
 
 impl Outliers {
-    /// The rows that are told of, by their places.
+    /// Indices of the listed rows.
     pub fn rows(&self) -> BTreeSet<u64> {
         let cold = self.cold.iter().map(|one| one.row);
         self.outliers
@@ -183,7 +183,7 @@ impl Outliers {
             .collect()
     }
 
-    /// Says what the queries of these rows are called.
+    /// Sets the query ids of these rows.
     pub fn name(&mut self, names: &BTreeMap<u64, String>) {
         let name = |row: u64| names.get(&row).cloned().unwrap_or_default();
         for one in &mut self.outliers {
@@ -195,7 +195,7 @@ impl Outliers {
     }
 }
 
-/// The rows that are far out, at most `most` of them; at most `most` cold ones, too.
+/// The outliers, at most `most`; also at most `most` cold rows.
 pub fn outliers(lines: &[Line], most: usize) -> Outliers {
     let marks = cold::marks(lines);
     let mut looked = Vec::new();
@@ -217,15 +217,15 @@ pub fn outliers(lines: &[Line], most: usize) -> Outliers {
         looked,
         outliers: candidates
             .into_iter()
-            .map(|one| one.told(marks.get(&one.row).copied()))
+            .map(|one| one.outlier(marks.get(&one.row).copied()))
             .collect(),
         cold_rows: marks.len() as u64,
         cold: cold::listed(&marks, most),
     }
 }
 
-fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>)> {
-    // Gone through several times rather than kept: a run may have millions of rows.
+fn far_out(lines: &[Line], quantity: Quantity) -> Option<(OutlierTest, Vec<Candidate>)> {
+    // Recomputed several times rather than stored, as a run may have millions of rows.
     let points = || {
         let lines = lines.iter().enumerate();
         lines.filter_map(|(place, line)| Some((place, quantity.point(line)?)))
@@ -255,7 +255,7 @@ fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>
         })
         .filter(|one| one.score.is_finite() && one.score.abs() > bound)
         .collect();
-    let looked = Looked {
+    let looked = OutlierTest {
         quantity,
         rows: rows as u64,
         far_out: found.len() as u64,
@@ -264,8 +264,8 @@ fn far_out(lines: &[Line], quantity: Quantity) -> Option<(Looked, Vec<Candidate>
     Some((looked, found))
 }
 
-/// What is usual for so many tokens: the robust line, but not below half of what nearly all rows
-/// have, as a line may reach zero. With one number of tokens for all, the median.
+/// The typical value for a number of tokens: the robust line, but at least half of the 5th
+/// percentile, as a line may reach zero. If all rows have the same number of tokens, the median.
 fn usual(
     points: impl Iterator<Item = (f64, f64)> + Clone,
     count: usize,
@@ -276,7 +276,7 @@ fn usual(
             .clone()
             .filter(|(x, y)| x.is_finite() && y.is_finite()),
     );
-    let line = Robust::of(all);
+    let line = RobustLine::of(all);
     let mut sorted = Vec::with_capacity(count);
     sorted.extend(points.map(|(_, value)| value));
     sorted.sort_unstable_by(f64::total_cmp);
@@ -289,14 +289,14 @@ fn median(values: &mut [f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The score that none of so many normal rows reaches in 99 % of runs (Bonferroni).
+/// The score that none of this many normal rows exceeds in 99 % of runs (Bonferroni).
 fn bound(rows: usize) -> f64 {
     let tail = CHANCE / (2.0 * real(rows as u64));
     normal_quantile(tail).map_or(LEAST_SCORE, |quantile| (-quantile).max(LEAST_SCORE))
 }
 
 impl Candidate {
-    fn told(&self, cold: Option<Cold>) -> Outlier {
+    fn outlier(&self, cold: Option<ColdCause>) -> Outlier {
         let Self {
             quantity,
             value,
@@ -320,7 +320,7 @@ impl Candidate {
         }
     }
 
-    fn reason(&self, rates: Option<(f64, f64)>, cold: Option<Cold>) -> String {
+    fn reason(&self, rates: Option<(f64, f64)>, cold: Option<ColdCause>) -> String {
         let words = self.quantity.words();
         let written = |value: f64| match value {
             value if value < 0.1 => format!("{} m{}", two_digits(value * 1e3), words.unit),

@@ -1,10 +1,10 @@
 //! Percentiles from raw values, with the interval that the sample supports.
 //!
-//! One definition everywhere: [`ipw_core::stats::quantile`]. The interval of 95 % is taken from
-//! order statistics: whatever the distribution, the number of values below its quantile is
-//! binomial, so two ranks enclose it. No normal approximation, nothing about the shape of a tail.
-//! A sample too small to have a value on both sides of that interval has no such percentile, and
-//! says how many values it takes. Values are taken as independent.
+//! Percentiles use one definition everywhere: [`ipw_core::stats::quantile`]. The 95 % interval
+//! comes from order statistics. For any distribution, the number of values below its quantile is
+//! binomial, so two ranks enclose it. It needs no normal approximation and no assumption on the
+//! tail. A sample too small for ranks on both sides has no such percentile, and reports the size it
+//! needs. Values are assumed independent.
 
 use ipw_core::stats::quantile_by;
 use serde::{Deserialize, Serialize};
@@ -12,37 +12,37 @@ use serde::{Deserialize, Serialize};
 use crate::interval::{Interval, TAIL, real, student_t};
 use crate::sample::Distribution;
 
-/// Weights of the binomial distribution below this share of the largest one add nothing.
+/// Binomial weights below this share of the largest one are negligible.
 const NEGLIGIBLE: f64 = 1e-20;
 
-/// A percentile, or what it would take to have one.
+/// A percentile, or the sample size that it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Percentile {
     /// The sample supports it.
     Known {
-        /// By linear interpolation between order statistics.
+        /// The value, by linear interpolation between order statistics.
         value: f64,
-        /// Lower end of the interval of 95 %: one of the values.
+        /// Lower end of the 95 % interval, one of the values.
         low: f64,
         /// Upper end.
         high: f64,
     },
     /// The sample is too small.
     Unsupported {
-        /// The least number of values that supports it.
+        /// Smallest sample size that supports it.
         needs: u64,
     },
 }
 
-/// A distribution in a few numbers.
+/// Summary of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Student's interval of 95 % of the mean; `None` for a single value.
+    /// Student's 95 % interval of the mean; `None` for a single value.
     pub mean_interval: Option<Interval>,
     /// Sample standard deviation; `None` for a single value.
     pub standard_deviation: Option<f64>,
@@ -61,13 +61,13 @@ pub struct Summary {
 }
 
 impl Percentile {
-    /// The percentile of values that are sorted. `None` without a value, and for a fraction that
-    /// does not lie between 0 and 1: the ends are no percentiles.
+    /// The percentile of sorted values. `None` without values, and for a fraction outside of (0,
+    /// 1): the ends are not percentiles.
     pub fn of(sorted: &[f64], fraction: f64) -> Option<Self> {
         Self::of_order(sorted.len(), fraction, |rank| sorted[rank])
     }
 
-    /// The same of `count` values of which `at` gives the one of each rank, from 0.
+    /// The same percentile of `count` values, where `at` returns the value of each rank, from 0.
     pub(crate) fn of_order(count: usize, fraction: f64, at: impl Fn(usize) -> f64) -> Option<Self> {
         let needs = needed(fraction)?;
         let value = quantile_by(count, fraction, &at)?;
@@ -91,7 +91,7 @@ impl Percentile {
 }
 
 impl Summary {
-    /// The distribution of these values; `None` without any. What is no number is left out.
+    /// The summary of these values; `None` without any. Non-finite values are left out.
     pub fn of(values: Vec<f64>) -> Option<Self> {
         let mut values = values;
         values.retain(|value| value.is_finite());
@@ -121,11 +121,11 @@ impl Summary {
     }
 }
 
-/// The least number of values whose smallest and largest enclose this quantile, each side failing
-/// in at most 2.5 % of samples. `None` for a fraction that does not lie between 0 and 1.
+/// The smallest sample size whose extremes enclose this quantile, each side failing in at most 2.5
+/// % of samples. `None` for a fraction outside of (0, 1).
 pub fn needed(fraction: f64) -> Option<u64> {
     let farther = fraction.max(1.0 - fraction);
-    // Not a number is refused here as well.
+    // NaN is rejected here as well.
     let is_inside = fraction > 0.0 && farther < 1.0;
     #[expect(
         clippy::cast_possible_truncation,
@@ -135,9 +135,8 @@ pub fn needed(fraction: f64) -> Option<u64> {
     is_inside.then(|| (TAIL.ln() / farther.ln()).ceil() as u64)
 }
 
-/// Places among `count` sorted values, from 0, that enclose this quantile in 95 % of samples: at
-/// most 2.5 % of samples have it below the lower one, at most 2.5 % above the upper one. `None`
-/// where there are none.
+/// Ranks among `count` sorted values, from 0, that enclose this quantile in 95 % of samples. On
+/// each side at most 2.5 % of samples miss it. `None` if there are no such ranks.
 pub fn ranks(count: usize, fraction: f64) -> Option<(usize, usize)> {
     if u64::try_from(count).ok()? < needed(fraction)? {
         return None;
@@ -155,9 +154,9 @@ pub fn ranks(count: usize, fraction: f64) -> Option<(usize, usize)> {
     (high < count).then_some((low, high))
 }
 
-/// How likely each number of hits is among `count`, up to a common factor, from the first that
-/// counts. Built from the most likely one by ratios of neighbours: there is no factorial in it, so
-/// nothing overflows, and all but a few standard deviations is left out.
+/// Binomial probabilities up to a common factor, with the first number of hits that is not
+/// negligible. They are built from the mode by ratios of neighbours. Without factorials nothing
+/// overflows, and only a few standard deviations are kept.
 pub(crate) fn binomial(count: usize, fraction: f64) -> (usize, Vec<f64>) {
     #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
     let number = |place: usize| place as f64;
@@ -312,7 +311,7 @@ mod tests {
             }
         }
 
-        /// Checked against sums of the distribution itself, computed the slow way.
+        /// Compared with directly computed sums of the distribution.
         #[test]
         fn ranks_are_the_tightest_that_leave_no_more_than_a_tail(
             count in 6_usize..400,

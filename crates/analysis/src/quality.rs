@@ -10,71 +10,71 @@ use ipw_core::warning::{RunKind, Warning};
 mod others;
 mod rows;
 
-/// Share of its time for which a row should have readings.
+/// Smallest share of its time that the readings of a row should cover.
 pub const WELL_COVERED: f64 = 0.95;
-/// °C by which a device may warm up before it is worth a word.
+/// Temperature rise of a device that causes a warning, in °C.
 const WARMING: f64 = 15.0;
-/// Share by which two figures of the same thing may differ: a counter and the power beside it, idle
-/// before and after.
+/// Largest relative difference of two values of one quantity: a counter and its power, or idle
+/// power before and after.
 const DISAGREEMENT: f64 = 0.1;
-/// Share of a usual query by which another machine's clock may be off before it is worth a word.
+/// Largest clock bound relative to the median query.
 const WIDE_CLOCK: f64 = 0.05;
-/// Seconds for which a counter may stand still at the end of a run, and how many of its usual
-/// intervals that must be.
+/// Longest time without a counter change at the end of a run, in seconds and in its typical
+/// intervals.
 const STILL: f64 = 2.0;
 const STILL_INTERVALS: f64 = 20.0;
-/// Watts by which a limit may seem to change.
+/// Smallest change of a power limit that counts, in watts.
 const LIMIT: f64 = 0.5;
 
-/// What the warnings are made from.
+/// Input of the warnings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts<'a> {
-    /// Rows with energy of which some source covers less than [`WELL_COVERED`] of the window.
+    /// Rows with energy in which a source covers less than [`WELL_COVERED`] of the window.
     pub rows_thinly_covered: u64,
-    /// Rows without energy because their time was too short for the source.
+    /// Rows without energy because their window was too short for the source.
     pub rows_too_short: u64,
     /// Rows with energy.
     pub rows_with_energy: u64,
-    /// Rows without energy by reason, as columns spell it.
+    /// Rows without energy by reason, as in columns.
     pub rows_without_energy: BTreeMap<String, u64>,
-    /// What energy is made from, the headline's first.
+    /// Bases of the energy, the headline's first.
     pub bases: Vec<Part>,
-    /// Rows during which our own thread was not there for a good part of their time.
+    /// Rows with a long delay of the thread that takes timestamps.
     pub rows_delayed: u64,
     /// Whether the energy is estimated.
     pub is_estimated: bool,
-    /// Rows whose service claims more tokens than there can be.
+    /// Rows whose service claims an impossible number of tokens.
     pub rows_with_impossible_claims: u64,
-    /// How many queries the 99th percentile of latency would need, where there were too few.
+    /// Number of queries that the 99th percentile of latency needs, if there are too few.
     pub p99_needs: Option<u64>,
-    /// How many queries were answered.
+    /// Number of answered queries.
     pub answered: u64,
-    /// How long a usual query took.
+    /// Median duration of a query.
     pub median_query_seconds: Option<f64>,
-    /// What the sources reported; `None` while the run goes on.
+    /// Reports of the sources; `None` while the run goes on.
     pub telemetry: Option<&'a Telemetry>,
 }
 
-/// Rows whose energy is made from the same sources.
+/// Rows whose energy has the same basis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Part {
-    /// What it is called: `cpu`, `cpu_estimated`.
+    /// Its name: `cpu`, `cpu_estimated`.
     pub basis: String,
     /// The sources.
     pub sources: Vec<String>,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
     /// Their energy.
     pub joules: f64,
 }
 
-/// How many, in the number that the words take.
+/// A count with its noun in singular or plural.
 fn counted(count: u64, one: &str, many: &str) -> String {
     let words = if count == 1 { one } else { many };
     format!("{count} {words}")
 }
 
-/// All that there is to say, the gravest first.
+/// All warnings, the most severe first.
 pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
     let run = |kind: RunKind, text: String, advice: &str| Warning::new(kind, text).advise(advice);
     let mut warnings = Vec::new();
@@ -82,7 +82,7 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
         warnings.push(run(
             RunKind::Estimated,
             "energy is estimated from CPU time, not measured".to_owned(),
-            "compare runs of this machine with each other, and with nothing else; `ipw doctor` says what would measure it",
+            "compare only with runs of this machine; `ipw doctor` lists the sources that measure energy",
         ));
     }
     if facts.rows_thinly_covered > 0 {
@@ -93,18 +93,18 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
                 counted(facts.rows_thinly_covered, "row has", "rows have"),
                 WELL_COVERED * 100.0
             ),
-            "their joules are too low; look at `energy.shares`",
+            "their joules are too low; see `energy.shares`",
         ));
     }
     if facts.rows_too_short > 0 {
         warnings.push(run(
             RunKind::ShortWindows,
             format!(
-                "{} too short for the source to tell them from idle",
+                "{} too short for the source to separate from idle",
                 counted(facts.rows_too_short, "query is", "queries are")
             ),
             &format!(
-                "they have no joules; let idle be measured (`{}`), or ask for longer replies",
+                "they have no joules; measure idle power (`{}`) or request longer replies",
                 Setting::Idle.to("3s")
             ),
         ));
@@ -113,15 +113,15 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
     warnings.extend(rows::without(facts));
     warnings.extend(rows::claims(facts.rows_with_impossible_claims));
     let telemetry = facts.telemetry;
-    warnings.extend(telemetry.and_then(|told| rows::paused(&told.pauses)));
+    warnings.extend(telemetry.and_then(|report| rows::paused(&report.pauses)));
     if facts.rows_delayed > 0 {
         warnings.push(run(
             RunKind::OwnDelay,
             format!(
-                "`ipw` itself was stopped or kept busy while {} on its way",
+                "`ipw` itself was suspended or delayed while {} in flight",
                 counted(facts.rows_delayed, "query was", "queries were")
             ),
-            "their latencies are partly ours (`timing.own_delay_seconds`); leave it a core, or send less",
+            "their latencies include delays of `ipw` (`timing.own_delay_seconds`); keep a core free, or lower the load",
         ));
     }
     if let Some(telemetry) = telemetry {
@@ -131,11 +131,11 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
         warnings.push(run(
             RunKind::FewSamples,
             format!(
-                "{} answered queries say nothing of the 99th percentile",
+                "{} answered queries are too few for the 99th percentile",
                 facts.answered
             ),
             &format!(
-                "it takes {needs} (`{}`, or a larger dataset)",
+                "{needs} are needed (`{}`, or a larger dataset)",
                 Setting::Repeat
             ),
         ));
@@ -143,7 +143,7 @@ pub fn warnings(facts: &Facts<'_>) -> Vec<Warning> {
     warnings
 }
 
-/// What is to be said of the sources and of what went on beside them.
+/// Warnings about sources and about other load on the machine.
 fn of_sources(telemetry: &Telemetry, median_query_seconds: Option<f64>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = telemetry.sources.iter().flat_map(of_source).collect();
     warnings.extend(clocks(&telemetry.sources, median_query_seconds));
@@ -151,20 +151,20 @@ fn of_sources(telemetry: &Telemetry, median_query_seconds: Option<f64>) -> Vec<W
     warnings.extend(telemetry.other_runs.and_then(others::runs));
     warnings.extend(telemetry.faults.iter().map(|fault| {
         Warning::new(RunKind::Fault, format!("a reading failed: {fault}"))
-            .advise("the rows that it hit say so")
+            .advise("affected rows carry the reason")
     }));
     warnings
 }
 
-/// What is to be said of the clocks of other machines, once for each machine.
+/// Warnings about clocks of other machines, once per machine.
 fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = Vec::new();
-    for told in sources {
-        let Some(clock) = told.clock.filter(|_| told.about.domain().is_some()) else {
+    for report in sources {
+        let Some(clock) = report.clock.filter(|_| report.about.domain().is_some()) else {
             continue;
         };
         let bound = clock.bound.as_secs_f64();
-        let host = told.about.host.as_ref().unwrap_or(&told.about.name);
+        let host = report.about.host.as_ref().unwrap_or(&report.about.name);
         let mut say = |kind: RunKind, text: String, advice: &str| {
             let new = Warning::new(kind, text).advise(advice).of_source(host);
             let is_said = |old: &Warning| old.kind == new.kind && old.source == new.source;
@@ -176,139 +176,142 @@ fn clocks(sources: &[SourceReport], usual: Option<f64>) -> Vec<Warning> {
             say(
                 RunKind::WideClock,
                 format!(
-                    "the clock of `{host}` is known to within {:.1} ms, and a usual query takes {:.0} ms",
+                    "the clock offset of `{host}` is uncertain by {:.1} ms, and the median query takes {:.0} ms",
                     bound * 1e3,
                     usual * 1e3
                 ),
-                "joules of single queries are as uncertain as that, totals are not; measure from nearer by, or ask for longer replies",
+                "joules of single queries are as uncertain, totals are not; shorten the network path, or request longer replies",
             );
         }
         if clock.steps > 0 {
             say(
                 RunKind::ClockSet,
                 format!("the clock of `{host}` was set {} times", clock.steps),
-                "readings around those moments may be dated wrongly",
+                "readings near these times may have wrong timestamps",
             );
         }
     }
     warnings
 }
 
-/// What is to be said of one source.
-fn of_source(told: &SourceReport) -> Vec<Warning> {
+/// Warnings about one source.
+fn of_source(report: &SourceReport) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let name = &told.about.name;
+    let name = &report.about.name;
     let mut say = |kind: RunKind, text: String, advice: &str| {
         warnings.push(Warning::new(kind, text).advise(advice).of_source(name));
     };
-    if let Some(gaps) = told.gaps.filter(|gaps| *gaps > 0) {
+    if let Some(gaps) = report.gaps.filter(|gaps| *gaps > 0) {
         say(
             RunKind::Gaps,
-            format!("`{name}` was silent {gaps} times for longer than it may"),
-            "a busy machine, a lost device, or sleep",
+            format!(
+                "`{name}` has {} in its readings",
+                counted(gaps, "gap", "gaps")
+            ),
+            "possible causes: a busy machine, a lost device, or suspend",
         );
     }
-    if let Some(resets) = told.resets.filter(|resets| *resets > 0) {
+    if let Some(resets) = report.resets.filter(|resets| *resets > 0) {
         say(
             RunKind::Resets,
-            format!("`{name}` started anew {resets} times"),
-            "the queries that it hit have no energy",
+            format!("`{name}` reset {}", counted(resets, "time", "times")),
+            "affected queries have no energy",
         );
     }
-    if let Some(steps) = told.implausible.filter(|steps| *steps > 0) {
+    if let Some(steps) = report.implausible.filter(|steps| *steps > 0) {
         say(
             RunKind::Implausible,
             format!(
                 "`{name}` advanced {} by more than its device can use",
                 counted(steps, "time", "times")
             ),
-            "these steps are gaps and their joules are not counted; do not trust this counter before you know why",
+            "these steps count as gaps, without energy; find the cause before you trust this counter",
         );
     }
-    if let Some(seconds) = stood_still(told) {
+    if let Some(seconds) = stood_still(report) {
         say(
             RunKind::StoodStill,
-            format!("`{name}` did not move for the last {seconds:.1} s"),
+            format!("`{name}` did not change in the last {seconds:.1} s"),
             "queries in that time have no energy from it; see `ipw doctor`",
         );
     }
-    if matches!(told.about.quantity, Quantity::Energy { .. }) && told.joules.is_none() {
+    if matches!(report.about.quantity, Quantity::Energy { .. }) && report.joules.is_none() {
         say(
             RunKind::NeverMoved,
             format!("`{name}` never moved and counts as absent"),
             "see `ipw doctor`",
         );
     }
-    if let Some((kind, text, advice)) = state(told) {
+    if let Some((kind, text, advice)) = state(report) {
         say(kind, text, advice);
     }
-    if let Some(ratio) = against_power(told) {
+    if let Some(ratio) = against_power(report) {
         say(
             RunKind::CounterAgainstPower,
             format!(
-                "`{name}` counted {:.0} % of what its own power readings say",
+                "`{name}` counted {:.0} % of the energy that its own power readings give",
                 ratio * 100.0
             ),
             "one of the two is wrong; see `ipw doctor`",
         );
     }
-    if let Some((before, after)) = drift(told) {
+    if let Some((before, after)) = drift(report) {
         say(
             RunKind::IdleDrift,
             format!("`{name}` drew {before:.1} W idle before the queries and {after:.1} W after"),
-            "joules above idle are as uncertain as that",
+            "joules above idle are as uncertain as this difference",
         );
     }
     warnings
 }
 
-/// What a gauge tells about the conditions of the run.
-fn state(told: &SourceReport) -> Option<(RunKind, String, &'static str)> {
-    let name = &told.about.name;
-    let (first, last, max) = told.values.map(|of| (of.first, of.last, of.max))?;
-    let Quantity::Gauge { gauge } = told.about.quantity else {
+/// Warnings about a gauge.
+fn state(report: &SourceReport) -> Option<(RunKind, String, &'static str)> {
+    let name = &report.about.name;
+    let (first, last, max) = report.values.map(|of| (of.first, of.last, of.max))?;
+    let Quantity::Gauge { gauge } = report.about.quantity else {
         return None;
     };
     match gauge {
         Gauge::Throttle if max > 0.0 => Some((
             RunKind::Throttled,
-            format!("`{name}`: the board was held back by heat or power"),
-            "its speed is not its own; cool it, or lower the load",
+            format!("`{name}`: the board was throttled by heat or power"),
+            "it ran below its normal speed; improve its cooling, or lower the load",
         )),
         Gauge::PowerLimit if (first - last).abs() > LIMIT => Some((
             RunKind::PowerLimit,
             format!("`{name}` changed from {first:.0} W to {last:.0} W during the run"),
-            "parts of it are not comparable",
+            "figures before and after the change are not comparable",
         )),
         Gauge::GpuTemperature | Gauge::CpuTemperature if max - first > WARMING => Some((
             RunKind::Temperature,
             format!("`{name}` rose from {first:.0} °C to {max:.0} °C"),
-            "a hotter chip takes more power; warm up longer for steady figures",
+            "a hotter chip draws more power; use a longer warm-up for steady figures",
         )),
         Gauge::Processes if max > 1.0 => Some((
             RunKind::OtherLoad,
             format!("`{name}`: up to {max:.0} processes used the board"),
-            "their energy is in these joules",
+            "these joules include their energy",
         )),
         _ => None,
     }
 }
 
-/// How long a counter that did move stood still at the end, in seconds.
-fn stood_still(told: &SourceReport) -> Option<f64> {
-    let usual = told.change_interval_seconds?;
-    let still = told.still_seconds.filter(|_| told.joules.is_some())?;
+/// Time without a change at the end of a counter that did move, in seconds.
+fn stood_still(report: &SourceReport) -> Option<f64> {
+    let usual = report.change_interval_seconds?;
+    let still = report.still_seconds.filter(|_| report.joules.is_some())?;
     (still > STILL.max(STILL_INTERVALS * usual)).then_some(still)
 }
 
-fn drift(told: &SourceReport) -> Option<(f64, f64)> {
-    let idle = told.idle;
+fn drift(report: &SourceReport) -> Option<(f64, f64)> {
+    let idle = report.idle;
     let (before, after) = (idle.before?.power.watts(), idle.after?.power.watts());
     ((after - before).abs() > DISAGREEMENT * before).then_some((before, after))
 }
 
-fn against_power(told: &SourceReport) -> Option<f64> {
-    let ratio = told.self_test.end?.against_power?;
+fn against_power(report: &SourceReport) -> Option<f64> {
+    let ratio = report.self_test.end?.against_power?;
     ((ratio - 1.0).abs() > DISAGREEMENT).then_some(ratio)
 }
 

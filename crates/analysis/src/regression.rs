@@ -1,8 +1,8 @@
-//! Lines through points: the original's fit with its keys, and beside it what the fit is worth
-//! (docs/method.md §9.2).
+//! Linear fits: the original's under its keys, with uncertainties and a robust line (docs/method.md
+//! §9.2).
 //!
-//! [`ols`] keeps the original's rules to the letter. [`LinearFit`] is the same line with standard
-//! errors, intervals and bands. [`Robust`] is a line that a few wild points do not move.
+//! [`ols`] follows the original's rules exactly. [`LinearFit`] is the same line with standard
+//! errors, intervals and bands. [`RobustLine`] is insensitive to outliers.
 
 use ipw_core::stats::quantile;
 use serde::Serialize;
@@ -10,32 +10,32 @@ use serde::Serialize;
 use crate::interval::{Estimate, Interval, known, real, student_t};
 use crate::saturation::theil_sen;
 
-pub use self::tokens::{Five, Regressions, Samples, regressions};
+pub use self::tokens::{Regressions, Samples, TokenFits, regressions};
 
 #[cfg(test)]
 mod tests;
 mod tokens;
 
-/// A robust fit looks at all pairs of points: beyond so many points it takes a sample.
+/// A robust fit uses all pairs of points; above this number it uses a sample.
 pub const MOST_POINTS: usize = 2000;
 
-/// A line by least squares, as the original reports it.
+/// A least-squares line, as the original reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Fit {
-    /// Points that are numbers; below two points, all of them.
+    /// Number of finite points; below two, the number of all points.
     pub count: u64,
-    /// `None` for fewer than two points, and for points at a single place.
+    /// The slope; `None` for fewer than two points, or if all have the same x.
     pub slope: Option<f64>,
-    /// The value at zero; `None` likewise.
+    /// The value at zero; `None` as for the slope.
     pub intercept: Option<f64>,
-    /// The share of the spread that the line explains; 1 where there is no spread.
+    /// Coefficient of determination; 1 where the values have no spread.
     pub r2: Option<f64>,
-    /// Mean of all values, those of points that are left out of the fit included; `None` where
-    /// one of them is no number.
+    /// Mean of all values, including points that the fit leaves out; `None` if one of them is not
+    /// finite.
     pub avg_y: Option<f64>,
 }
 
-/// A coefficient with its standard error and Student's interval of 95 %.
+/// A coefficient with its standard error and Student's 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Coefficient {
     /// The value.
@@ -48,52 +48,52 @@ pub struct Coefficient {
     pub high: f64,
 }
 
-/// A line by least squares, with what it is worth.
+/// A least-squares line with uncertainties.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LinearFit {
-    /// Points.
+    /// Number of points.
     pub count: u64,
-    /// Growth per unit.
+    /// The slope.
     pub slope: Coefficient,
     /// The value at zero.
     pub intercept: Coefficient,
-    /// Standard deviation of points from the line, with two degrees of freedom less than points.
+    /// Standard deviation of the residuals, with two degrees of freedom less than points.
     pub residual_sigma: f64,
-    /// Mean place, where the line is known best.
+    /// Mean of x, where the line is most certain.
     pub mean_x: f64,
-    /// Sum of the squared distances from it.
+    /// Sum of squared distances from that mean.
     pub squares_x: f64,
-    /// The first place that has a point.
+    /// The smallest x.
     pub from: f64,
-    /// The last one.
+    /// The largest x.
     pub until: f64,
 }
 
-/// Where a line lies at one place, with intervals of 95 %.
+/// The line at one x, with 95 % intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Band {
-    /// The line.
+    /// The value of the line.
     pub value: f64,
-    /// Of the mean at this place.
+    /// Interval of the mean at this x.
     pub mean: Interval,
-    /// Of one more point at this place.
+    /// Interval of a new observation at this x.
     pub prediction: Interval,
 }
 
-/// A line by Theil and Sen.
+/// A Theil–Sen line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Robust {
-    /// Median of the slopes between any two points, with Sen's interval of 95 %.
+pub struct RobustLine {
+    /// Median of all pairwise slopes, with Sen's 95 % interval.
     pub slope: Estimate,
-    /// Median value − slope × median place.
+    /// Median y − slope × median x.
     pub intercept: f64,
-    /// Points that were looked at.
+    /// Number of points used.
     pub points: u64,
-    /// One of so many points in the order of their places was taken: 1 is all of them.
+    /// Every n-th point by x was used; 1 for all points.
     pub of_every: u64,
 }
 
-/// Sums about the means.
+/// Sums of squares about the means.
 struct Moments {
     count: f64,
     mean_x: f64,
@@ -122,7 +122,7 @@ impl Moments {
             found.squares_y += y * y;
             found.products += x * y;
         }
-        // Rounding of the mean is no spread.
+        // Rounding of the mean is not spread.
         if points.iter().all(|point| is_same(point.1, points[0].1)) {
             found.squares_y = 0.0;
         }
@@ -137,7 +137,7 @@ impl Moments {
         self.mean_y - self.slope() * self.mean_x
     }
 
-    /// What the line leaves of the squares.
+    /// Sum of squared residuals.
     fn residual_squares(&self, points: &[(f64, f64)]) -> f64 {
         let (slope, intercept) = (self.slope(), self.intercept());
         points
@@ -151,7 +151,7 @@ fn is_same(left: f64, right: f64) -> bool {
     left.total_cmp(&right).is_eq()
 }
 
-/// Points that are numbers.
+/// The finite points.
 fn points(x: &[f64], y: &[f64]) -> Vec<(f64, f64)> {
     let pairs = x.iter().copied().zip(y.iter().copied());
     pairs
@@ -164,7 +164,7 @@ fn has_two_places(points: &[(f64, f64)]) -> bool {
     points.iter().any(apart)
 }
 
-/// The line through these points by least squares, by the original's rules.
+/// The least-squares line through these points, by the original's rules.
 pub fn ols(x: &[f64], y: &[f64]) -> Fit {
     let samples = x.len().min(y.len());
     let fit = if samples < 2 {
@@ -207,13 +207,13 @@ fn fitted(points: &[(f64, f64)]) -> Fit {
             r2: Some(r2),
             ..nothing
         },
-        // Numbers so large that their squares are none.
+        // The numbers are so large that their squares overflow.
         _ => nothing,
     }
 }
 
 impl LinearFit {
-    /// The line through these points; `None` for fewer than three, and at a single place.
+    /// The line through these points; `None` for fewer than three, or if all have the same x.
     pub fn through(x: &[f64], y: &[f64]) -> Option<Self> {
         let points = points(x, y);
         let count = points.len() as u64;
@@ -237,7 +237,7 @@ impl LinearFit {
         })
     }
 
-    /// Where the line lies at `x`; `None` for what is no number.
+    /// The band at `x`; `None` for a non-finite `x`.
     pub fn band(&self, x: f64) -> Option<Band> {
         let t = student_t(self.count.checked_sub(2)?)?;
         let value = known(self.slope.value * x + self.intercept.value)?;
@@ -263,15 +263,15 @@ impl Coefficient {
     }
 }
 
-impl Robust {
-    /// The line through these points; `None` unless two of them have different places. More than
-    /// [`MOST_POINTS`] are put in the order of their places, and one of every so many is taken:
-    /// all places are in it, whatever order the rows came in.
+impl RobustLine {
+    /// The line through these points; `None` unless two of them differ in x. More than
+    /// [`MOST_POINTS`] are sorted by x and thinned evenly, so the sample does not depend on the
+    /// order of the rows.
     pub fn through(x: &[f64], y: &[f64]) -> Option<Self> {
         Self::of(points(x, y))
     }
 
-    /// The same of points that are all numbers.
+    /// The same for finite points.
     pub(crate) fn of(mut points: Vec<(f64, f64)>) -> Option<Self> {
         let of_every = points.len().div_ceil(MOST_POINTS).max(1);
         if of_every > 1 {
@@ -293,7 +293,7 @@ impl Robust {
         })
     }
 
-    /// The line at `x`.
+    /// The value of the line at `x`.
     pub fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope.value * x
     }

@@ -1,12 +1,13 @@
-//! Many numbers on their way to their distribution, in bounded memory and exact.
+//! Exact summary statistics of many numbers in bounded memory.
 //!
-//! Up to [`MOST_KEPT`] numbers are kept and sorted. Beyond, they are seen twice: the first time
-//! they are counted by their leading bits, which finds the few narrow ranges that hold the wanted
-//! order statistics; the second time only numbers in these ranges are kept. Order statistics, and
-//! with them percentiles and their intervals, are those of all numbers, to the last digit.
+//! Up to [`MOST_KEPT`] numbers are stored and sorted. More numbers take two passes. The first pass
+//! counts them by their leading bits, which finds the few narrow ranges with the wanted order
+//! statistics. The second pass stores only numbers in these ranges. Order statistics, percentiles
+//! and their intervals are exact.
 //!
-//! The mean and the deviation of kept numbers are summed in their order; those of many numbers as
-//! they come, with compensation (Neumaier, 1974), which differs in the last digit at most.
+//! Mean and deviation of stored numbers are summed in sorted order. Those of many numbers use
+//! compensated summation (Neumaier, 1974) in order of arrival, which differs in the last digit at
+//! most.
 
 use std::collections::BTreeMap;
 
@@ -15,34 +16,33 @@ use ipw_core::stats::{mean, quantile_by, standard_deviation};
 use crate::interval::real;
 use crate::percentile::{Percentile, Summary, ranks};
 
-/// Numbers that are kept at the most.
+/// Largest number of values stored.
 pub const MOST_KEPT: usize = 1 << 16;
 
-/// Bits below the sign and the exponent that tell one range from the next: ranges are 1 / 4096 of
-/// their numbers wide.
+/// Mantissa bits that separate ranges: ranges have a relative width of 1 / 4096.
 const FINE: u32 = 12;
 const PAGE: usize = 1 << FINE;
 /// Sign and exponent of a number.
 const PAGES: usize = 1 << 12;
 
-/// The fractions of which there are percentiles.
+/// Fractions of the supported percentiles.
 const FRACTIONS: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
-/// Numbers on their way to their distribution. Those that are not finite are left out.
+/// Collects numbers for their distribution. Non-finite numbers are left out.
 #[derive(Debug, Clone, Default)]
 pub struct Sample {
     state: State,
-    /// Whether all numbers came that are taken.
+    /// Whether the sample takes no further numbers.
     is_closed: bool,
 }
 
 #[derive(Debug, Clone)]
 enum State {
-    /// All of them.
+    /// All numbers.
     Kept(Vec<f64>),
-    /// How many lie in each range.
+    /// Counts per range.
     Counted(Box<Counted>),
-    /// Those that matter.
+    /// Numbers in the wanted ranges.
     Picked(Box<Picked>),
 }
 
@@ -67,12 +67,12 @@ struct Picked {
     mean: f64,
     least: f64,
     most: f64,
-    /// By range: how many lie below it, and how often each number of it came.
+    /// By range: the count of numbers below it, and the count of each number in it.
     ranges: BTreeMap<u32, (u64, BTreeMap<u64, u64>)>,
     squares: Compensated,
 }
 
-/// A sum that keeps what rounding takes away.
+/// A compensated sum.
 #[derive(Debug, Clone, Copy, Default)]
 struct Compensated {
     sum: f64,
@@ -95,7 +95,7 @@ impl Compensated {
     }
 }
 
-/// A number whose order is that of the float.
+/// An integer with the order of the float.
 const fn ordered(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits >> 63 == 0 {
@@ -113,7 +113,7 @@ const fn unordered(bits: u64) -> f64 {
     })
 }
 
-/// The range that a number lies in.
+/// The range of a number.
 const fn range(value: f64) -> u32 {
     (ordered(value) >> (64 - 12 - FINE)) as u32
 }
@@ -143,7 +143,7 @@ impl Counted {
         self.most = self.most.max(value);
     }
 
-    /// What is to be picked when the same numbers come again.
+    /// Ranges to store in the second pass.
     fn pick(&self) -> Picked {
         let mut wanted: Vec<u64> = wanted(self.count).collect();
         wanted.sort_unstable();
@@ -174,7 +174,7 @@ impl Counted {
     }
 }
 
-/// Ranks of the numbers that a distribution is told by, from 0.
+/// Ranks that a distribution needs, from 0.
 fn wanted(count: u64) -> impl Iterator<Item = u64> {
     FRACTIONS.into_iter().flat_map(move |fraction| {
         let length = usize::try_from(count).unwrap_or(usize::MAX);
@@ -201,7 +201,7 @@ impl Picked {
         }
     }
 
-    /// The number of this rank; `None` unless it was picked.
+    /// The number of this rank; `None` if its range was not stored.
     fn at(&self, rank: u64) -> Option<f64> {
         let mut before = self.ranges.values().rev();
         let (below, picked) = before.find(|(below, _)| *below <= rank)?;
@@ -217,7 +217,7 @@ impl Picked {
 }
 
 impl Sample {
-    /// Takes one number.
+    /// Adds one number.
     pub fn push(&mut self, value: f64) {
         if self.is_closed || !value.is_finite() {
             return;
@@ -234,8 +234,8 @@ impl Sample {
         }
     }
 
-    /// Called when all numbers came: whether they are to come once more. A sample that needs no
-    /// second look takes no further number.
+    /// Ends a pass over the numbers; returns whether a second pass is needed. A sample that needs
+    /// none takes no further numbers.
     pub fn wants_more(&mut self) -> bool {
         if let State::Counted(counted) = &self.state {
             self.state = State::Picked(Box::new(counted.pick()));
@@ -245,14 +245,13 @@ impl Sample {
         false
     }
 
-    /// The same of several: all of them are asked.
+    /// The same for several samples, all of which end their pass.
     pub fn any_wants_more<'a>(samples: impl IntoIterator<Item = &'a mut Self>) -> bool {
         let asked = samples.into_iter().map(Self::wants_more);
         asked.fold(false, |any, wants| any | wants)
     }
 
-    /// The distribution. `None` without a number, and for a large sample whose numbers did not come
-    /// a second time.
+    /// The distribution. `None` without numbers, and for a large sample without its second pass.
     pub fn finish(self) -> Option<Distribution> {
         match self.state {
             State::Kept(mut values) => {
@@ -274,7 +273,7 @@ impl Sample {
         }
     }
 
-    /// The distribution in a few numbers.
+    /// The summary of the distribution.
     pub fn summary(self) -> Option<Summary> {
         Summary::of_distribution(&self.finish()?)
     }
@@ -294,10 +293,10 @@ impl Extend<f64> for Sample {
     }
 }
 
-/// The distribution of some numbers.
+/// Distribution of a set of numbers.
 #[derive(Debug, Clone)]
 pub struct Distribution {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
@@ -317,7 +316,7 @@ enum Order {
 }
 
 impl Distribution {
-    /// Of numbers that are sorted; `None` without any.
+    /// The distribution of these values; `None` without any.
     pub(crate) fn sorted(values: Vec<f64>) -> Option<Self> {
         let (least, most) = (*values.first()?, *values.last()?);
         Some(Self {
@@ -343,13 +342,13 @@ impl Distribution {
         usize::try_from(self.count).unwrap_or(usize::MAX)
     }
 
-    /// A quantile: 0.5, 0.9, 0.95 or 0.99; others are unknown of many numbers.
+    /// A quantile for 0.5, 0.9, 0.95 or 0.99; others are unavailable for large samples.
     pub fn quantile(&self, fraction: f64) -> Option<f64> {
         let value = quantile_by(self.length(), fraction, |rank| self.at(rank))?;
         value.is_finite().then_some(value)
     }
 
-    /// A percentile with its interval, of the same fractions.
+    /// A percentile with its interval, for the same fractions.
     pub fn percentile(&self, fraction: f64) -> Option<Percentile> {
         Percentile::of_order(self.length(), fraction, |rank| self.at(rank))
     }

@@ -1,5 +1,5 @@
-//! Where more load buys nothing: over the steps of a sweep ([`knee`]), and within one run, where a
-//! queue that grows says that the service cannot keep up ([`queue_trend`], [`drift`]).
+//! Saturation of a service: over the steps of a sweep ([`knee`]), and within one run, where a
+//! growing queue shows overload ([`queue_trend`], [`drift`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,53 +7,53 @@ pub use self::trend::{Allowance, Slope, Trend, TrendVerdict, drift, queue_trend,
 
 mod trend;
 
-/// The share of the load's growth that throughput must follow.
+/// Smallest relative growth of throughput ÷ relative growth of load that counts as a gain.
 pub const LEAST_GAIN: f64 = 0.05;
 
 /// One step of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Queries in flight, or queries per second that were asked for.
+    /// Queries in flight, or offered queries per second.
     pub load: f64,
-    /// Queries, or tokens, per second that were served.
+    /// Served queries or tokens per second.
     pub throughput: f64,
-    /// Queries per second that kept the SLO; `None` without one.
+    /// Queries per second that met the SLO; `None` without one.
     pub goodput: Option<f64>,
-    /// Seconds of a query, in whichever percentile the caller compares.
+    /// Latency of a query in seconds, in the percentile that the caller compares.
     pub latency: Option<f64>,
 }
 
-/// Where throughput no longer follows the load.
+/// The knee: the load beyond which throughput no longer grows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "knee")]
 pub enum Knee {
-    /// Here.
+    /// The knee is in the sweep.
     Found {
-        /// The last step that paid: the load to recommend.
+        /// The last step with a gain, which is the recommended load.
         recommended: Step,
-        /// The first step that did not.
+        /// The first step without a gain.
         beyond: Step,
-        /// Growth of throughput ÷ growth of load from one to the other.
+        /// Relative growth of throughput ÷ relative growth of load between the two.
         gain: f64,
     },
-    /// Throughput followed the load up to the last step: more may be had.
+    /// Throughput grew up to the last step; a higher load may give more.
     NotReached {
         /// The last step.
         last: Step,
     },
-    /// The steps do not say.
+    /// The steps do not determine the knee.
     CannotTell {
-        /// Why.
+        /// The reason.
         reason: NoKnee,
     },
 }
 
-/// Why steps have no knee.
+/// Why the steps do not determine a knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoKnee {
-    /// One step, or none.
-    #[error("a knee needs two steps at least")]
+    /// Fewer than two steps.
+    #[error("a knee needs at least two steps")]
     TooFew,
     /// Two steps with the same load.
     #[error("two steps have the same load")]
@@ -63,9 +63,9 @@ pub enum NoKnee {
     Nothing,
 }
 
-/// The knee over steps in any order: the last step that paid is the first after which no later
-/// step's throughput grew by `least_gain` of what the load grew, both counted from that step.
-/// All later steps are looked at, so that one poor step amid good ones is no knee.
+/// The knee over steps in any order. The recommended step is the first one after which no later
+/// step gains `least_gain`, counted from that step. All later steps are tested, so a single poor
+/// step is not a knee.
 pub fn knee(steps: &[Step], least_gain: f64) -> Knee {
     let mut steps = steps.to_vec();
     steps.sort_by(|left, right| left.load.total_cmp(&right.load));
@@ -99,7 +99,7 @@ pub fn knee(steps: &[Step], least_gain: f64) -> Knee {
     Knee::NotReached { last }
 }
 
-/// The step with the most goodput; the smaller load of two alike. `None` without an SLO.
+/// The step with the highest goodput, the lower load on a tie. `None` without an SLO.
 pub fn best_goodput(steps: &[Step]) -> Option<Step> {
     let known = steps
         .iter()
@@ -112,7 +112,7 @@ pub fn best_goodput(steps: &[Step]) -> Option<Step> {
         .map(|(_, step)| *step)
 }
 
-/// Growth of throughput ÷ growth of load.
+/// Relative growth of throughput ÷ relative growth of load.
 fn gain(from: &Step, to: &Step) -> f64 {
     (to.throughput / from.throughput - 1.0) / (to.load / from.load - 1.0)
 }
@@ -217,13 +217,13 @@ mod tests {
     }
 
     proptest! {
-        /// A service that serves what comes up to a capacity, and no more.
+        /// A service that serves up to a fixed capacity.
         #[test]
         fn a_capacity_is_found_wherever_it_is(capacity in 1.5_f64..200.0) {
             let loads = (0..10).map(|power| f64::from(1 << power));
             let sweep: Vec<(f64, f64)> = loads.map(|load| (load, load.min(capacity))).collect();
             let found = recommended(&sweep).unwrap();
-            // The step in which the capacity lies still paid, unless it lies at its very start.
+            // The step that contains the capacity still gains, unless the capacity is at its start.
             prop_assert!(found >= capacity * 0.95 && found < capacity * 2.0, "{} {}", found, capacity);
         }
     }

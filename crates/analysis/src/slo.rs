@@ -1,8 +1,8 @@
-//! What a service is meant to keep (`ttft=500ms,tpot=50ms,e2e=5s`), and how many queries had it.
+//! Service-level objectives (`ttft=500ms,tpot=50ms,e2e=5s`) and goodput.
 //!
-//! Goodput counts only what is known to be good: a failed query never is, a query whose latency
-//! was not measured is not either. An objective that a query cannot have (time per output token
-//! of a single token) does not count against it.
+//! Goodput counts only queries known to be good. A failed query is never good, nor is a query
+//! without a measured latency. An objective that does not apply to a query (time per output token
+//! of a single token) counts as met.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use crate::interval::{Estimate, real, wilson};
 use crate::latency::{self, Latency, Origin, Origins};
 use ipw_core::row::Row;
 
-pub use self::parse::BadSlo;
+pub use self::parse::SloError;
 
 mod parse;
 #[cfg(test)]
 mod tests;
 
-/// What may have a limit.
+/// A latency that an objective limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -34,45 +34,45 @@ pub enum Quantity {
     Total,
 }
 
-/// One limit.
+/// One objective of an SLO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Objective {
-    /// Of what.
+    /// The limited latency.
     pub quantity: Quantity,
-    /// In seconds; a query that takes just that long has kept it.
+    /// The limit in seconds, inclusive.
     pub limit_seconds: f64,
-    /// Counted from where; `None` for what lies between chunks.
+    /// Start of the latency; `None` for times between chunks.
     pub origin: Option<Origin>,
 }
 
-/// Limits that a query must all keep.
+/// Objectives that a query must all meet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slo {
-    /// At least one, in the order in which they were written.
+    /// At least one, in the order as written.
     pub objectives: Vec<Objective>,
 }
 
-/// How one query fared.
+/// Result of one query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub enum SloOutcome {
-    /// All limits.
+    /// All objectives are met.
     Met,
-    /// Not these.
+    /// Some objectives are missed.
     Missed {
-        /// Beyond the limit.
+        /// The missed latencies.
         missed: Vec<Quantity>,
     },
-    /// None is known to be missed, but these are not known.
+    /// No objective is known to be missed, but some latencies are unknown.
     Unknown {
-        /// Without a measurement.
+        /// The unknown latencies.
         unknown: Vec<Quantity>,
     },
     /// The query was not answered.
     Failed,
 }
 
-/// Queries counted by how they fared.
+/// Running counts of query results.
 #[derive(Debug, Clone)]
 pub struct Tally {
     slo: Slo,
@@ -88,27 +88,27 @@ struct Counts {
     failed: u64,
 }
 
-/// How many queries were good.
+/// Goodput: the queries that met the SLO.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Goodput {
-    /// Queries in all.
+    /// Number of queries.
     pub rows: u64,
-    /// Those that kept all limits.
+    /// Queries that met all objectives.
     pub met: u64,
-    /// Those that missed a limit, by objective, in the order of the SLO; one may be in several.
+    /// Queries that missed each objective, in the order of the SLO; a query may miss several.
     pub missed: Vec<u64>,
-    /// Those of which it is not known.
+    /// Queries with an unknown result.
     pub unknown: u64,
-    /// Those that were not answered.
+    /// Unanswered queries.
     pub failed: u64,
-    /// Met ÷ all, with Wilson's interval of 95 %; `None` without a query.
+    /// Met ÷ all, with Wilson's 95 % interval; `None` without queries.
     pub share: Option<Estimate>,
     /// Met ÷ seconds of the window; `None` without a window.
     pub requests_per_second: Option<f64>,
 }
 
 impl Quantity {
-    /// All of them.
+    /// All latencies.
     pub const ALL: [Self; 5] = [
         Self::FirstToken,
         Self::FirstAnswerToken,
@@ -117,7 +117,7 @@ impl Quantity {
         Self::Total,
     ];
 
-    /// As it is written in an SLO.
+    /// The name in an SLO.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FirstToken => "ttft",
@@ -134,7 +134,7 @@ impl Quantity {
 }
 
 impl Slo {
-    /// How this query fared.
+    /// The result of this query.
     pub fn verdict(&self, row: &Row<'_>) -> SloOutcome {
         if !row.is_answered {
             return SloOutcome::Failed;
@@ -175,14 +175,14 @@ impl fmt::Display for Slo {
 }
 
 impl Objective {
-    /// `None` when it was not measured.
+    /// Whether the query meets the objective; `None` when the latency was not measured.
     fn is_met(&self, row: &Row<'_>, latency: &Latency) -> Option<bool> {
         let from = |origins: Origins<Option<f64>>| *origins.from(self.origin?);
         let taken = match self.quantity {
             Quantity::FirstToken => from(latency.first_token),
             Quantity::FirstAnswerToken => from(latency.first_answer_token),
             Quantity::Total => from(latency.total),
-            // Nothing follows a first token that is the last one.
+            // Nothing follows a first token that is also the last.
             Quantity::PerOutputToken | Quantity::MeanGap
                 if row.output_tokens.is_some_and(|tokens| tokens < 2) =>
             {
@@ -196,7 +196,7 @@ impl Objective {
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// A tally without queries.
     pub fn new(slo: Slo) -> Self {
         Self {
             missed: vec![0; slo.objectives.len()],
@@ -205,7 +205,7 @@ impl Tally {
         }
     }
 
-    /// Takes one query in, and says how it fared.
+    /// Adds one query and returns its result.
     pub fn push(&mut self, row: &Row<'_>) -> SloOutcome {
         let verdict = self.slo.verdict(row);
         self.counts.rows += 1;
@@ -222,8 +222,8 @@ impl Tally {
         verdict
     }
 
-    /// What came together in a window of so many seconds, from which all queries must be that
-    /// were pushed and no others.
+    /// The goodput in a window of this length in seconds. The added queries must be exactly those
+    /// of the window.
     pub fn finish(self, seconds: Option<f64>) -> Goodput {
         let Counts {
             rows,

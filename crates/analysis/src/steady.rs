@@ -1,9 +1,9 @@
-//! The window in which the load is full, to the event, and what was served in it.
+//! The exact window of full load, and the throughput in it.
 //!
-//! Ramp and drain are no load that anybody asked for: what is averaged over them depends on how
-//! long the run was. Two passes: [`Flights`] finds each part's window from starts and ends,
-//! [`Steady`] is what the rows did within it. Windows never cross parts, as their instants lie on
-//! different clocks; counts, seconds and durations of several windows add up.
+//! Ramp and drain are not the requested load; averages over them depend on the length of the run.
+//! There are two passes: [`Flights`] finds each part's window from starts and ends, [`Steady`]
+//! measures the rows within it. Windows never cross parts, as their instants lie on different
+//! clocks. Counts, seconds and durations of several windows add up.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,20 @@ use crate::sample::Sample;
 #[cfg(test)]
 mod tests;
 
-/// How the queries were sent, in seconds where it is a time.
+/// How queries are sent; times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
-    /// So many in flight: the next goes when one is over.
+    /// A fixed number in flight: a query starts when another ends.
     Closed {
-        /// How many.
+        /// Number of queries in flight.
         concurrency: u64,
-        /// A time below that number which does not end the window: from a query's end to the
-        /// start of the next one.
+        /// Longest time below that number that does not end the window: from a query's end to the
+        /// next start.
         tolerance: f64,
     },
-    /// By a plan, whatever is in flight.
+    /// By a schedule, independent of the number in flight.
     Open {
-        /// How long the rate grew, from the first arrival.
+        /// Length of the ramp, from the first arrival.
         ramp: f64,
     },
 }
@@ -43,14 +43,14 @@ pub struct Window {
     pub from: f64,
     /// Its end.
     pub until: f64,
-    /// Queries in flight, averaged over its time.
+    /// Mean number of queries in flight.
     pub mean_in_flight: f64,
-    /// Short times below the concurrency that it bridges.
+    /// Number of short times below the concurrency that it bridges.
     pub dips: u64,
     /// The longest of them; `None` without any.
     pub longest_dip: Option<f64>,
-    /// Other stretches of full load in this part that it does not reach, as the load was down
-    /// for longer than the tolerance in between. The window is the longest stretch.
+    /// Number of other intervals of full load in this part, separated by more than the tolerance.
+    /// The window is the longest interval.
     pub other_stretches: u64,
 }
 
@@ -64,15 +64,15 @@ pub enum NotSteady {
     /// The concurrency was never reached.
     #[error("at most {most} of {wanted} queries were in flight")]
     NeverFull {
-        /// The most that were in flight.
+        /// Largest number in flight.
         most: u64,
         /// The concurrency.
         wanted: u64,
     },
-    /// The last arrival came before the ramp was over.
+    /// The last arrival was before the end of the ramp.
     #[error("the last query came before the ramp was over")]
     StillRamping,
-    /// All arrivals came at once.
+    /// All arrivals were at the same time.
     #[error("all queries came at once")]
     NoTime,
 }
@@ -90,7 +90,7 @@ struct Flight {
     end: f64,
 }
 
-/// A time in which the number in flight does not change.
+/// A time with a constant number in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Level {
     pub(crate) from: f64,
@@ -98,9 +98,9 @@ pub(crate) struct Level {
     pub(crate) in_flight: u64,
 }
 
-/// What was served on the way to [`Steady`].
+/// Running sums of [`Steady`].
 #[derive(Debug, Clone, Default)]
-pub struct Served {
+pub struct SteadyTally {
     windows: BTreeMap<u32, Window>,
     completed: u64,
     failed: u64,
@@ -108,16 +108,16 @@ pub struct Served {
     has_unknown_tokens: bool,
     first_token: Origins<Sample>,
     total: Origins<Sample>,
-    /// Whether rows come for the second time.
+    /// Whether this is the second pass over the rows.
     is_again: bool,
 }
 
-/// What was served while the load was full, over the windows of all parts.
+/// Throughput and latency at full load, over the windows of all parts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
-    /// Length of the windows together.
+    /// Total length of the windows.
     pub seconds: f64,
-    /// Queries in flight, averaged over that time.
+    /// Mean number of queries in flight over that time.
     pub mean_in_flight: f64,
     /// Answered queries that ended in it.
     pub completed: u64,
@@ -125,18 +125,18 @@ pub struct Steady {
     pub failed: u64,
     /// Answered queries per second.
     pub requests_per_second: f64,
-    /// Tokens of answered queries that came in that time, per second, a query's tokens being
-    /// shared among its chunks. `None` if a query that was under way does not know its tokens.
+    /// Tokens of answered queries per second of that time, with a query's tokens spread over its
+    /// chunks. `None` if a query in flight has an unknown number of tokens.
     pub output_tokens_per_second: Option<f64>,
-    /// To the first token, of answered queries that lie wholly inside.
+    /// Time to the first token of answered queries that lie wholly inside.
     #[serde(alias = "first_token_seconds")]
     pub time_to_first_token_seconds: Origins<Option<Summary>>,
-    /// To the end, of the same.
+    /// Time to the end of the same queries.
     pub total_seconds: Origins<Option<Summary>>,
 }
 
 impl Flights {
-    /// Takes one query in, answered or not: a failed one was in flight too.
+    /// Adds one query, answered or not, as a failed one was in flight too.
     pub fn push(&mut self, row: &Row<'_>) {
         let (Some(start), Some(end)) = (row.start, row.end) else {
             return;
@@ -159,7 +159,7 @@ impl Flights {
         flights.map(|flight| (flight.start, flight.end))
     }
 
-    /// The parts that have a query.
+    /// The parts with a query.
     pub fn parts(&self) -> impl Iterator<Item = u32> + '_ {
         self.parts.keys().copied()
     }
@@ -182,7 +182,7 @@ impl Flights {
         Events::of(self.parts.get(&part).map_or(&[], Vec::as_slice))
     }
 
-    /// The window of each part that has a query.
+    /// The window of each part with a query.
     pub fn windows(&self, load: Load) -> BTreeMap<u32, Result<Window, NotSteady>> {
         self.parts
             .iter()
@@ -204,7 +204,7 @@ fn window(flights: &[Flight], load: Load) -> Result<Window, NotSteady> {
     Ok(window)
 }
 
-/// Starts and ends of queries, each in order.
+/// Starts and ends of queries, each sorted.
 pub(crate) struct Events {
     starts: Vec<f64>,
     ends: Vec<f64>,
@@ -212,7 +212,7 @@ pub(crate) struct Events {
 
 impl Events {
     fn of(flights: &[Flight]) -> Self {
-        // Without a length a query is never in flight, and its end must not come before its start.
+        // A query without a length is never in flight, and its end must not precede its start.
         let flights = flights.iter().filter(|flight| flight.end > flight.start);
         let in_order = |instant: fn(&Flight) -> f64| {
             let mut instants = Vec::with_capacity(flights.clone().count());
@@ -226,12 +226,12 @@ impl Events {
         }
     }
 
-    /// How many there are.
+    /// Number of queries.
     pub(crate) fn count(&self) -> usize {
         self.starts.len() + self.ends.len()
     }
 
-    /// How many queries are in flight from each event to the next.
+    /// The number of queries in flight from each event to the next.
     pub(crate) fn levels(&self) -> Levels<'_> {
         Levels {
             starts: &self.starts,
@@ -253,7 +253,7 @@ impl Iterator for Levels<'_> {
 
     fn next(&mut self) -> Option<Level> {
         loop {
-            // At one instant starts come first: what is in flight is never negative.
+            // At equal instants, starts come first, so the number in flight is never negative.
             let from = match (self.starts, self.ends) {
                 ([start, later @ ..], [end, ..]) if start <= end => {
                     self.starts = later;
@@ -318,7 +318,7 @@ fn longest_full(events: &Events, concurrency: u64, tolerance: f64) -> Result<Win
     }
 }
 
-/// The longer of two stretches; the later of equal ones.
+/// The longer of two intervals; the later one on a tie.
 fn longer(one: Option<Window>, later: Option<Window>) -> Option<Window> {
     let length = |window: &Window| window.until - window.from;
     let both = one.into_iter().chain(later);
@@ -340,7 +340,7 @@ fn between_arrivals(flights: &[Flight], ramp: f64) -> Result<Window, NotSteady> 
     }
 }
 
-/// Queries in flight, averaged over the time from `from` to `until`.
+/// Mean number of queries in flight from `from` to `until`.
 fn mean_in_flight(events: &Events, from: f64, until: f64) -> f64 {
     let within = events.levels().map(|level| {
         let seconds = level.until.min(until) - level.from.max(from);
@@ -349,8 +349,7 @@ fn mean_in_flight(events: &Events, from: f64, until: f64) -> f64 {
     within.sum::<f64>() / (until - from)
 }
 
-/// Queries in flight, averaged over each of `count` equal blocks of the time from `from` to
-/// `until`.
+/// Mean number of queries in flight in each of `count` equal blocks from `from` to `until`.
 pub(crate) fn block_means(spans: &[(f64, f64)], from: f64, until: f64, count: u32) -> Vec<f64> {
     let width = (until - from) / f64::from(count);
     let mut means = vec![0.0; count as usize];
@@ -383,15 +382,15 @@ impl Window {
         self.until - self.from
     }
 
-    /// Whether an instant of its part lies in it. The start is outside and the end inside: a
-    /// window that begins and ends with the end of a query then holds as many ends as queries.
+    /// Whether it contains an instant of its part. The start is excluded and the end included: a
+    /// window between two ends of queries then has as many ends as queries.
     pub fn holds(&self, instant: f64) -> bool {
         self.from < instant && instant <= self.until
     }
 }
 
-impl Served {
-    /// Nothing yet, within these windows: those that [`Flights::windows`] found.
+impl SteadyTally {
+    /// Empty sums for these windows, as found by [`Flights::windows`].
     pub fn within(windows: BTreeMap<u32, Window>) -> Self {
         Self {
             windows,
@@ -399,7 +398,7 @@ impl Served {
         }
     }
 
-    /// Takes one query in. A part without a window serves nothing.
+    /// Adds one query. A part without a window contributes nothing.
     pub fn push(&mut self, row: &Row<'_>) {
         let (Some(window), Some(start), Some(end)) =
             (self.windows.get(&row.part).copied(), row.start, row.end)
@@ -437,14 +436,14 @@ impl Served {
         self.total.extend(latency.total);
     }
 
-    /// Called when all queries came: whether they are to come once more.
+    /// Ends a pass over the queries; returns whether a second pass is needed.
     pub fn wants_more(&mut self) -> bool {
         let samples = [self.first_token.both(), self.total.both()];
         self.is_again = Sample::any_wants_more(samples.into_iter().flatten());
         self.is_again
     }
 
-    /// What came together; `None` without a window.
+    /// The result over all added queries; `None` without a window.
     pub fn finish(self) -> Option<Steady> {
         let seconds: f64 = self.windows.values().map(Window::seconds).sum();
         if seconds <= 0.0 {
@@ -468,7 +467,7 @@ impl Served {
     }
 }
 
-/// The share of a reply that came inside the window: by chunks, or all of it with the end.
+/// The share of a reply that arrived inside the window: by chunks, or at its end without chunks.
 pub(crate) fn share_inside(row: &Row<'_>, end: f64, window: &Window) -> f64 {
     if row.chunks.is_empty() {
         return if window.holds(end) { 1.0 } else { 0.0 };

@@ -1,44 +1,44 @@
-//! Power and queries in flight over the time of one part, in few enough pieces to draw
-//! (docs/method.md §9.10).
+//! Power and queries in flight over the time of one part, binned for plotting (docs/method.md
+//! §9.10).
 
 use serde::Serialize;
 
 use crate::interval::{known, real};
 
-/// A power that held for some time, in seconds on one part's clock.
+/// A constant power over a time, in seconds on one part's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// From when.
+    /// Start.
     pub from: f64,
-    /// Until when.
+    /// End.
     pub until: f64,
-    /// How much.
+    /// Power.
     pub watts: f64,
 }
 
-/// One piece of the time.
+/// One bin of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bucket {
     /// Its start.
     pub from: f64,
     /// Its end.
     pub until: f64,
-    /// Mean power over what is covered of it; `None` where nothing is.
+    /// Mean power over the covered time; `None` without coverage.
     pub mean_watts: Option<f64>,
-    /// The least power that held in it for any time.
+    /// Smallest power in it.
     pub min_watts: Option<f64>,
-    /// The most.
+    /// Largest power in it.
     pub max_watts: Option<f64>,
-    /// The share of its time that steps cover.
+    /// Covered share of its time.
     pub coverage: f64,
-    /// Queries in flight, averaged over its time.
+    /// Mean number of queries in flight.
     pub mean_in_flight: f64,
-    /// The most at once.
+    /// Largest number of queries in flight.
     pub max_in_flight: u64,
 }
 
-/// Readings of a power as steps: each holds until the next, but no longer than `longest`. They must
-/// be in the order of their instants.
+/// Turns power readings into steps: each holds until the next, but at most for `longest`. Readings
+/// must be sorted by time.
 pub fn held(readings: &[(f64, f64)], longest: f64) -> Vec<Step> {
     readings
         .iter()
@@ -55,17 +55,17 @@ pub fn held(readings: &[(f64, f64)], longest: f64) -> Vec<Step> {
         .collect()
 }
 
-/// Queries in flight over a stretch of time, in equal pieces.
+/// Queries in flight over a time, in equal bins.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     grid: Grid,
-    /// Mean and most in flight in each piece.
+    /// Mean and largest number in flight per bin.
     in_flight: Vec<(f64, u64)>,
 }
 
 impl Traffic {
-    /// The time between `from` and `until` in this many pieces. Spans are (start, end) of queries.
-    /// `None` without a time.
+    /// The time from `from` to `until` in this many bins. Spans are (start, end) of queries. `None`
+    /// for a time without length.
     pub fn of(
         spans: impl IntoIterator<Item = (f64, f64)>,
         (from, until): (f64, f64),
@@ -84,14 +84,14 @@ impl Traffic {
         })
     }
 
-    /// The same pieces with the power of one source. Steps do not overlap.
+    /// The same bins with the power of one source. Steps must not overlap.
     pub fn under(&self, steps: &[Step]) -> Vec<Bucket> {
         let Grid { width, most, .. } = self.grid;
-        let mut watts = vec![Covered::default(); most as usize];
+        let mut watts = vec![BinPower::default(); most as usize];
         for step in steps {
             self.grid.cover(step, &mut watts);
         }
-        let bucket = |((place, covered), (mean, max)): ((u32, Covered), &(f64, u64))| Bucket {
+        let bucket = |((place, covered), (mean, max)): ((u32, BinPower), &(f64, u64))| Bucket {
             from: self.grid.edge(place),
             until: self.grid.edge(place + 1),
             mean_watts: covered.spread.map(|_| covered.joules / covered.seconds),
@@ -113,9 +113,9 @@ struct Grid {
     most: u32,
 }
 
-/// What steps say of one piece.
+/// Power of the steps in one bin.
 #[derive(Debug, Clone, Copy, Default)]
-struct Covered {
+struct BinPower {
     seconds: f64,
     joules: f64,
     spread: Option<(f64, f64)>,
@@ -126,7 +126,7 @@ impl Grid {
         self.from + self.width * f64::from(place)
     }
 
-    /// The piece that holds an instant; the nearest where none does.
+    /// The bin that contains an instant, or the nearest one.
     fn place(&self, instant: f64) -> u32 {
         let position = ((instant - self.from) / self.width).floor();
         #[expect(
@@ -142,7 +142,7 @@ impl Grid {
         self.edge(self.most)
     }
 
-    fn cover(&self, step: &Step, pieces: &mut [Covered]) {
+    fn cover(&self, step: &Step, pieces: &mut [BinPower]) {
         let (from, until) = (step.from.max(self.from), step.until.min(self.until()));
         let is_known = step.watts.is_finite() && until > from;
         if !is_known {
@@ -161,12 +161,12 @@ impl Grid {
         }
     }
 
-    /// Mean and most in flight in each piece, in one pass over starts and ends.
+    /// Mean and largest number in flight per bin, in one pass over starts and ends.
     fn in_flight(&self, spans: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, u64)> {
         let (mut starts, mut ends) = (Vec::new(), Vec::new());
         for (start, end) in spans {
             let (start, end) = (start.max(self.from), end.min(self.until()));
-            // What is no number, and what lies elsewhere, is refused here as well.
+            // Spans that are not finite or lie outside are skipped here as well.
             if end > start {
                 starts.push(start);
                 ends.push(end);
@@ -178,7 +178,7 @@ impl Grid {
         let mut found = vec![(0.0, 0_u64); self.most as usize];
         let (mut now, mut count) = (self.from, 0_u64);
         for end in ends {
-            // An end before a start at the same instant: back to back is one at a time.
+            // Ends come before starts at the same instant: back-to-back queries do not overlap.
             while let Some(start) = starts.next_if(|start| *start < end) {
                 self.pass(now, start, count, &mut found);
                 (now, count) = (start, count + 1);
@@ -189,7 +189,7 @@ impl Grid {
         found
     }
 
-    /// So many were in flight from one instant to another.
+    /// Adds `count` queries in flight from one instant to another.
     fn pass(&self, from: f64, until: f64, count: u64, found: &mut [(f64, u64)]) {
         if count == 0 || until <= from {
             return;
@@ -270,7 +270,7 @@ mod tests {
     }
 
     proptest! {
-        /// Joules and seconds in flight are all there, however the time is cut.
+        /// Energy and time in flight are complete for any binning.
         #[test]
         fn nothing_is_lost_in_the_pieces(
             readings in prop::collection::vec((0.01_f64..2.0, 1.0_f64..300.0), 1..50),

@@ -1,7 +1,7 @@
-//! How often an interval of 95 % holds the truth: thousands of simulated runs whose truth is known.
+//! Coverage of 95 % intervals, from thousands of simulated runs with known truth.
 //!
-//! What the methods reach is in docs/method.md §9.4 and §9.6 (`--nocapture` shows it); the bounds
-//! here leave room for another seed.
+//! The results are in docs/method.md §9.4 and §9.6 (`--nocapture` prints them). The bounds here
+//! allow for other seeds.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 #![expect(
@@ -25,8 +25,8 @@ fn logarithmic(random: &mut Random, deviation: f64) -> f64 {
     (deviation * random.normal() - deviation * deviation / 2.0).exp()
 }
 
-/// A run of queries whose replies have these lengths: half a joule a token, times `factor`, with
-/// noise of a fifth, and as fast.
+/// A run of queries with replies of these lengths: half a joule per token times `factor`, with
+/// twenty percent noise, and proportional time.
 fn run<'a>(names: &'a [String], lengths: &[f64], factor: f64, random: &mut Random) -> Vec<Row<'a>> {
     names
         .iter()
@@ -55,7 +55,7 @@ fn run<'a>(names: &'a [String], lengths: &[f64], factor: f64, random: &mut Rando
         .collect()
 }
 
-/// Lengths as replies have them: the longest many times the shortest.
+/// Lengths typical of replies: the longest is many times the shortest.
 fn lengths(count: usize, random: &mut Random) -> Vec<f64> {
     (0..count)
         .map(|_| 20.0 + 200.0 * logarithmic(random, 0.8))
@@ -141,7 +141,7 @@ fn percentiles_hold_the_truth() {
     }
 }
 
-/// Queries that are hard are hard for both: where A is right, B is more often right, too.
+/// Hard queries are hard for both runs: where A is correct, B is correct more often.
 fn shares_held(count: usize, is_paired: bool) -> f64 {
     let mut random = Random::new(7 + count as u64);
     let left = names("", count);
@@ -197,7 +197,7 @@ fn no_change_is_rarely_called_one() {
         called += u32::from(matches!(found.verdict, Verdict::Lower | Verdict::Higher));
     }
     let share = f64::from(called) / f64::from(RUNS);
-    within(share, 0.02, 0.08, "a change that is none");
+    within(share, 0.02, 0.08, "false positives");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ipw_analysis::metric::{Better, Metric, Phase, Since, Unit};
+use ipw_analysis::metric::{Better, Metric, Phase, TimeOrigin, Unit};
 use ipw_testkit::docs::check_generated;
 
 fn table() -> String {
@@ -32,9 +32,9 @@ fn table() -> String {
         }
         .to_owned();
         match definition.since {
-            Since::Planned => counts.push_str(", from the planned send"),
-            Since::Sent => counts.push_str(", from the actual send"),
-            Since::Neither => {}
+            TimeOrigin::Planned => counts.push_str(", from the planned send"),
+            TimeOrigin::Sent => counts.push_str(", from the actual send"),
+            TimeOrigin::Neither => {}
         }
         let columns: Vec<String> = definition
             .columns
@@ -53,7 +53,7 @@ fn table() -> String {
     table
 }
 
-/// Run with `IPW_UPDATE_DOCS=1` to write the table anew.
+/// Set `IPW_UPDATE_DOCS=1` to rewrite the table.
 #[test]
 fn the_documented_metrics_are_the_dictionarys() {
     check_generated("metrics.md", "metrics", &table());

@@ -1,5 +1,5 @@
-//! A million rows: everything that is drawn or said of a run, in seconds. What looked at all pairs
-//! of rows would not end.
+//! All analyses and plots of a run with a million rows take seconds. An algorithm over all pairs of
+//! rows would not finish.
 
 use ipw_analysis::bootstrap::{self, Method};
 use ipw_analysis::compare::{Tolerance, Verdict, compare};

@@ -1,5 +1,4 @@
-//! Whatever comes in, no number comes out that is none: serialised, it would be a null that nobody
-//! meant.
+//! Any input yields finite numbers only: others would be serialized as null.
 
 use ipw_analysis::bootstrap;
 use ipw_analysis::density::Density;

@@ -1,4 +1,4 @@
-"""What numpy and scipy say about the numbers in the file that is given."""
+"""Results of numpy and scipy for the numbers in a file."""
 
 import json
 import sys

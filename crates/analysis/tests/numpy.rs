@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const TRUTH: &str = include_str!("numpy.py");
 
-/// A stream of random numbers with a known start.
+/// Random numbers from a fixed seed.
 struct Random(ipw_core::random::Random);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
         share
     }
 
-    /// Latencies as services have them: many short, some long.
+    /// Latencies typical of services: many short, some long.
     fn latency(&mut self) -> f64 {
         0.2 - self.uniform().ln() + self.uniform().powi(-2) * 1e-3
     }
@@ -36,7 +36,7 @@ fn samples(random: &mut Random) -> Vec<Vec<f64>> {
         .iter()
         .map(|size| (0..*size).map(|_| random.latency()).collect())
         .collect();
-    // With ties, as a clock with a coarse step has them.
+    // With ties, as from a clock with low resolution.
     samples.push(
         (0..2000)
             .map(|_| (random.latency() * 5.0).floor() / 5.0)
@@ -91,7 +91,7 @@ fn points(random: &mut Random) -> Vec<Vec<(f64, f64)>> {
     sets
 }
 
-/// Counts of values for which the ranks are compared, without any values.
+/// Sample sizes for which the ranks are compared.
 const COUNTS: [usize; 9] = [6, 37, 100, 368, 1000, 4321, 50_000, 333_333, 1_000_000];
 const FRACTIONS: [f64; 7] = [0.01, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999];
 const SHARES: [(u64, u64); 5] = [(0, 10), (3, 7), (8, 10), (500, 1000), (99_999, 100_000)];
@@ -120,7 +120,7 @@ fn same_percentile(found: Percentile, truth: &Value, what: &str) {
             same_estimate(Estimate { value, low, high }, truth, what);
         }
         Percentile::Unsupported { .. } => {
-            // scipy has an end that is no number.
+            // scipy returns an end that is not finite.
             assert!(truth[1].is_null() || truth[2].is_null(), "{what}: {truth}");
         }
     }
@@ -165,7 +165,7 @@ fn ranks_are_theirs(truth: &Value) {
                 (their_low, their_high),
                 "{fraction} of {count}: scipy says {truth}"
             );
-            // What is not supported has an end outside the sample for scipy too.
+            // For unsupported percentiles, scipy's end also lies outside the sample.
             let is_inside =
                 truth[0].as_i64() >= Some(0) && truth[1].as_i64() < i64::try_from(count).ok();
             assert_eq!(is_supported, is_inside, "{fraction} of {count}");

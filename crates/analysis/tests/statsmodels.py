@@ -1,4 +1,4 @@
-"""What numpy, scipy and statsmodels say about the numbers in the file that is given."""
+"""Results of numpy, scipy and statsmodels for the numbers in a file."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ def column(rows, name):
 
 
 def original(x, y, log=False):
-    """The original's rules, with numpy's own fit."""
+    """The original's rules, with numpy's fit."""
     if len(x) == 0:
         return {"count": 0, "slope": None, "intercept": None, "r2": None, "avg_y": None}
     mean = float(np.mean(y))
@@ -77,7 +77,7 @@ def line(points, places):
 
 
 class Given(np.random.Generator):
-    """Draws what it is told to draw."""
+    """Returns predefined draws."""
 
     def __init__(self, places):
         super().__init__(np.random.PCG64(0))

@@ -10,9 +10,9 @@ use ipw_analysis::density::Density;
 use ipw_analysis::distribution::{normal_quantile, normal_share, student_quantile};
 use ipw_analysis::ecdf::Ecdf;
 use ipw_analysis::interval::Estimate;
-use ipw_analysis::line::{Line, Maybe};
+use ipw_analysis::line::{Line, OptionalNumber};
 use ipw_analysis::metric::{Metric, Row};
-use ipw_analysis::regression::{LinearFit, Robust, ols, regressions};
+use ipw_analysis::regression::{LinearFit, RobustLine, ols, regressions};
 use ipw_core::random::Random;
 use ipw_testkit::{Venv, or_skip};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const BOOTSTRAPPED: [Metric; 5] = [
     Metric::JoulesPerCorrect,
     Metric::JoulesPerToken,
 ];
-/// Both right, only A, only B, neither.
+/// Both correct, only A, only B, neither.
 const TABLES: [[u64; 4]; 6] = [
     [43, 6, 12, 39],
     [0, 5, 9, 0],
@@ -72,13 +72,14 @@ fn list(truth: &Value) -> std::slice::Iter<'_, Value> {
     truth.as_array().unwrap().iter()
 }
 
-/// Rows as a run has them: some tokens, times or joules not known, some zero.
+/// Rows typical of a run: some tokens, times or joules unknown, some zero.
 fn run(count: usize, random: &mut Random) -> Vec<Line> {
     (0..count)
         .map(|_| {
             let input = (random.unit() * 2000.0).floor();
             let output = (random.unit() * 300.0).floor();
-            let mut some = |value: f64| Maybe::from((random.unit() > 0.1).then_some(value));
+            let mut some =
+                |value: f64| OptionalNumber::from((random.unit() > 0.1).then_some(value));
             Line {
                 input_tokens: some(input),
                 output_tokens: some(output),
@@ -112,7 +113,7 @@ fn points(count: u32, random: &mut Random) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Joules, seconds, tokens, and whether it is right, of so many queries.
+/// Joules, seconds, tokens and correctness of some queries.
 #[derive(Default)]
 struct Queries {
     names: Vec<String>,
@@ -210,7 +211,7 @@ fn lines_are_theirs(sets: &[Vec<(f64, f64)>], truth: &Value) {
                 same(found, truth, "band");
             }
         }
-        let robust = Robust::through(&x, &y).unwrap();
+        let robust = RobustLine::through(&x, &y).unwrap();
         same_estimate(robust.slope, &truth["robust"], "robust");
         same(robust.intercept, &truth["robust"][3], "robust intercept");
     }

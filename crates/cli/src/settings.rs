@@ -14,7 +14,7 @@ use ipw::ping::Ask;
 use ipw::secrets::refuse_secret;
 use ipw::{clients, grading, prices, sources};
 use ipw_analysis::latency::Origin;
-use ipw_analysis::slo::{BadSlo, Slo};
+use ipw_analysis::slo::{Slo, SloError};
 use ipw_clients::{ClientSpec, KeySource, Network};
 use ipw_core::params::Params;
 use ipw_core::secret::{looks_secret, masked_arguments, masked_url};
@@ -146,7 +146,7 @@ fn usual_sources() -> Result<Vec<SourceSpec>, CliError> {
 
 fn check_slo(slo: Option<&str>) -> Result<(), CliError> {
     let parsed = slo.map(|text| Slo::parse(text, Origin::Sent)).transpose();
-    let wrong = |error: BadSlo| CliError::usage(format!("cannot parse the SLO: {error}"));
+    let wrong = |error: SloError| CliError::usage(format!("cannot parse the SLO: {error}"));
     parsed.map(drop).map_err(wrong)
 }
 

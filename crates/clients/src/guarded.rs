@@ -3,7 +3,7 @@
 use ipw_core::client::{BoxFuture, Client, CloseError, NotReady, Request};
 use ipw_core::reply::Reply;
 use ipw_core::secret::{self, hide, hide_in, hide_in_value};
-use ipw_core::witness::{Meaning, Sight, Witness};
+use ipw_core::witness::{ExchangeEvent, Meaning, Witness};
 use serde_json::Value;
 
 /// Wraps a client so that its replies show no secret; returns it unchanged if none is in use.
@@ -101,9 +101,9 @@ fn texts(mut texts: Vec<String>) -> Vec<String> {
 struct WitnessFilter<'a>(&'a dyn Witness);
 
 impl Witness for WitnessFilter<'_> {
-    fn saw(&self, sight: Sight<'_>) {
+    fn saw(&self, sight: ExchangeEvent<'_>) {
         match sight {
-            Sight::Answered {
+            ExchangeEvent::Answered {
                 at,
                 status,
                 headers,
@@ -113,17 +113,17 @@ impl Witness for WitnessFilter<'_> {
                 let headers: Vec<_> = headers
                     .map(|(name, value)| (hidden(name), hidden(value)))
                     .collect();
-                self.0.saw(Sight::Answered {
+                self.0.saw(ExchangeEvent::Answered {
                     at,
                     status: &hide(status),
                     headers: &headers,
                 });
             }
-            Sight::Event { at, data, meaning } => {
+            ExchangeEvent::Event { at, data, meaning } => {
                 let text = String::from_utf8_lossy(data);
                 let [reasoning, answer, finish] =
                     [meaning.reasoning, meaning.answer, meaning.finish].map(|text| text.map(hide));
-                self.0.saw(Sight::Event {
+                self.0.saw(ExchangeEvent::Event {
                     at,
                     data: hide(&text).as_bytes(),
                     meaning: &Meaning {

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Failure, Timing};
 use ipw_core::time::{Clock, Timestamp};
-use ipw_core::witness::{Sight, Witness};
+use ipw_core::witness::{ExchangeEvent, Witness};
 
 /// A failure of the transport.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -237,7 +237,7 @@ async fn on(
 ) -> Result<HttpReply, HttpError> {
     if let Some(witness) = witness {
         let is_new = exchange.connection_reused == Some(false);
-        witness.saw(Sight::Carried {
+        witness.saw(ExchangeEvent::Carried {
             by: "HTTP/1.1",
             is_new,
             streams: None,
@@ -245,7 +245,7 @@ async fn on(
         let end = memchr::memmem::find(request, b"\r\n\r\n").map_or(request.len(), |end| end + 4);
         let (head, body) = request.split_at(end);
         let head = &shown::request(head);
-        witness.saw(Sight::Asked { head, body });
+        witness.saw(ExchangeEvent::Asked { head, body });
     }
     let mut head = connection.exchange(request, timing).await?;
     exchange.status = Some(head.status.code);

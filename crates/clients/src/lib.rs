@@ -33,7 +33,7 @@ pub use ipw_core::client::{
     BoxFuture, Cancel, Canceller, Client, ClientSpec, CloseError, KeySource, MAX_REPLY, Network,
     NotReady, Request,
 };
-pub use ipw_core::witness::{Meaning, Sight, Witness};
+pub use ipw_core::witness::{ExchangeEvent, Meaning, Witness};
 pub use network::{NetworkError, proxy};
 pub use probe::probe;
 

@@ -19,7 +19,7 @@ use ipw_core::client::Request;
 use ipw_core::reply::{Failure, Outcome, Reply, ServiceTiming, Timing, TokenCounts, TokenSource};
 use ipw_core::text::excerpt;
 use ipw_core::time::Timestamp;
-use ipw_core::witness::{Sight, Witness};
+use ipw_core::witness::{ExchangeEvent, Witness};
 use serde::Deserialize;
 use tokio::task::unconstrained;
 use tokio::time::timeout;
@@ -244,7 +244,7 @@ impl Service {
             .await?;
         timing.end = timing.first_byte.unwrap_or(timing.end);
         if let Some(witness) = witness {
-            witness.saw(Sight::Answered {
+            witness.saw(ExchangeEvent::Answered {
                 at: timing.end,
                 status: &answered.head.status.to_string(),
                 headers: &answered.body.headers(),

@@ -1,5 +1,5 @@
-//! What a source has said since its session began, in few numbers: what the self-tests, the quality
-//! notes and the summary are made from.
+//! Running totals of one source since its session began. Self-tests, warnings and the summary are
+//! made from them.
 
 use std::time::Duration;
 
@@ -7,57 +7,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Joules, Watts};
 
-/// What a source has said so far.
+/// Running totals of one source.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Account {
-    /// Energy, for energy sources: what was seen, without gaps.
+    /// Energy of an energy source, without gaps.
     pub energy: Joules,
     /// Time that the energy covers.
     pub covered: Duration,
-    /// How often the counter started anew or said nonsense.
+    /// How often the counter reset or returned an invalid value.
     pub resets: u64,
-    /// How often it said more than its device can have used.
+    /// How often it advanced by more than its device can have used.
     pub implausible: u64,
-    /// How often readings were missing for longer than they may.
+    /// How often readings were missing for longer than allowed.
     pub gaps: u64,
     /// Readings kept.
     pub readings: u64,
-    /// Its values.
+    /// Range and mean of its values.
     pub values: Option<Values>,
     /// The smallest step of a counter that moved, or the smallest change of a gauge.
     pub resolution: Option<f64>,
-    /// The usual time between two changes, as polled.
+    /// Typical time between two changes, as seen by polling.
     pub change_interval: Option<Duration>,
-    /// How long it has not changed, as polled.
+    /// Time since its last change, as seen by polling.
     pub still: Option<Duration>,
 }
 
 /// The values of a source over a session.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Values {
-    /// The first.
+    /// The first value.
     pub first: f64,
-    /// The latest.
+    /// The latest value.
     pub last: f64,
-    /// The smallest.
+    /// The smallest value.
     pub min: f64,
-    /// The largest.
+    /// The largest value.
     pub max: f64,
     /// The mean of all readings.
     pub mean: f64,
-    /// How many they are.
+    /// Number of values.
     #[serde(skip)]
     count: f64,
 }
 
 impl Account {
-    /// Mean power over what is covered; `None` if nothing is.
+    /// Mean power over the covered time; `None` if no time is covered.
     pub fn power(&self) -> Option<Watts> {
         let power = self.energy / self.covered;
         (!self.covered.is_zero() && power.is_finite()).then_some(power)
     }
 
-    /// Takes note of a value.
+    /// Adds a value.
     pub fn saw(&mut self, value: f64) {
         self.readings += 1;
         if !value.is_finite() {

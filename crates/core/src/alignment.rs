@@ -1,9 +1,9 @@
-//! How another machine's clock lies against ours (docs/method.md §6.11).
+//! Offset between another machine's clock and ours (docs/method.md §6.11).
 //!
-//! Whoever asks another machine for its time knows for sure that the answer was given between the
-//! question and its arrival: an interval, whatever the ways there and back took. Two clocks run
-//! apart by no more than [`MOST_DRIFT`], so an interval widens with its age, and what all of them
-//! have in common holds the truth. Its middle is the shift, half of its length the bound.
+//! A time request brackets the remote stamp: it was taken between the request and the arrival of
+//! the reply, whatever the network delays. Two clocks drift apart by at most [`MOST_DRIFT`], so
+//! each interval widens with its age. The intersection of all intervals contains the true offset.
+//! Its middle is the estimate, half of its length the bound.
 
 use std::time::Duration;
 
@@ -11,43 +11,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// How fast two clocks run apart at the most, as a ratio: each crystal is within 100 parts in a
-/// million.
+/// Largest relative drift between two clocks. Each crystal is within 100 parts per million.
 pub const MOST_DRIFT: f64 = 200e-6;
 
-/// Two stamps whose distance to their arrival differs by more are of a clock that was set.
+/// A larger difference between two offsets means that the clock was set, in nanoseconds.
 const STEP: f64 = 1e9;
 
-/// So many late stamps in a row are no burst on the way: the clock was set.
+/// A network burst is shorter than this many late stamps in a row: the clock was set.
 const LATE: u32 = 20;
 
-/// One question for the time.
+/// One time request and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When it was asked, on our clock.
+    /// When the request was sent, on our clock.
     pub asked: Timestamp,
-    /// When the question arrived, on their clock, in nanoseconds.
+    /// When the request arrived, on the remote clock, in nanoseconds.
     pub received: i64,
-    /// When the answer left, on their clock.
+    /// When the reply left, on the remote clock.
     pub replied: i64,
-    /// When it arrived, on our clock.
+    /// When the reply arrived, on our clock.
     pub answered: Timestamp,
 }
 
-/// How a clock was aligned.
+/// How a clock offset was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
-    /// By asking for the time.
+pub enum AlignmentMethod {
+    /// By time requests.
     Exchange,
-    /// By the quickest of all messages, as there is nobody to ask.
+    /// From the fastest of all messages, where the other side answers no time requests.
     Arrival,
-    /// It is our own clock; how long a value took to come is what is unsure.
+    /// It is our own clock; the uncertainty is the round trip of a reading.
     RoundTrip,
 }
 
-impl How {
-    /// As files spell it.
+impl AlignmentMethod {
+    /// The name in files.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Exchange => "exchange",
@@ -57,39 +56,39 @@ impl How {
     }
 }
 
-/// How sure the instants of another machine are on our clock, and how they were found.
+/// Offset of another machine's clock from ours, with its error bound and method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Aligned {
-    /// By which way.
-    pub how: How,
-    /// What is added to their instants, in nanoseconds.
+pub struct ClockOffset {
+    /// How the offset was determined.
+    pub how: AlignmentMethod,
+    /// Added to remote instants, in nanoseconds.
     pub shift_nanos: i64,
-    /// By how much that may be off, at the most, since the run began.
+    /// Largest error of the shift since the run began.
     #[serde(rename = "bound_seconds", with = "crate::seconds")]
     pub bound: Duration,
-    /// How much faster than ours their clock runs, in parts per million; `None` when the time was
-    /// too short to tell.
+    /// How much faster the remote clock runs, in parts per million; `None` when the run was too
+    /// short to tell.
     pub drift_ppm: Option<f64>,
-    /// By how much that may be off.
+    /// Error bound of the drift.
     pub drift_bound_ppm: Option<f64>,
-    /// How many times we looked.
+    /// Number of samples.
     pub looks: u64,
-    /// How often their clock was set, or another clock was there.
+    /// How often the remote clock was set or replaced.
     pub steps: u64,
 }
 
-/// What a look did.
+/// Effect of one sample on the alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LookOutcome {
-    /// It agrees with what was known.
+pub enum SampleOutcome {
+    /// It agrees with the earlier samples.
     Kept,
-    /// It does not: their clock was set. Nothing connects what came before with what comes.
+    /// It contradicts them: the remote clock was set. Instants before and after are unrelated.
     Stepped,
-    /// It cannot be true, and was ignored.
+    /// It is impossible and was ignored.
     Nonsense,
 }
 
-/// The shifts that are possible, at some instant of ours, in nanoseconds.
+/// Possible offsets at an instant of our clock, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     at: Timestamp,
@@ -98,7 +97,7 @@ struct Interval {
 }
 
 impl Interval {
-    /// The same, as sure as it still is at `now`.
+    /// The interval at `now`, widened by the drift since.
     fn at(self, now: Timestamp) -> Self {
         let age = now.since(self.at).max(self.at.since(now));
         let wider = nanos(age) * MOST_DRIFT;
@@ -127,13 +126,13 @@ impl Interval {
     }
 }
 
-/// A clock that can be asked.
+/// Offset of a clock that answers time requests.
 ///
-/// Shifts are kept against the first look, so that no digit is lost to how far apart two clocks
-/// began.
+/// Offsets are stored relative to the first sample, so that a large difference between the clocks
+/// costs no precision.
 #[derive(Debug, Clone, Default)]
 pub struct Alignment {
-    /// Whole nanoseconds that all shifts are counted from: those of the first look.
+    /// Offset of the first sample in whole nanoseconds; all others are relative to it.
     base: Option<i64>,
     now: Option<Interval>,
     first: Option<Interval>,
@@ -143,10 +142,10 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// Takes an answer.
-    pub fn take(&mut self, exchange: &Exchange) -> LookOutcome {
+    /// Adds a time request.
+    pub fn take(&mut self, exchange: &Exchange) -> SampleOutcome {
         let Some((low, high)) = limits(exchange) else {
-            return LookOutcome::Nonsense;
+            return SampleOutcome::Nonsense;
         };
         let base = *self.base.get_or_insert(low);
         self.looks += 1;
@@ -160,14 +159,14 @@ impl Alignment {
             .map_or(Some(seen), |before| seen.meets(before.at(seen.at)));
         self.now = Some(both.unwrap_or(seen));
         if both.is_some() {
-            return LookOutcome::Kept;
+            return SampleOutcome::Kept;
         }
         self.steps += 1;
         self.first = None;
-        LookOutcome::Stepped
+        SampleOutcome::Stepped
     }
 
-    /// Another clock is there now: nothing is known of it.
+    /// Discards all samples: another clock answers now.
     pub fn forget(&mut self) {
         let known = self.now.take().is_some();
         self.first = None;
@@ -175,8 +174,8 @@ impl Alignment {
         self.steps += u64::from(known);
     }
 
-    /// The first looks are over: what the drift is counted from, and what the bound is until
-    /// somebody looks again, after `pause` at the latest.
+    /// Ends the initial samples. The drift is measured from here, and the bound grows until the
+    /// next sample, at most `pause` later.
     pub fn settle(&mut self, now: Timestamp, pause: Duration) {
         if let Some(known) = self.now {
             self.first.get_or_insert(known.at(now));
@@ -189,20 +188,20 @@ impl Alignment {
         self.worst = self.worst.max(half);
     }
 
-    /// An instant of theirs on our clock, as far as is known at `now`; `None` before the first
-    /// look, and for one from before our reference.
+    /// A remote instant on our clock, as estimated at `now`; `None` before the first sample and for
+    /// instants before our reference.
     pub fn ours(&mut self, theirs: i64, now: Timestamp) -> Option<Timestamp> {
         let known = self.now?.at(now);
         self.note(known);
         place(theirs, self.base?, known.middle())
     }
 
-    /// What is known at `now`; `None` before the first look.
-    pub fn aligned(&self, now: Timestamp) -> Option<Aligned> {
+    /// The offset at `now`; `None` before the first sample.
+    pub fn aligned(&self, now: Timestamp) -> Option<ClockOffset> {
         let known = self.now?.at(now);
         let drift = self.first.and_then(|first| drift(first, known));
-        Some(Aligned {
-            how: How::Exchange,
+        Some(ClockOffset {
+            how: AlignmentMethod::Exchange,
             shift_nanos: shifted(self.base?, known.middle()),
             bound: self.worst.max(Duration::from_nanos(whole(known.half()))),
             drift_ppm: drift.map(|(drift, _)| drift),
@@ -213,13 +212,14 @@ impl Alignment {
     }
 }
 
-/// A clock that cannot be asked: its stamps arrive late, the quickest the least.
+/// Offset of a clock that answers no time requests, from stamped messages. The fastest message is
+/// the least delayed.
 #[derive(Debug, Clone, Default)]
 pub struct Arrivals {
     base: Option<i64>,
-    /// Arrival − stamp of the quickest, and when it came.
+    /// Arrival − stamp of the fastest message, and when it arrived.
     quickest: Option<(Timestamp, f64)>,
-    /// How long the quickest question that says nothing of time took, there and back.
+    /// Fastest round trip of a request whose reply has no stamp.
     round_trip: Option<Duration>,
     late: u32,
     looks: u64,
@@ -227,25 +227,25 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A question that says nothing of time took so long, there and back.
+    /// Adds the round trip of a request whose reply has no stamp.
     pub fn round_trip(&mut self, took: Duration) {
         self.round_trip = Some(self.round_trip.map_or(took, |before| before.min(took)));
     }
 
-    /// Takes a stamp that arrived at `now`.
-    pub fn take(&mut self, stamp: i64, now: Timestamp) -> LookOutcome {
+    /// Adds a stamp that arrived at `now`.
+    pub fn take(&mut self, stamp: i64, now: Timestamp) -> SampleOutcome {
         let Some(late) = i64::try_from(now.nanos())
             .ok()
             .and_then(|now| now.checked_sub(stamp))
         else {
-            return LookOutcome::Nonsense;
+            return SampleOutcome::Nonsense;
         };
         let base = *self.base.get_or_insert(late);
         self.looks += 1;
         let late = since(late, base);
         let Some(known) = self.known(now) else {
             self.quickest = Some((now, late));
-            return LookOutcome::Kept;
+            return SampleOutcome::Kept;
         };
         self.late = if late > known + STEP {
             self.late + 1
@@ -256,30 +256,29 @@ impl Arrivals {
             self.steps += 1;
             self.late = 0;
             self.quickest = Some((now, late));
-            return LookOutcome::Stepped;
+            return SampleOutcome::Stepped;
         }
         if late <= known {
             self.quickest = Some((now, late));
         }
-        LookOutcome::Kept
+        SampleOutcome::Kept
     }
 
-    /// The shift at `now`: a quick message of long ago may have been quick for a clock that has run
-    /// apart since.
+    /// The offset at `now`. The fastest message ages: clocks have drifted since.
     fn known(&self, now: Timestamp) -> Option<f64> {
         let (at, late) = self.quickest?;
         Some(late + nanos(now.since(at)) * MOST_DRIFT)
     }
 
-    /// An instant of theirs on our clock.
+    /// A remote instant on our clock.
     pub fn ours(&self, theirs: i64, now: Timestamp) -> Option<Timestamp> {
         place(theirs, self.base?, self.known(now)?)
     }
 
-    /// What is known at `now`; `None` before anything arrived and anything was asked.
-    pub fn aligned(&self, now: Timestamp) -> Option<Aligned> {
-        Some(Aligned {
-            how: How::Arrival,
+    /// The offset at `now`; `None` before the first stamp and the first round trip.
+    pub fn aligned(&self, now: Timestamp) -> Option<ClockOffset> {
+        Some(ClockOffset {
+            how: AlignmentMethod::Arrival,
             shift_nanos: shifted(self.base?, self.known(now)?),
             bound: self.round_trip?,
             drift_ppm: None,
@@ -290,7 +289,7 @@ impl Arrivals {
     }
 }
 
-/// The shifts that an answer leaves possible.
+/// The offsets that a reply leaves possible.
 fn limits(exchange: &Exchange) -> Option<(i64, i64)> {
     let ours = |at: Timestamp| i64::try_from(at.nanos()).ok();
     let low = ours(exchange.asked)?.checked_sub(exchange.received)?;
@@ -298,13 +297,13 @@ fn limits(exchange: &Exchange) -> Option<(i64, i64)> {
     (low <= high && exchange.replied >= exchange.received).then_some((low, high))
 }
 
-/// How much faster their clock runs, and by how much that may be off, in parts per million.
+/// How much faster the remote clock runs, and the error bound, both in parts per million.
 fn drift(first: Interval, last: Interval) -> Option<(f64, f64)> {
     let apart = nanos(last.at.since(first.at));
     if apart < 1e9 {
         return None;
     }
-    // What is added falls while their clock runs ahead.
+    // The offset falls while the remote clock runs ahead.
     let drift = (first.middle() - last.middle()) / apart;
     let bound = (first.half() + last.half()) / apart;
     Some((drift * 1e6, bound * 1e6))
@@ -358,7 +357,7 @@ mod tests {
         Timestamp::from_nanos(nanos)
     }
 
-    /// Their clock, `apart` ahead of ours at our reference, and faster by `drift`.
+    /// A remote clock, `apart` ahead of ours at our reference and faster by `drift`.
     #[derive(Debug, Clone, Copy)]
     struct Theirs {
         apart: i64,
@@ -393,7 +392,7 @@ mod tests {
             let mut now = 1_000_000_000;
             for (there, back) in ways {
                 let answer = theirs.answers(now, there, back);
-                prop_assert_eq!(alignment.take(&answer), LookOutcome::Kept);
+                prop_assert_eq!(alignment.take(&answer), SampleOutcome::Kept);
                 now = answer.answered.nanos() + 900_000_000;
                 let ours = alignment.ours(theirs.reads(now), at(now)).unwrap();
                 let off = ours.since(at(now)).max(at(now).since(ours));
@@ -446,27 +445,27 @@ mod tests {
         assert!(alignment.aligned(at(0)).is_none());
         assert_eq!(
             alignment.take(&before.answers(1_000, 10_000, 10_000)),
-            LookOutcome::Kept
+            SampleOutcome::Kept
         );
         let stepped = after.answers(1_000_000, 10_000, 10_000);
-        assert_eq!(alignment.take(&stepped), LookOutcome::Stepped);
+        assert_eq!(alignment.take(&stepped), SampleOutcome::Stepped);
         let backwards = Exchange {
             received: 10,
             replied: 5,
             ..stepped
         };
-        assert_eq!(alignment.take(&backwards), LookOutcome::Nonsense);
+        assert_eq!(alignment.take(&backwards), SampleOutcome::Nonsense);
         let extreme = Exchange {
             received: i64::MIN,
             replied: i64::MAX,
             ..stepped
         };
-        assert_eq!(alignment.take(&extreme), LookOutcome::Nonsense);
+        assert_eq!(alignment.take(&extreme), SampleOutcome::Nonsense);
         assert_eq!(alignment.aligned(at(2_000_000)).unwrap().steps, 1);
     }
 
     #[test]
-    fn without_anybody_to_ask_the_quickest_message_dates_all() {
+    fn without_time_requests_the_fastest_message_dates_all() {
         let theirs = Theirs {
             apart: 1_700_000_000_000_000_000,
             drift: 20e-6,
@@ -484,7 +483,7 @@ mod tests {
             let now = sent + way;
             assert_eq!(
                 arrivals.take(theirs.reads(sent), at(now)),
-                LookOutcome::Kept
+                SampleOutcome::Kept
             );
             let ours = arrivals.ours(theirs.reads(sent), at(now)).unwrap();
             if tick > 7 {
@@ -496,7 +495,7 @@ mod tests {
             }
         }
         let known = arrivals.aligned(at(21_000_000_000)).unwrap();
-        assert_eq!((known.how, known.steps), (How::Arrival, 0));
+        assert_eq!((known.how, known.steps), (AlignmentMethod::Arrival, 0));
         // Set back by an hour: late for ever.
         let set = Theirs {
             apart: theirs.apart - 3_600_000_000_000,
@@ -504,7 +503,7 @@ mod tests {
         };
         let steps = (0..100_u64).filter(|tick| {
             let sent = 30_000_000_000 + tick * 50_000_000;
-            arrivals.take(set.reads(sent), at(sent + 200_000)) == LookOutcome::Stepped
+            arrivals.take(set.reads(sent), at(sent + 200_000)) == SampleOutcome::Stepped
         });
         assert_eq!(steps.count(), 1);
     }

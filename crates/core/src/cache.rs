@@ -1,4 +1,4 @@
-//! Where the user's cache lies. Nothing is looked at or made here.
+//! Location of the user's cache. This module touches no files.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use crate::text::printable_path;
 const VARIABLE: &str = "IPW_CACHE";
 const OURS: &str = "ipw";
 
-/// There is no place for a cache.
+/// The location of the cache is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoCache {
-    /// No home directory, and nothing else said where the cache is.
+pub enum CacheLocationError {
+    /// There is no home directory, and no variable names a cache.
     #[error("there is no home directory for a cache\nhelp: set `IPW_CACHE` to a directory")]
     NoHome,
-    /// The cache would move with the working directory.
+    /// `IPW_CACHE` is relative: the cache would move with the working directory.
     #[error(
         "`IPW_CACHE` is `{}`, which depends on the working directory\nhelp: set it to an absolute path",
         printable_path(path)
@@ -25,28 +25,30 @@ pub enum NoCache {
     },
 }
 
-/// The user's cache: `IPW_CACHE`, else the system's place for caches. `variable` says what the
-/// environment has under a name.
-pub fn directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, NoCache> {
+/// The user's cache: `IPW_CACHE`, else the system's cache directory. `variable` looks up an
+/// environment variable.
+pub fn directory(
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, CacheLocationError> {
     let path = |name| {
         variable(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
     if let Some(path) = path(VARIABLE) {
-        // What the user asked for by name is not silently replaced by another place.
+        // An explicit choice is not silently replaced by another place.
         return if path.is_absolute() {
             Ok(path)
         } else {
-            Err(NoCache::Relative { path })
+            Err(CacheLocationError::Relative { path })
         };
     }
-    // A relative XDG directory is to be ignored, says the specification.
+    // The XDG specification ignores relative directories.
     let absolute = |name| path(name).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(system_caches())))
         .map(|caches| caches.join(OURS))
-        .ok_or(NoCache::NoHome)
+        .ok_or(CacheLocationError::NoHome)
 }
 
 const fn system_caches() -> &'static str {
@@ -63,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    fn located(variables: &[(&str, &str)]) -> Result<PathBuf, NoCache> {
+    fn located(variables: &[(&str, &str)]) -> Result<PathBuf, CacheLocationError> {
         directory(|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
@@ -88,7 +90,7 @@ mod tests {
     #[test]
     fn a_cache_does_not_move_with_the_working_directory() {
         let error = located(&[("HOME", "/home/me"), ("IPW_CACHE", "cache")]).unwrap_err();
-        assert!(matches!(error, NoCache::Relative { .. }));
+        assert!(matches!(error, CacheLocationError::Relative { .. }));
     }
 
     #[test]

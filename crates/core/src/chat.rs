@@ -3,18 +3,18 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// One message in the shape of the chat completions API. All that its author wrote is kept, known
-/// to us or not.
+/// One message in the shape of the chat completions API. All of its fields are kept, known to ipw
+/// or not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Message(Map<String, Value>);
 
-/// What is wrong with a message: what was expected, and where.
+/// Why a message is invalid: the field and its expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flaw {
     /// The field.
     pub field: &'static str,
-    /// What should be there.
+    /// The expected value.
     pub expected: &'static str,
 }
 
@@ -31,7 +31,7 @@ impl Message {
         ]))
     }
 
-    /// What a model said: its answer and, as JSON, the tool calls that it made.
+    /// A model's reply: its answer and, as JSON, its tool calls.
     pub fn reply(answer: &str, tool_calls: Option<&str>) -> Self {
         let mut message = Self::of("assistant", answer);
         let calls = tool_calls.and_then(|calls| serde_json::from_str::<Vec<Value>>(calls).ok());
@@ -42,8 +42,8 @@ impl Message {
         message
     }
 
-    /// The message that these fields are. Fields without a value are left out, as tables write them
-    /// for what a message does not have.
+    /// The message with these fields. Null fields are left out: tables store missing fields as
+    /// null.
     pub fn written(mut fields: Map<String, Value>) -> Result<Self, Flaw> {
         fields.retain(|_, value| !value.is_null());
         let flaw = |field, expected| Err(Flaw { field, expected });
@@ -65,27 +65,27 @@ impl Message {
         Ok(Self(fields))
     }
 
-    /// Who says it.
+    /// The role of its author.
     pub fn role(&self) -> &str {
         self.text_of(ROLE).unwrap_or_default()
     }
 
-    /// Whether it sets the scene rather than being part of the conversation.
+    /// Whether it is a system or developer message rather than part of the conversation.
     pub fn is_system(&self) -> bool {
         matches!(self.role(), "system" | "developer")
     }
 
-    /// Whether it is a model's.
+    /// Whether a model wrote it.
     pub fn is_reply(&self) -> bool {
         self.role() == "assistant"
     }
 
-    /// Its content: a text, a list of parts, or nothing.
+    /// Its content: a text, a list of parts, or null.
     pub fn content(&self) -> Option<&Value> {
         self.0.get(CONTENT)
     }
 
-    /// The text of its content, parts one to a line, without those that are none.
+    /// The text of its content, one line per text part.
     pub fn text(&self) -> String {
         match self.content() {
             Some(Value::String(text)) => text.clone(),
@@ -97,7 +97,7 @@ impl Message {
         }
     }
 
-    /// Whether there is nothing in it that one could reply to.
+    /// Whether it has no content to reply to.
     pub fn is_blank(&self) -> bool {
         match self.content() {
             Some(Value::String(text)) => text.trim().is_empty(),
@@ -108,7 +108,7 @@ impl Message {
         }
     }
 
-    /// The calls that it makes.
+    /// Its tool calls.
     pub fn tool_calls(&self) -> &[Value] {
         let calls = self.0.get(TOOL_CALLS).and_then(Value::as_array);
         calls.map_or(&[], Vec::as_slice)
@@ -124,7 +124,7 @@ impl Message {
         &self.0
     }
 
-    /// Puts `text` before its own.
+    /// Puts `text` before its own text.
     pub fn put_before(&mut self, text: &str) {
         match self.0.get_mut(CONTENT) {
             Some(Value::String(content)) => content.insert_str(0, text),
@@ -139,7 +139,7 @@ impl Message {
     }
 }
 
-/// The text of a part of a content; `None` for an image and its like.
+/// The text of a part of a content; `None` for an image and other media.
 pub fn part_text(part: &Value) -> Option<&str> {
     part.get("text").and_then(Value::as_str)
 }
@@ -148,7 +148,7 @@ fn is_some_text(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.is_empty())
 }
 
-/// A call as a row stores it, in the shape in which it is sent back.
+/// A stored tool call in the shape in which it is sent back.
 fn as_written(call: &Value) -> Value {
     serde_json::json!({
         "id": call["id"],

@@ -1,34 +1,36 @@
-//! Token counts that cannot be: what bytes and time allow a service to say (docs/method.md §3).
+//! Impossible token counts: limits that bytes and time put on a service's usage (docs/method.md
+//! §3).
 //!
-//! The limits are wide, as honest services count what is not seen: hidden reasoning, marks of the
-//! chat template, system prompts of their own, results of searches. A count beyond them is kept as
-//! the service's claim and stays out of every figure.
+//! The limits are wide because honest services count hidden tokens too: reasoning, chat-template
+//! marks, system prompts, search results. A count beyond them is stored as the service's claim and
+//! enters no figure.
 
 use serde_json::{Map, Value};
 
 use crate::query::Query;
 use crate::reply::{Reply, TokenSource};
 
-/// More tokens than any model reads or writes in one request.
+/// No model reads or writes more tokens than this in one request.
 const MOST: u64 = 10_000_000;
 
-/// Tokens of a reply that leave no text: marks, ends, tokens that are stripped.
+/// Output tokens without text: marks, ends, stripped tokens.
 const MARKS: u64 = 4_096;
 
-/// Tokens per second that no stream exceeds: bounds reasoning that is neither shown nor counted.
+/// No stream exceeds this rate in tokens per second. It bounds reasoning that is neither shown nor
+/// counted.
 const FASTEST: f64 = 20_000.0;
 
-/// Hidden reasoning that a service may report for a reply that came out of its cache at once.
+/// Hidden reasoning that a service may report for a reply from its cache.
 const MOST_REASONING: u64 = 200_000;
 
-/// Input that a service may add to what was sent: its system prompt, tools, results of searches.
+/// Input that a service may add to the request: system prompt, tools, search results.
 const ADDED: u64 = 200_000;
 
-/// Tokens that a byte of the prompt may become: normal forms of Unicode make text longer.
+/// Upper limit of tokens per prompt byte: Unicode normal forms make text longer.
 const PER_BYTE: u64 = 2;
 
-/// Takes counts out of `reply` that cannot be, and keeps them as claims. `more` are the bytes that
-/// the plan sends with every query. Output is then counted by chunks, if there are any.
+/// Moves impossible counts of `reply` to its claims. `more` are the bytes that the plan adds to
+/// every query. Output then falls back to the number of chunks, if there are any.
 pub fn settle(query: &Query, more: usize, reply: &mut Reply) {
     let is_said = matches!(
         reply.token_source,
@@ -75,14 +77,14 @@ pub fn settle(query: &Query, more: usize, reply: &mut Reply) {
     }
 }
 
-/// The most tokens that the model can have read.
+/// Upper limit of tokens that the model can have read.
 fn most_input(query: &Query, more: usize) -> u64 {
     if query
         .messages
         .iter()
         .any(|message| has_media(message.fields()))
     {
-        // What an image, a sound or a file becomes is the model's affair.
+        // The tokens of an image, a sound or a file depend on the model.
         return MOST;
     }
     let messages = query.messages.iter();
@@ -91,7 +93,7 @@ fn most_input(query: &Query, more: usize) -> u64 {
     (bytes as u64 * PER_BYTE).saturating_add(ADDED).min(MOST)
 }
 
-/// The most tokens that the model can have written.
+/// Upper limit of tokens that the model can have written.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -106,7 +108,7 @@ fn most_output(reply: &Reply) -> u64 {
         .min(MOST)
 }
 
-/// Bytes that came: a token that is seen has one at least.
+/// Bytes received: a visible token has at least one.
 fn shown(reply: &Reply) -> u64 {
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     (reply.answer.len() + length(&reply.reasoning) + length(&reply.tool_calls)) as u64
@@ -116,7 +118,7 @@ fn seconds(reply: &Reply) -> f64 {
     reply.timing.end.since(reply.timing.start).as_secs_f64()
 }
 
-/// Bytes of these as JSON.
+/// Length of these fields as JSON, in bytes.
 pub fn length(fields: &Map<String, Value>) -> usize {
     fields
         .iter()
@@ -142,7 +144,7 @@ mod tests {
     use crate::reply::{Failure, Outcome, TokenCounts};
     use crate::time::Timestamp;
 
-    /// A reply of `answer` in `chunks` after so long.
+    /// A reply of `answer` in `chunks` that took `took`.
     fn reply(answer: &str, chunks: usize, took: Duration, tokens: TokenCounts) -> Reply {
         let start = Timestamp::ZERO;
         let mut reply = Reply::unsent(start, Failure::Empty, String::new());

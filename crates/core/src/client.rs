@@ -1,7 +1,7 @@
-//! The seam between a run and a service: [`Client`], and which one a plan names ([`ClientSpec`]).
+//! The interface between a run and a service: [`Client`], and its stored configuration
+//! ([`ClientSpec`]).
 //!
-//! A user's own client is a value of this trait; those that reach known services are in
-//! `ipw-clients`.
+//! A custom client implements this trait; clients of known services are in `ipw-clients`.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -23,79 +23,80 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// Every [`Timestamp`](crate::time::Timestamp) of a reply must come from the clock of the run.
 pub trait Client: Send + Sync {
-    /// Names it in plans and directories.
+    /// Its id in plans and directory names.
     fn id(&self) -> &'static str;
 
-    /// What it is called in messages.
+    /// Its name in messages.
     fn name(&self) -> &'static str;
 
-    /// Where the service is.
+    /// Base URL of the service.
     fn base_url(&self) -> &str;
 
-    /// Where queries go, in words.
+    /// Destination of the queries, for messages.
     fn place(&self) -> String {
         format!("{} at {}", self.id(), self.base_url())
     }
 
-    /// Whether the service runs in this very process.
+    /// Whether the service runs in this process.
     fn in_process(&self) -> bool {
         false
     }
 
-    /// Whether the service answers, and if not, why.
+    /// Checks that the service answers; the error says why it does not.
     fn health(&self) -> BoxFuture<'_, Result<(), NotReady>>;
 
-    /// Makes the service ready for `model`. What comes back are warnings; a model that the
-    /// service's list lacks is one of them, never a refusal.
+    /// Prepares the service for `model` and returns warnings. A model missing from the service's
+    /// list is a warning, not an error.
     fn prepare<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<Vec<String>, NotReady>>;
 
     /// The models that the service lists.
     fn models(&self) -> BoxFuture<'_, Result<Vec<String>, NotReady>>;
 
-    /// What the service says of itself, for `client_info`.
+    /// Facts about the service for `client_info`.
     fn describe(&self) -> BoxFuture<'_, Value>;
 
-    /// Opens `connections` connections before the first query needs one, one after the other. That one
-    /// could not be opened is no fault: queries open their own. That none of them lasts is.
+    /// Opens `connections` connections one after the other, before the first query needs one. A
+    /// failed attempt is not an error, as queries open their own; a service that keeps none alive
+    /// is.
     fn warm(&self, _connections: usize) -> BoxFuture<'_, Result<(), NotReady>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Sends one query. Whatever happens becomes a reply with an outcome: this never fails.
+    /// Sends one query. Any failure becomes a reply with an outcome.
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Reply>;
 
-    /// Lets go of connections.
+    /// Closes the connections.
     fn close(&self) -> BoxFuture<'_, Result<(), CloseError>>;
 }
 
-/// Which client, as the plan stores it.
+/// The configuration of a client, as the plan stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientSpec {
     /// The client's id.
     pub id: String,
-    /// Where the service is; the client's own default when it is not given.
+    /// Base URL of the service; `None` for the client's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The client's own parameters.
     #[serde(default)]
     pub params: Params,
-    /// Where the key comes from: never the key.
+    /// Where to read the key; never the key itself.
     #[serde(default)]
     pub key: KeySource,
-    /// Whether a key may travel unencrypted beyond this machine.
+    /// Whether a key may be sent unencrypted to another machine.
     #[serde(default)]
     pub insecure_key: bool,
-    /// What lies between us and the service.
+    /// Network settings between this machine and the service.
     #[serde(default, skip_serializing_if = "Network::is_plain")]
     pub network: Network,
-    /// How long a connection may take.
+    /// Time limit for opening a connection.
     #[serde(rename = "connect_timeout_seconds", with = "crate::seconds")]
     pub connect_timeout: Duration,
 }
 
 impl ClientSpec {
-    /// The client of this id, at its usual place.
+    /// A client with this id and the default URL.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -108,7 +109,7 @@ impl ClientSpec {
         }
     }
 
-    /// The client of this id, with a service at this address.
+    /// A client with this id and base URL.
     pub fn at(id: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self {
             base_url: Some(base_url.into()),
@@ -125,73 +126,72 @@ pub enum KeySource {
     /// api.anthropic.com.
     #[default]
     Default,
-    /// The environment variable of that name.
+    /// The environment variable with this name.
     Env(String),
-    /// The first line of that file.
+    /// The first line of this file.
     File(PathBuf),
 }
 
-/// What the way to a service needs, as the plan stores it: where things are, never what they hold.
+/// Network settings, as the plan stores them: names of files and variables, never their contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Network {
-    /// A PEM file of authorities that are trusted beside the system's.
+    /// A PEM file of certificate authorities trusted in addition to the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// A file of `Name: value` lines that go with every request.
+    /// A file of `Name: value` lines, sent as headers with every request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header_file: Option<PathBuf>,
-    /// Environment variables that hold one such line each.
+    /// Environment variables that hold one header line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_env: Vec<String>,
-    /// Whether HTTP/2 is spoken, and nothing else; otherwise HTTP/1.1.
+    /// Use HTTP/2 only; otherwise HTTP/1.1.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub http2: bool,
 }
 
 impl Network {
-    /// Whether nothing was asked for.
+    /// Whether all settings are defaults.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Size limit of a reply in bytes unless the plan sets another.
+/// Default size limit of a reply, in bytes.
 pub const MAX_REPLY: u64 = 256 << 20;
 
-/// One query on its way.
+/// One query for a client to send.
 pub struct Request<'a> {
-    /// What to ask.
+    /// The query.
     pub query: &'a Query,
-    /// Of which model.
+    /// The model to ask.
     pub model: &'a str,
-    /// Text for the system role; `None`: none is sent.
+    /// Text for the system role; `None` sends none.
     pub system: Option<&'a str>,
-    /// Generation parameters, the user's over the dataset's.
+    /// Generation parameters; the user's override the dataset's.
     pub parameters: &'a Map<String, Value>,
-    /// How long the whole may take.
+    /// Time limit of the whole request.
     pub timeout: Duration,
-    /// How long the first token may take, from the start of the attempt; `None`: no limit but the
-    /// whole's.
+    /// Time limit of the first token, from the start of the attempt; `None` for no limit of its
+    /// own.
     pub first_token_timeout: Option<Duration>,
-    /// How long the service may send no further event once the first token has come; `None`: no
-    /// limit but the whole's.
+    /// Longest pause between two events after the first token; `None` for no limit of its own.
     pub idle_timeout: Option<Duration>,
-    /// How many bytes the body of the reply may have.
+    /// Size limit of the reply's body, in bytes.
     pub max_reply: u64,
-    /// Ends the query at once, keeping what came so far.
+    /// Ends the query at once; the partial reply is kept.
     pub cancel: Cancel,
     /// Observes the exchange; `None` in measured runs.
     pub witness: Option<&'a dyn Witness>,
 }
 
-/// The service is not there, not ready, or refuses our credentials.
+/// The service is unreachable, not ready, or rejects the credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct NotReady {
-    /// What happened.
+    /// The fault.
     pub cause: String,
-    /// What to do about it.
+    /// Advice for the user.
     pub help: Option<String>,
 }
 
@@ -200,22 +200,22 @@ pub struct NotReady {
 #[error("cannot close the client: {0}")]
 pub struct CloseError(pub String);
 
-/// Tells queries in flight to end.
+/// Cancels queries in flight.
 #[derive(Debug)]
 pub struct Canceller(watch::Sender<bool>);
 
-/// A query's ear for its [`Canceller`].
+/// Receives the signal of a [`Canceller`].
 #[derive(Debug, Clone)]
 pub struct Cancel(watch::Receiver<bool>);
 
 impl Canceller {
-    /// A canceller and the first ear for it.
+    /// A canceller and its first receiver.
     pub fn new() -> (Self, Cancel) {
         let (sender, receiver) = watch::channel(false);
         (Self(sender), Cancel(receiver))
     }
 
-    /// Ends every query that listens, now and later.
+    /// Cancels every query with a receiver, now and later.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
@@ -225,7 +225,7 @@ impl Cancel {
     /// Returns when the query should end.
     pub async fn cancelled(&mut self) {
         if self.0.wait_for(|cancelled| *cancelled).await.is_err() {
-            // The canceller is gone: nothing cancels any more.
+            // The canceller is dropped: no signal can come any more.
             std::future::pending::<()>().await;
         }
     }

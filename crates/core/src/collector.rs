@@ -1,8 +1,8 @@
-//! The seam between the sampler and the hardware.
+//! The interface between the sampler and the hardware.
 
 use std::time::Duration;
 
-use crate::alignment::Aligned;
+use crate::alignment::ClockOffset;
 use crate::hardware::{Device, SystemInfo};
 use crate::source::{Role, Source};
 use crate::time::{Clock, Timestamp};
@@ -10,65 +10,64 @@ use crate::units::Watts;
 
 /// Reads one kind of hardware.
 ///
-/// Collectors are polled on threads of their own; a poll may wait for the device. One that panics is
-/// not polled again.
+/// Collectors are polled on threads of their own, so a poll may wait for the device. A collector
+/// that panics is not polled again.
 pub trait Collector: Send {
-    /// Names it in sources and faults.
+    /// Its id in sources and faults.
     fn id(&self) -> &'static str;
 
-    /// What it reports; the same for as long as it lives.
+    /// The sources that it reports; constant over its lifetime.
     fn sources(&self) -> &[Source];
 
-    /// The devices that its sources belong to, as they were found.
+    /// The devices of its sources, as found at the start.
     fn devices(&self) -> &[Device] {
         &[]
     }
 
-    /// Whose machine it looks at, where it knows; `None` leaves it to the session.
+    /// The role of the machine that it reads; `None` leaves it to the session.
     fn role(&self) -> Option<Role> {
         None
     }
 
-    /// The machine that it looks at, if that is another than this.
+    /// The machine that it reads, if another than this.
     fn system(&self) -> Option<&SystemInfo> {
         None
     }
 
-    /// How the instants of its readings were brought to this clock, as of the last poll; `None` for
-    /// what is read here.
-    fn aligned(&self) -> Option<Aligned> {
+    /// Offset of its clock from this one, as of the last poll; `None` for a local collector.
+    fn aligned(&self) -> Option<ClockOffset> {
         None
     }
 
-    /// How long a reading is on its way, beyond the time between two of them.
+    /// Delay of a reading in transit, beyond the polling interval.
     fn delay(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How far the stamp of a value can be from the moment at which it was taken; `None` where that
-    /// is not known.
+    /// Largest distance of a value's stamp from the moment of its measurement; `None` where that is
+    /// unknown.
     fn dated_within(&self) -> Option<Duration> {
         None
     }
 
-    /// An upper bound of the power of the source at `place`, where the device gives one.
+    /// An upper bound of the power of the source at `place`, where the device reports one.
     fn largest(&self, _place: usize) -> Option<Watts> {
         None
     }
 
-    /// How often it wants to be polled when the user asked for `wanted`: never faster than makes
-    /// sense for the device.
+    /// Its polling interval when the user asks for `wanted`; never shorter than the device
+    /// supports.
     fn interval(&self, wanted: Duration) -> Duration;
 
-    /// Collectors of the same circle share a polling thread while their polls are fast. `None`: a
-    /// thread of its own.
+    /// Collectors of the same circle share a polling thread while their polls are fast. `None` asks
+    /// for a thread of its own.
     fn circle(&self) -> Option<&'static str> {
         None
     }
 
-    /// Reads what there is now. `take` gets the place of the source in [`Collector::sources`], the
-    /// instant at which its value was taken, and the value: joules of a counter, watts of power, else
-    /// the unit of the gauge. A source without a new value may be left out.
+    /// Reads the current values and passes each to `take`, with the index of its source in
+    /// [`Collector::sources`] and its instant. Units: joules of a counter, watts of power, else the
+    /// unit of the gauge. A source without a new value may be left out.
     fn poll(
         &mut self,
         clock: &dyn Clock,
@@ -76,10 +75,10 @@ pub trait Collector: Send {
     ) -> Result<(), PollError>;
 }
 
-/// What the sampler should do about a poll that failed.
+/// How the sampler should handle a failed poll.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PollError {
-    /// Try again next time: this was a passing fault.
+    /// A transient fault: try again at the next poll.
     #[error("{0}")]
     Retry(String),
     /// The device is gone for now; try less often.

@@ -1,57 +1,56 @@
-//! Energy counters: a value that only grows, wraps where its collector says so, and resets without
-//! asking.
+//! Energy counters: values that only grow, wrap where their collector says so, and may reset.
 
 use std::time::Duration;
 
 use crate::units::{Joules, Watts};
 
-/// What a decrease of a counter can mean.
+/// Meaning of a decrease of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rollover {
-    /// It starts again at zero after this much.
+    /// It wraps to zero after this much.
     Wraps(Joules),
     /// It never wraps in practice: a decrease is a reset.
     Resets,
 }
 
-/// What happened between two values of a counter.
+/// Change between two values of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// There was none before.
+    /// There is no earlier value.
     First,
-    /// It advanced by this much, possibly nothing.
+    /// It advanced by this much, possibly zero.
     Advanced(Joules),
     /// It wrapped, and advanced by this much.
     Wrapped(Joules),
-    /// It started anew, or said nonsense: what was used in between is not known.
+    /// It reset or returned an invalid value: the energy in between is unknown.
     Reset,
-    /// It advanced by more than its device can have used: that is not believed.
+    /// It advanced by more than its device can have used.
     Implausible,
 }
 
-/// More than anything with one counter draws.
+/// No device with one counter draws more than this.
 pub const LARGEST_POWER: Watts = Watts::from_watts(20_000.0);
 
-/// The most that a device draws, and so what its counter can have advanced by (docs/method.md §6.2).
+/// Upper bound of a device's power, and so of its counter's advance (docs/method.md §6.2).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Plausible {
-    /// The most that it draws.
+pub struct AdvanceLimit {
+    /// Upper bound of its power.
     pub largest: Watts,
-    /// By how much longer than the time between two readings the energy between them may have
-    /// been collected: the earlier value may be old by a period.
+    /// The energy between two readings may cover this much more time than lies between them: the
+    /// earlier value may be a period old.
     pub slack: Duration,
 }
 
 /// Slack of a counter whose period is unknown.
 const UNKNOWN_PERIOD: Duration = Duration::from_secs(1);
 
-/// Slack for a value whose stamp says nothing of when it was taken: late, on a busy machine.
+/// Least slack of a value whose stamp does not date its measurement, on a busy machine.
 const LEAST_SLACK: Duration = Duration::from_millis(100);
 
-impl Plausible {
-    /// Of a counter that its device updates once in `period`, as far as is known. Real periods are
-    /// up to twice as long as declared ones. `dated_within` is how far the stamp of a value can be
-    /// from the moment at which it was taken, where its reader looks at the clock before and after.
+impl AdvanceLimit {
+    /// Bound of a counter that its device updates once in `period`. Real periods are up to twice
+    /// the declared ones. `dated_within` is the largest distance of a value's stamp from its
+    /// measurement, where the reader takes the time before and after.
     pub fn new(largest: Watts, period: Option<Duration>, dated_within: Option<Duration>) -> Self {
         let slack = |period: Duration| match dated_within {
             // Both readings of a step may be off, in opposite directions.
@@ -64,26 +63,26 @@ impl Plausible {
         }
     }
 
-    /// Whether the device can have used this much between two readings so far apart.
+    /// Whether the device can have used this much between two readings `since` apart.
     pub fn allows(&self, energy: Joules, since: Duration) -> bool {
         energy <= self.largest * since.saturating_add(self.slack)
     }
 }
 
-/// A counter that has not moved for this long from its first reading on does not move.
+/// A counter without a change for this long from its first reading on counts as stuck.
 pub const STUCK: Duration = Duration::from_secs(2);
 
-/// A counter being followed.
+/// The state of an energy counter between readings.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
     rollover: Rollover,
-    plausible: Plausible,
+    plausible: AdvanceLimit,
     last: Option<Joules>,
 }
 
 impl Counter {
-    /// A counter of which nothing has been read.
-    pub const fn new(rollover: Rollover, plausible: Plausible) -> Self {
+    /// A counter without readings.
+    pub const fn new(rollover: Rollover, plausible: AdvanceLimit) -> Self {
         Self {
             rollover,
             plausible,
@@ -91,7 +90,7 @@ impl Counter {
         }
     }
 
-    /// Takes the next value, read `since` after the last one.
+    /// Adds the next value, read `since` after the last one.
     pub fn update(&mut self, value: Joules, since: Duration) -> Step {
         if !value.is_finite() || value < Joules::ZERO {
             self.last = None;
@@ -121,7 +120,7 @@ impl Counter {
         }
     }
 
-    /// Forgets the last value: the next one is the first again.
+    /// Forgets the last value: the next one is a first value again.
     pub fn forget(&mut self) {
         self.last = None;
     }
@@ -135,8 +134,8 @@ mod tests {
 
     const TICK: Duration = Duration::from_millis(10);
 
-    fn plausible() -> Plausible {
-        Plausible::new(
+    fn plausible() -> AdvanceLimit {
+        AdvanceLimit::new(
             Watts::from_watts(2000.0),
             Some(Duration::from_millis(1)),
             None,
@@ -211,8 +210,8 @@ mod tests {
     }
 
     proptest! {
-        /// A device that stays within its limit, and whose values are up to a period old, loses
-        /// nothing, however irregularly it is read: also from idle to full load.
+        /// A device within its limit, with values up to a period old, loses no energy. This holds
+        /// for irregular reads and for jumps from idle to full load.
         #[test]
         fn a_device_within_its_limit_loses_no_joule(
             polls in prop::collection::vec((1_u32..400, 0.0..=1.0_f64, 0.0..=2.0_f64), 1..200),
@@ -220,9 +219,9 @@ mod tests {
             largest in 1.0..20_000.0_f64,
         ) {
             let period = Duration::from_millis(period.into());
-            let plausible = Plausible::new(Watts::from_watts(largest), Some(period), None);
+            let plausible = AdvanceLimit::new(Watts::from_watts(largest), Some(period), None);
             let mut counter = Counter::new(Rollover::Resets, plausible);
-            // Energy that was used at all moments, and how much of it the counter shows.
+            // Energy used at all times, and the part that the counter shows.
             let mut used = vec![(0.0, 0.0)];
             let (mut now, mut shown, mut counted) = (0.0, 0.0, 0.0);
             let mut first = None;
@@ -232,7 +231,7 @@ mod tests {
                 now += seconds;
                 used.push((now, before + largest * load * seconds));
                 let wanted = now - age * period.as_secs_f64();
-                // What it shows is as old as `wanted` at the most.
+                // The value that it shows is at most `wanted` old.
                 let next = used.iter().find(|(at, _)| *at >= wanted);
                 shown = f64::max(shown, next.map_or(shown, |(_, energy)| *energy));
                 let start = *first.get_or_insert(shown);
@@ -245,9 +244,8 @@ mod tests {
             }
         }
 
-        /// The same with stamps that are off by as much as they may, bursts of a single poll, polls
-        /// that come after a stall of up to half a minute, and a counter that stood still
-        /// meanwhile: honest traces lose nothing.
+        /// The same with imprecise stamps, bursts of polls, stalls of up to half a minute, and a
+        /// counter that stands still meanwhile. Honest traces lose no energy.
         #[test]
         fn dated_values_of_an_honest_device_lose_no_joule(
             polls in prop::collection::vec(
@@ -263,7 +261,7 @@ mod tests {
         ) {
             let (period, within) = (Duration::from_millis(1), Duration::from_millis(2));
             let plausible =
-                Plausible::new(Watts::from_watts(largest), Some(period), Some(within));
+                AdvanceLimit::new(Watts::from_watts(largest), Some(period), Some(within));
             let mut counter = Counter::new(Rollover::Resets, plausible);
             let (mut now, mut used, mut shown) = (1.0, 0.0, 0.0);
             let mut stamped = None;
@@ -272,7 +270,7 @@ mod tests {
                 let power = largest * load;
                 now += seconds;
                 used += power * seconds;
-                // What was used within its age is not in it yet.
+                // Energy used within its age is not in it yet.
                 shown = f64::max(shown, used - power * seconds.min(age * period.as_secs_f64()));
                 let stamp = now + off * within.as_secs_f64();
                 // Stamps never go back: the same thread takes them.

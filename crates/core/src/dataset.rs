@@ -1,6 +1,6 @@
-//! The seam between a run and where its queries come from: [`Dataset`].
+//! The interface between a run and the source of its queries: [`Dataset`].
 //!
-//! A user's own dataset is a value of this trait; files, benchmarks and made-up queries are in
+//! A custom dataset implements this trait; files, benchmarks and synthetic queries are in
 //! `ipw-datasets`.
 
 use std::error::Error;
@@ -15,9 +15,9 @@ use crate::shape::Shape;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetSpec {
-    /// Which member of the registry.
+    /// Its id in the registry.
     pub id: String,
-    /// What it is told, by name.
+    /// Its parameters, by name.
     #[serde(default)]
     pub params: Params,
 }
@@ -37,27 +37,26 @@ pub type Queries<'a> = Box<dyn Iterator<Item = Result<Query, ReadError>> + Send 
 
 /// A source of queries, checked and ready to stream.
 pub trait Dataset: Send {
-    /// Names it in plans; any text for a dataset of your own.
+    /// Its id in plans; any text for a custom dataset.
     fn id(&self) -> &str;
 
-    /// What to call it: for a file, the file's stem.
+    /// Its display name: for a file, the file's stem.
     fn name(&self) -> &str;
 
-    /// How many queries it yields, after `offset` and `limit`; `None` when that is not known.
+    /// Number of queries after `offset` and `limit`; `None` when it is unknown.
     fn size(&self) -> Option<u64>;
 
-    /// The struct that the metadata of every query fits. Its first field must be `row`, a whole
-    /// number: it is a column of the run.
+    /// The struct that fits the metadata of every query. Its first field must be `row`, an integer:
+    /// it is a column of the run.
     fn metadata_shape(&self) -> &Shape;
 
-    /// What the user should know of it, such as rows that were left out; one line each.
+    /// Notes for the user, such as rows that were left out; one line each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// Streams the queries in the run's order, each time from the first one. `Query::index` must be
-    /// the position, from 0: a resumed run goes by it. An error is the last thing that the iterator
-    /// yields.
+    /// the position, from 0: resuming relies on it. The iterator ends after an error.
     fn queries(&self) -> Result<Queries<'_>, ReadError>;
 }
 

@@ -1,9 +1,9 @@
-//! Durations as people write them: `500ms`, `1.5s`, `1m 30s`. A number without a unit is refused, as
-//! half of its readers take it for seconds and the other half for milliseconds.
+//! Human-readable durations: `500ms`, `1.5s`, `1m 30s`. A number without a unit is rejected, as it
+//! could mean seconds or milliseconds.
 
 use std::time::Duration;
 
-/// Longer is a mistake: about thirty years.
+/// Longer values are mistakes: about thirty years.
 const LONGEST: f64 = 1e9;
 
 /// Units in seconds, in lower case.
@@ -30,11 +30,11 @@ const UNITS: [(&str, f64); 20] = [
     ("days", 86_400.0),
 ];
 
-/// Why a text is refused as a duration.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadDuration {
+pub enum DurationError {
     /// A number without a unit.
-    #[error("{number} what? write {number}ms or {number}s")]
+    #[error("`{number}` has no unit; write {number}ms or {number}s")]
     NoUnit {
         /// As written.
         number: String,
@@ -55,15 +55,15 @@ pub enum BadDuration {
 /// # Errors
 ///
 /// Refuses a number without a unit, and any text that is not a duration.
-pub fn seconds(text: &str) -> Result<f64, BadDuration> {
+pub fn seconds(text: &str) -> Result<f64, DurationError> {
     let text = text.trim();
-    let unreadable = || BadDuration::Unreadable {
+    let unreadable = || DurationError::Unreadable {
         text: text.to_owned(),
     };
     if let Ok(number) = text.parse::<f64>() {
         return match number {
             0.0 => Ok(0.0),
-            number if number.is_finite() && number > 0.0 => Err(BadDuration::NoUnit {
+            number if number.is_finite() && number > 0.0 => Err(DurationError::NoUnit {
                 number: text.trim_start_matches('+').to_owned(),
             }),
             _ => Err(unreadable()),
@@ -87,9 +87,9 @@ pub fn seconds(text: &str) -> Result<f64, BadDuration> {
 /// # Errors
 ///
 /// As [`seconds`], and for zero.
-pub fn positive_seconds(text: &str) -> Result<f64, BadDuration> {
+pub fn positive_seconds(text: &str) -> Result<f64, DurationError> {
     seconds(text).and_then(|seconds| match seconds {
-        0.0 => Err(BadDuration::Zero),
+        0.0 => Err(DurationError::Zero),
         seconds => Ok(seconds),
     })
 }
@@ -99,8 +99,8 @@ pub fn positive_seconds(text: &str) -> Result<f64, BadDuration> {
 /// # Errors
 ///
 /// As [`seconds`].
-pub fn parse(text: &str) -> Result<Duration, BadDuration> {
-    let unreadable = |_| BadDuration::Unreadable {
+pub fn parse(text: &str) -> Result<Duration, DurationError> {
+    let unreadable = |_| DurationError::Unreadable {
         text: text.to_owned(),
     };
     Duration::try_from_secs_f64(seconds(text)?).map_err(unreadable)
@@ -110,10 +110,10 @@ pub fn parse(text: &str) -> Result<Duration, BadDuration> {
 ///
 /// # Errors
 ///
-/// As [`parse`], and for what is shorter than a nanosecond.
-pub fn parse_positive(text: &str) -> Result<Duration, BadDuration> {
+/// As [`parse`], and for less than a nanosecond.
+pub fn parse_positive(text: &str) -> Result<Duration, DurationError> {
     parse(text).and_then(|duration| match duration {
-        Duration::ZERO => Err(BadDuration::Zero),
+        Duration::ZERO => Err(DurationError::Zero),
         duration => Ok(duration),
     })
 }
@@ -157,10 +157,10 @@ mod tests {
     fn a_number_without_a_unit_is_refused_with_what_to_write() {
         for text in ["500", "2.5", "1e3", "+7"] {
             let error = parse(text).unwrap_err();
-            assert!(matches!(error, BadDuration::NoUnit { .. }), "{text}");
+            assert!(matches!(error, DurationError::NoUnit { .. }), "{text}");
         }
         let error = parse("500").unwrap_err();
-        assert_eq!(error.to_string(), "500 what? write 500ms or 500s");
+        assert_eq!(error.to_string(), "`500` has no unit; write 500ms or 500s");
     }
 
     #[test]
@@ -180,11 +180,11 @@ mod tests {
             "9999999999999s",
         ] {
             let error = parse(text).unwrap_err();
-            assert!(matches!(error, BadDuration::Unreadable { .. }), "{text}");
+            assert!(matches!(error, DurationError::Unreadable { .. }), "{text}");
         }
-        assert_eq!(parse_positive("0"), Err(BadDuration::Zero));
-        assert_eq!(parse_positive("0ms"), Err(BadDuration::Zero));
-        assert_eq!(positive_seconds("0"), Err(BadDuration::Zero));
+        assert_eq!(parse_positive("0"), Err(DurationError::Zero));
+        assert_eq!(parse_positive("0ms"), Err(DurationError::Zero));
+        assert_eq!(positive_seconds("0"), Err(DurationError::Zero));
     }
 
     proptest! {

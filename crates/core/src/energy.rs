@@ -1,10 +1,10 @@
-//! Energy and power of a query: how a source is to be read, what it says, and what the sources add
-//! up to (docs/method.md §6). How energy is shared is in [`crate::attribution`].
+//! Energy and power of a query: how to read a source, what it reports, and the sum over sources
+//! (docs/method.md §6). The sharing of energy is in [`crate::attribution`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::counter::{LARGEST_POWER, Plausible, Rollover};
+use crate::counter::{AdvanceLimit, LARGEST_POWER, Rollover};
 use crate::reading::{Reading, Window};
 use crate::rollup::{Basis, Use};
 use crate::source::{Domain, Quantity, Role, Source};
@@ -14,25 +14,25 @@ mod phases;
 
 pub use phases::{Phase, PhaseKind, Phases, Split};
 
-/// A shorter silence is a busy machine, not a gap.
+/// A shorter silence comes from a busy machine and is not a gap.
 const LEAST_SILENCE: Duration = Duration::from_millis(500);
 
-/// How far beyond its limit a device may draw for a moment.
+/// Ratio by which a device may exceed its power limit for a moment.
 const LIMIT_MARGIN: f64 = 2.0;
 
-/// Watts that any device may draw, whatever it says of its limit.
+/// Power limit that no device goes below, whatever it reports, in watts.
 const LEAST_LIMIT: f64 = 100.0;
 
-/// Why a number is null, or less than it should be.
+/// Why a number is null or incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// Nothing here reports energy.
+    /// No source on this machine reports energy.
     NoSource,
-    /// The service runs on another machine: local joules are not its own.
+    /// The service runs on another machine, so local joules are not its own.
     RemoteService,
     /// No reading falls into the window.
     NoReading,
-    /// The counter started anew inside the window.
+    /// The counter reset inside the window.
     CounterReset,
     /// The counter advanced inside the window by more than its device can have used.
     Implausible,
@@ -40,14 +40,14 @@ pub enum Reason {
     Gap,
     /// The readings end before the window does, or start after it.
     Partial,
-    /// Idle is unknown, and the steps that hold the query are mostly idle.
+    /// Idle power is unknown, and the steps of the query are mostly idle.
     TooShort,
-    /// A GPU does the work and nothing here measures it.
+    /// A GPU does the work and no source measures it.
     GpuUnmeasured,
 }
 
 impl Reason {
-    /// The reason as columns spell it.
+    /// The name in columns.
     pub const fn label(self) -> &'static str {
         match self {
             Self::NoSource => "no_source",
@@ -63,7 +63,7 @@ impl Reason {
     }
 }
 
-/// Spread of a quantity over a window, weighted by time.
+/// Time-weighted spread of a quantity over a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Mean.
@@ -77,7 +77,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of values that each held for some time; `None` if none did.
+    /// The spread of values with the time that each held; `None` without any time.
     pub fn of(mut values: Vec<(f64, Duration)>) -> Option<Self> {
         values.retain(|(value, held)| value.is_finite() && !held.is_zero());
         values.sort_unstable_by(|(left, _), (right, _)| left.total_cmp(right));
@@ -101,7 +101,7 @@ impl Spread {
         })
     }
 
-    /// The sum of two quantities' spreads: exact for the mean, bounds for the rest.
+    /// The spread of a sum of two quantities: exact for the mean, bounds for the rest.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -112,8 +112,8 @@ impl Spread {
         }
     }
 
-    /// The same quantity on several devices: the mean of the means and medians, the extremes of
-    /// any.
+    /// The same quantity on several devices: means of the means and medians, extremes over all
+    /// devices.
     pub fn over(devices: &[Self]) -> Option<Self> {
         let mean = |get: fn(&Self) -> f64| {
             let (sum, count) = devices.iter().fold((0.0, 0.0), |(sum, count), device| {
@@ -132,56 +132,56 @@ impl Spread {
     }
 }
 
-/// What the readings of an energy source are.
+/// Kind of the readings of an energy source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// Joules since some moment.
+    /// Cumulative joules.
     Counter(Rollover),
-    /// Watts, as a mean over this long before each reading.
+    /// Watts, averaged over this time before each reading.
     Power(Duration),
 }
 
-/// How the readings of one energy source are to be taken.
+/// How to interpret the readings of one energy source.
 #[derive(Debug, Clone, Copy)]
 pub struct Meter {
-    /// What its values are.
+    /// Kind of its values.
     pub kind: Kind,
-    /// How often the device updates it, as far as is known.
+    /// Update period of the device, where known.
     pub period: Option<Duration>,
     /// Relative uncertainty of its scale.
     pub relative_sigma: Option<f64>,
-    /// Longer without a reading is a gap.
+    /// A longer time without a reading is a gap.
     pub longest_silence: Duration,
-    /// By how much the instants of its readings may be off, all alike: the clock is another
-    /// machine's, or nobody knows when within a request a value was taken.
+    /// Common error bound of its reading times: the clock of another machine, or an unknown moment
+    /// within a request.
     pub clock_bound: Duration,
-    /// The most that its device draws: a counter that advances by more is not believed.
+    /// Upper bound of its device's power. A counter that advances by more is implausible.
     pub largest: Watts,
-    /// How far a stamp can be from the moment at which its value was taken, where that is known.
+    /// Largest distance of a stamp from the measurement of its value, where known.
     pub dated_within: Option<Duration>,
 }
 
-/// A source, how its readings are to be taken, and whose machine it is on.
+/// A source with its meter and the role of its machine.
 #[derive(Debug, Clone, Copy)]
-pub struct Metered<'a> {
-    /// What it is.
+pub struct MeteredSource<'a> {
+    /// The source.
     pub about: &'a Source,
-    /// How its readings are to be taken.
+    /// How to interpret its readings.
     pub meter: &'a Meter,
-    /// Whose machine it is on.
+    /// The role of its machine.
     pub role: Role,
 }
 
-/// What one source says of one window.
+/// Energy of one source over one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowEnergy {
     /// The energy, idle included; `None` with a reason.
     pub energy: Option<Joules>,
-    /// What of it lies above idle; `None` when idle is unknown, too.
+    /// Energy above idle; also `None` when idle power is unknown.
     pub above_idle: Option<Joules>,
     /// One standard deviation of the energy.
     pub sigma: Option<Joules>,
-    /// Power of the source over the covered part, whoever it was for.
+    /// Power of the source over the covered part, for all queries together.
     pub power: Option<Spread>,
     /// Share of the window that readings cover.
     pub coverage: f64,
@@ -190,7 +190,7 @@ pub struct WindowEnergy {
 }
 
 impl WindowEnergy {
-    /// Nothing is known, for this reason.
+    /// An unknown energy with its reason.
     pub const fn unknown(reason: Reason) -> Self {
         Self {
             energy: None,
@@ -204,7 +204,7 @@ impl WindowEnergy {
 }
 
 impl Meter {
-    /// How the readings of `source` are to be taken when it is polled every `interval`.
+    /// The meter of `source`, polled every `interval`.
     pub fn of(source: &Source, interval: Duration) -> Self {
         let kind = match source.quantity {
             Quantity::Energy { rollover, .. } => Kind::Counter(rollover),
@@ -223,8 +223,8 @@ impl Meter {
         }
     }
 
-    /// The same for a device that says what it may draw. A limit holds on average: peaks, and limits
-    /// that are raised later, stay below twice as much. What a power shows may be the peak itself.
+    /// The meter of a device with this power limit. A limit holds on average: peaks, and limits
+    /// raised later, stay below twice as much. A power reading may be the peak itself.
     #[must_use]
     pub fn limited(self, limit: Option<f64>) -> Self {
         let is_counter = matches!(self.kind, Kind::Counter(_));
@@ -238,7 +238,7 @@ impl Meter {
         }
     }
 
-    /// The same for a device whose reader knows that it draws no more than this.
+    /// The meter of a device that never draws more than this.
     #[must_use]
     pub fn at_most(self, largest: Option<Watts>) -> Self {
         let is_less = |watts: &Watts| *watts > Watts::ZERO && *watts < self.largest;
@@ -246,13 +246,12 @@ impl Meter {
         Self { largest, ..self }
     }
 
-    /// What its counter can have advanced by.
-    pub fn plausible(&self) -> Plausible {
-        Plausible::new(self.largest, self.period, self.dated_within)
+    /// Bound of its counter's advance.
+    pub fn plausible(&self) -> AdvanceLimit {
+        AdvanceLimit::new(self.largest, self.period, self.dated_within)
     }
 
-    /// How far behind the time of a reading lies what it tells of: half the time over which a
-    /// power is averaged.
+    /// Delay of a reading behind the power it reports: half its averaging time.
     pub fn lag(&self) -> Duration {
         match self.kind {
             Kind::Counter(_) => Duration::ZERO,
@@ -261,7 +260,7 @@ impl Meter {
     }
 }
 
-/// The spread of a gauge over `window`: each value holds until the next, but no longer than
+/// The spread of a gauge over `window`. Each value holds until the next, but no longer than
 /// `longest_silence`.
 pub fn gauge_spread(
     readings: &[Reading],
@@ -278,21 +277,21 @@ pub fn gauge_spread(
     Spread::of(held.collect())
 }
 
-/// The energy of one query as one source saw it.
+/// The energy of one query according to one source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
     /// The source.
     pub source: Arc<Source>,
-    /// Whose energy it is.
+    /// The domain of the source.
     pub domain: Domain,
-    /// What it goes into.
+    /// Figures that it enters.
     pub used: Use,
-    /// What it says of the query's window.
+    /// Energy over the query's window.
     pub energy: WindowEnergy,
 }
 
 impl Share {
-    /// What an energy source says; `None` of a gauge.
+    /// The share of an energy source; `None` for a gauge.
     pub fn of(source: &Arc<Source>, used: Use, energy: WindowEnergy) -> Option<Self> {
         Some(Self {
             domain: source.domain()?,
@@ -306,9 +305,9 @@ impl Share {
 /// Energy of one query over all sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryEnergy {
-    /// Source by source.
+    /// One share per source.
     pub shares: Vec<Share>,
-    /// Why there is no energy, when there is none.
+    /// Why there is no energy.
     pub reason: Option<Reason>,
     /// Memory in use, in MiB.
     pub memory: Option<Spread>,
@@ -316,7 +315,7 @@ pub struct QueryEnergy {
     pub temperature: Option<Spread>,
     /// The state of the GPUs, over all boards.
     pub gpu: GpuState,
-    /// The same before and after the first token, where there was one.
+    /// The same before and after the first token, for queries with one.
     pub phases: Option<Box<Phases>>,
 }
 
@@ -325,18 +324,18 @@ pub struct QueryEnergy {
 pub struct GpuState {
     /// Memory in use, in MiB: the sum.
     pub memory: Option<Spread>,
-    /// Temperature, in °C: the mean, and the extremes of any board.
+    /// Temperature in °C: the mean, and the extremes over boards.
     pub temperature: Option<Spread>,
-    /// Share of time with work, in percent, likewise.
+    /// Utilization in percent: the mean, and the extremes over boards.
     pub compute: Option<Spread>,
-    /// Share of time in which memory was read or written, in percent, likewise.
+    /// Memory-bus utilization in percent: the mean, and the extremes over boards.
     pub memory_bus: Option<Spread>,
-    /// Share of time in which the matrix units had work, in percent, likewise.
+    /// Utilization of the matrix units in percent: the mean, and the extremes over boards.
     pub tensor: Option<Spread>,
 }
 
 impl QueryEnergy {
-    /// No energy, for this reason.
+    /// Unknown energy with its reason.
     pub fn unknown(reason: Reason) -> Self {
         Self {
             reason: Some(reason),
@@ -344,7 +343,7 @@ impl QueryEnergy {
         }
     }
 
-    /// Says why there is no headline, if there is none and nothing says so yet.
+    /// Adds a reason if the headline is missing without one.
     #[must_use]
     pub fn explained(mut self) -> Self {
         if self.reason.is_none() && self.headline().is_none() {
@@ -354,7 +353,7 @@ impl QueryEnergy {
         self
     }
 
-    /// What the headline figures are made from.
+    /// Basis of the headline figures.
     pub fn basis(&self) -> Option<Basis> {
         Basis::of(
             self.in_headline()
@@ -362,34 +361,34 @@ impl QueryEnergy {
         )
     }
 
-    /// The energy of one domain over the machine, all of it or nothing.
+    /// The energy of one domain over the machine; `None` if any share is missing.
     pub fn of(&self, domain: Domain) -> Option<Joules> {
         sum(self.rolled_up(domain))
     }
 
-    /// The power of one domain over the machine, all of it or nothing.
+    /// The power of one domain over the machine; `None` if any share is missing.
     pub fn power_of(&self, domain: Domain) -> Option<Spread> {
         power(self.rolled_up(domain))
     }
 
-    /// The energy of the whole chip, where the basis is one.
+    /// The energy of the whole chip, if the basis is one.
     pub fn soc(&self) -> Option<Joules> {
         self.of(Domain::Soc)
             .or_else(|| self.basis()?.is_soc().then(|| self.headline())?)
     }
 
-    /// The power of the whole chip, where the basis is one.
+    /// The power of the whole chip, if the basis is one.
     pub fn soc_power(&self) -> Option<Spread> {
         let is_soc = self.basis()?.is_soc();
         is_soc.then(|| power(self.in_headline()))?
     }
 
-    /// The energy on the basis, all of it or nothing.
+    /// The energy on the basis; `None` if any share is missing.
     pub fn headline(&self) -> Option<Joules> {
         sum(self.in_headline())
     }
 
-    /// The energy on the basis above idle, all of it or nothing.
+    /// The energy on the basis above idle; `None` if any share is missing.
     pub fn headline_above_idle(&self) -> Option<Joules> {
         let mut sum = None;
         for share in self.in_headline() {
@@ -399,7 +398,7 @@ impl QueryEnergy {
         sum
     }
 
-    /// One standard deviation of the headline; independent sources add in squares.
+    /// One standard deviation of the headline. Independent sources add in quadrature.
     pub fn headline_sigma(&self) -> Option<Joules> {
         self.headline()?;
         let squares: f64 = self
@@ -423,7 +422,7 @@ impl QueryEnergy {
     }
 }
 
-/// All of them or nothing, and nothing of none.
+/// The sum of the shares; `None` for no shares, or if a value is missing.
 fn sum<'a>(shares: impl Iterator<Item = &'a Share>) -> Option<Joules> {
     let mut sum = None;
     for share in shares {

@@ -1,7 +1,7 @@
-//! Notices for observers: progress, logs, screens. They may be dropped; a row may not.
+//! Notices for observers such as progress bars, logs and screens. Notices may be dropped; rows may
+//! not.
 //!
-//! No event carries a prompt, a reply or a service's error text: `events.jsonl` can be sent to a
-//! stranger.
+//! No event contains a prompt, a reply or a service's error text, so `events.jsonl` can be shared.
 
 use std::borrow::Cow;
 
@@ -26,12 +26,12 @@ pub struct Notice {
 pub enum Event {
     /// Idle power is being measured.
     Idling {
-        /// For how long.
+        /// Length of the measurement.
         seconds: f64,
     },
     /// The output is prepared and the first request is about to go out.
     RunStarted {
-        /// Where the rows go.
+        /// The run directory.
         directory: String,
         /// The model's label.
         model: String,
@@ -39,23 +39,23 @@ pub enum Event {
         client: String,
         /// Name of the dataset.
         dataset: String,
-        /// How many queries there will be, if that is known.
+        /// Number of queries, if known.
         queries: Option<u64>,
     },
     /// A warm-up query came back.
     WarmedUp {
-        /// Which one, from 1.
+        /// Number of the query, from 1.
         number: u32,
-        /// Of how many.
+        /// Number of warm-up queries.
         of: u32,
-        /// How it ended.
+        /// Outcome of the query.
         outcome: String,
     },
-    /// A query came back.
+    /// A query ended.
     QueryFinished {
         /// Its place in the run's order.
         query_index: u64,
-        /// How it ended.
+        /// Outcome of the query.
         outcome: String,
         /// From the request's first byte to the end.
         total_seconds: Option<f64>,
@@ -63,7 +63,7 @@ pub enum Event {
         time_to_first_token_seconds: Option<f64>,
         /// When the attempt began, in seconds since the reference of the part.
         start_seconds: f64,
-        /// When it was over, on the same clock.
+        /// When it ended, on the same clock.
         end_seconds: f64,
         /// Tokens of the prompt.
         input_tokens: Option<u64>,
@@ -71,19 +71,19 @@ pub enum Event {
         output_tokens: Option<u64>,
         /// Energy on the basis.
         joules: Option<f64>,
-        /// What the energy was made from.
+        /// Basis of the energy.
         basis: Option<Cow<'static, str>>,
         /// Whether the answer is right, if it was graded.
         is_correct: Option<bool>,
     },
-    /// Something that the user should know and that stops nothing.
+    /// A condition that the user should know and that does not stop the run.
     Warning {
-        /// What it is.
+        /// The text of the warning.
         message: String,
     },
-    /// Something worth knowing about the numbers.
+    /// A remark about the numbers.
     Note {
-        /// What it is.
+        /// The text of the remark.
         message: String,
     },
     /// No further queries go out.
@@ -93,17 +93,17 @@ pub enum Event {
     },
     /// All rows are on disk.
     RunFinished {
-        /// How the run ended.
+        /// Status of the run.
         status: String,
-        /// How many rows it has.
+        /// Number of rows.
         rows: u64,
-        /// Notices that no observer got to see.
+        /// Notices that were dropped before an observer got them.
         notices_dropped: u64,
     },
 }
 
 /// Receives the notices of a run.
 pub trait Observer: Send {
-    /// Takes note of one notice. It must not block for long, and nothing depends on it.
+    /// Receives one notice. It must not block for long, and no result depends on it.
     fn notice(&mut self, notice: &Notice);
 }

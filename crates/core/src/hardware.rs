@@ -1,22 +1,22 @@
-//! What a machine is called: facts for the run's metadata, and one short label.
+//! Hardware description: facts for the run's metadata, and one short label.
 //!
-//! The label goes into the run directory's name and into every report, so it has to be recognised
-//! at a glance and safe as a file name. It is made by rules over the names that devices report, not
-//! by a list of devices: a device that comes out next year gets a sensible label too. What does not
-//! tell devices apart to a reader (vendor, memory size, form factor, trade marks) is dropped.
+//! The label is part of the run directory's name and of every report, so it must be recognisable
+//! and safe as a file name. Rules derive it from the device names, without a list of devices, so
+//! new devices get a sensible label too. Vendor, memory size, form factor and trade marks are
+//! dropped.
 
 mod cpu;
 mod gpu;
 
 use serde::{Deserialize, Serialize};
 
-/// The label of a machine that says nothing about itself.
+/// Label of a machine without device names.
 pub const UNKNOWN: &str = "UNKNOWN_HW";
 
-/// Longest label: the run directory's name carries the model and the dataset too.
+/// Longest label: the run directory's name also contains the model and the dataset.
 const LONGEST: usize = 48;
 
-/// The machine, as far as it says; `None` is not known.
+/// Operating system and CPU of a machine; unknown values are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemInfo {
@@ -28,25 +28,25 @@ pub struct SystemInfo {
     pub kernel_version: Option<String>,
     /// The host's name.
     pub host_name: Option<String>,
-    /// How many CPUs the system schedules on: threads, not cores.
+    /// Number of CPUs that the system schedules on: threads, not cores.
     pub cpu_count: Option<u32>,
     /// The CPU's name as it reports it.
     pub cpu_brand: Option<String>,
 }
 
-/// The first device in the original's words; `None` is not known.
+/// The first device, in the columns of the original; unknown values are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuInfo {
-    /// What it calls itself.
+    /// Its name as reported.
     pub name: Option<String>,
-    /// Who made it.
+    /// Its vendor.
     pub vendor: Option<String>,
-    /// Its place in the driver's list.
+    /// Its index in the driver's list.
     pub device_id: Option<u64>,
     /// `GPU`, `Integrated GPU`, `SoC`.
     pub device_type: Option<String>,
-    /// What reported it: `nvml`.
+    /// The interface that reported it: `nvml`.
     pub backend: Option<String>,
 }
 
@@ -62,42 +62,42 @@ impl From<&Device> for GpuInfo {
     }
 }
 
-/// A device that does the work: a board, or the GPU of a chip. `None` is not known.
+/// A compute device: a board, or the GPU of a chip. Unknown values are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
-    /// What sources call it: `nvml/0`.
+    /// Its id in sources: `nvml/0`.
     pub id: String,
-    /// What it calls itself: `NVIDIA H100 80GB HBM3`.
+    /// Its name as reported: `NVIDIA H100 80GB HBM3`.
     pub name: Option<String>,
-    /// Who made it.
+    /// Its vendor.
     pub vendor: Option<String>,
-    /// Its place in the driver's list.
+    /// Its index in the driver's list.
     pub index: Option<u32>,
     /// `GPU`, `Integrated GPU`, `SoC`.
     pub device_type: Option<String>,
-    /// What reported it: `nvml`.
+    /// The interface that reported it: `nvml`.
     pub backend: Option<String>,
     /// Its serial identity, where the driver has one.
     pub uuid: Option<String>,
-    /// Its place on the bus: `0000:3b:00.0`.
+    /// Its PCI address: `0000:3b:00.0`.
     pub pci: Option<String>,
     /// The driver's version.
     pub driver_version: Option<String>,
-    /// All of its memory.
+    /// Its total memory.
     pub memory_total_mib: Option<f64>,
-    /// What it may draw, when it was found.
+    /// Its power limit at the start.
     pub power_limit_watts: Option<f64>,
-    /// Whether it is divided into instances.
+    /// Whether it is divided into MIG instances.
     pub mig_enabled: Option<bool>,
-    /// Whether its memory corrects errors.
+    /// Whether its memory has error correction.
     pub ecc_enabled: Option<bool>,
-    /// What a person should know of it.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// A short label of the hardware that does the work: the GPUs if any are recognised, else the CPU,
-/// else [`UNKNOWN`].
+/// A short label of the hardware that does the work: the recognised GPUs, else the CPU, else
+/// [`UNKNOWN`].
 ///
 /// Equal GPUs are counted (`H100x8`); different ones are joined by `_` in the order in which they
 /// first appear (`H100x2_L4`). Letters, digits, `+`, `-` and `_` only, and never empty.
@@ -139,7 +139,7 @@ fn counted(labels: impl Iterator<Item = String>) -> String {
     named.join("_")
 }
 
-/// Only characters that every file system and shell takes, and not too many.
+/// Only characters that every file system and shell accepts, up to the longest length.
 fn safe(label: &str) -> String {
     let kept: String = label
         .chars()
@@ -153,7 +153,7 @@ const fn is_safe(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '+' | '-' | '_')
 }
 
-/// The name without what stands in round brackets: `(R)`, `(TM)`, `(rev a1)`, `(MCM)`.
+/// The name without the parts in round brackets: `(R)`, `(TM)`, `(rev a1)`, `(MCM)`.
 fn without_parentheses(name: &str) -> String {
     let mut depth = 0_usize;
     let mut outside = String::with_capacity(name.len());
@@ -171,7 +171,7 @@ fn without_parentheses(name: &str) -> String {
     outside
 }
 
-/// How a word is spelled in a label: vendors shout some of them on some devices only.
+/// Spelling of a word in a label: vendors write some of them in capitals on some devices only.
 fn spelled(word: &str) -> &str {
     const SPELLINGS: [&str; 18] = [
         "Ada",

@@ -1,7 +1,8 @@
-//! The words of ipw as types: time, query, reply, record, events, and the seams between the crates.
+//! The types of ipw: time, query, reply, record, events, and the interfaces between the crates.
 //!
-//! Pure: nothing here opens a file, reads a clock or awaits. Whatever needs the world takes one of
-//! the traits ([`time::Clock`], [`sink::Sink`], [`event::Observer`]) and gets it from `cli`.
+//! Pure: this crate opens no files, reads no clocks and never awaits. External effects enter
+//! through the traits [`time::Clock`], [`sink::Sink`] and [`event::Observer`], implemented
+//! elsewhere.
 
 pub mod account;
 pub mod alignment;

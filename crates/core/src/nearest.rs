@@ -1,6 +1,6 @@
-//! "Did you mean …": the nearest of the known names.
+//! Suggestions for misspelt names: "Did you mean …".
 
-/// The known name nearest to `wanted`, if one is near enough to be a slip of the hand.
+/// The known name nearest to `wanted`, if it is near enough to be a typo.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     known
@@ -11,12 +11,12 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// The suggestion after the name that is not known; nothing if no name is near.
+/// The suggestion for an unknown name; empty if no name is near.
 pub fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
-/// The help for a name that is not known: the nearest, and all that there are.
+/// Help for an unknown name: the nearest name and the list of known names.
 pub fn known_are<'a>(nearest: Option<&str>, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().map(|name| format!("`{name}`")).collect();
     let known = format!("known are {}", known.join(", "));
@@ -26,7 +26,7 @@ pub fn known_are<'a>(nearest: Option<&str>, known: impl IntoIterator<Item = &'a 
     }
 }
 
-/// The `count` known names nearest to `wanted`, best first, however far they are.
+/// The `count` known names nearest to `wanted`, best first, at any distance.
 pub fn nearest_few<'a>(
     wanted: &str,
     known: impl IntoIterator<Item = &'a str>,

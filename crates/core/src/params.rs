@@ -1,7 +1,7 @@
 //! `K=V` parameters of a dataset or a client.
 //!
-//! A member takes what it knows by name and type, then calls [`ParamReader::finish`]: what is left is
-//! an error that names the parameter, the known ones and the nearest.
+//! The owner reads its parameters by name and type, then calls [`ParamReader::finish`]. A parameter
+//! left over is an error that lists the known names and the nearest.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::nearest::{did_you_mean, nearest};
 
-/// Parameters as they were given: names and texts.
+/// Parameters as given: names and values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Params(BTreeMap<String, String>);
 
-/// Later ones win.
+/// Later values replace earlier ones.
 impl Extend<(String, String)> for Params {
     fn extend<I: IntoIterator<Item = (String, String)>>(&mut self, more: I) {
         self.0.extend(more);
@@ -31,41 +31,41 @@ impl IntoIterator for Params {
     }
 }
 
-/// A parameter that cannot be taken.
+/// An invalid parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
-    /// Nobody knows it.
+    /// The owner has no parameter of this name.
     #[error("unknown parameter `{name}` for `{owner}`{}", suggestion(.nearest.as_deref(), .known))]
     Unknown {
-        /// Whose parameters these are.
+        /// The dataset or client that the parameters belong to.
         owner: String,
         /// The name as given.
         name: String,
-        /// The known name that it resembles.
+        /// The nearest known name.
         nearest: Option<String>,
         /// All known names.
         known: Vec<String>,
     },
-    /// Its text is not of the type that it should be.
+    /// Its value has the wrong type.
     #[error("parameter `{name}` of `{owner}` is `{value}`, expected {expected}")]
     IllTyped {
-        /// Whose parameter it is.
+        /// The dataset or client that the parameter belongs to.
         owner: String,
         /// Its name.
         name: String,
-        /// The text as given.
+        /// The value as given.
         value: String,
-        /// What it should have been.
+        /// The expected type.
         expected: String,
     },
-    /// It must be given and was not.
+    /// A required parameter is missing.
     #[error("`{owner}` needs the parameter `{name}`: {meaning}")]
     Missing {
-        /// Whose parameter it is.
+        /// The dataset or client that the parameter belongs to.
         owner: String,
         /// Its name.
         name: String,
-        /// What it says.
+        /// What the parameter sets.
         meaning: String,
     },
 }
@@ -80,7 +80,7 @@ fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
 }
 
 impl Params {
-    /// Whether none was given.
+    /// Whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -95,14 +95,14 @@ impl Params {
         self.0.insert(name.into(), value.into());
     }
 
-    /// Names and texts, sorted by name.
+    /// Names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Starts taking parameters on behalf of `owner`.
+    /// A reader of these parameters for `owner`.
     pub fn reader<'a>(&self, owner: &'a str) -> ParamReader<'a> {
         ParamReader {
             owner,
@@ -118,7 +118,7 @@ impl FromIterator<(String, String)> for Params {
     }
 }
 
-/// Takes parameters one by one; what is left in the end is unknown.
+/// Reads parameters one by one; those left over at the end are unknown.
 #[derive(Debug)]
 pub struct ParamReader<'a> {
     owner: &'a str,
@@ -127,13 +127,13 @@ pub struct ParamReader<'a> {
 }
 
 impl ParamReader<'_> {
-    /// Takes `name` as text.
+    /// Reads `name` as text.
     pub fn text(&mut self, name: &str) -> Option<String> {
         self.known.push(name.to_owned());
         self.left.remove(name)
     }
 
-    /// Takes `name` as text, which must be there.
+    /// Reads `name` as text; it is required.
     pub fn required(&mut self, name: &str, meaning: &str) -> Result<String, ParamError> {
         let owner = self.owner.to_owned();
         self.text(name).ok_or_else(|| ParamError::Missing {
@@ -143,7 +143,7 @@ impl ParamReader<'_> {
         })
     }
 
-    /// Takes `name` as a `T`; `expected` is what to call it when it is not one.
+    /// Reads `name` as a `T`; `expected` describes the type in errors.
     pub fn parsed<T: FromStr>(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl ParamReader<'_> {
         })
     }
 
-    /// Nothing may be left.
+    /// Fails if a parameter is left over.
     pub fn finish(self) -> Result<(), ParamError> {
         let Some(name) = self.left.into_keys().next() else {
             return Ok(());

@@ -1,6 +1,6 @@
-//! The plan: what a run does, resolved and checked before the first request.
+//! The plan: the settings of a run, resolved and checked before the first request.
 //!
-//! It is stored with the run and can be run again. It holds no secret, only where one comes from.
+//! It is stored with the run and can be run again. It contains no secrets, only where to read them.
 
 mod arrivals;
 mod stop;
@@ -25,82 +25,82 @@ pub use arrivals::{Arrivals, Process, Rate};
 pub use stop::Stop;
 pub use tolerance::{Failures, Tolerance};
 
-/// A run, before it happens.
+/// The resolved settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What the user calls the run.
+    /// Name of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The model, as the service knows it.
     pub model: String,
-    /// What grades every row; `None`: what the row names.
+    /// The scorer of every row; `None` for the one that the row names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scorer: Option<String>,
-    /// What counts tokens where the service does not say, and checks where it does; `None`: nothing.
+    /// The tokenizer that counts tokens, or checks the service's counts; `None` for no tokenizer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
-    /// Where queries come from.
+    /// Source of the queries.
     pub dataset: DatasetSpec,
-    /// Where they go.
+    /// The service that answers them.
     pub client: ClientSpec,
-    /// What is sent beside the prompt.
+    /// System text and generation parameters.
     pub generation: Generation,
     /// When queries are sent.
     pub load: Load,
-    /// What failures do to it.
+    /// Limits on failures.
     #[serde(default)]
     pub failures: Failures,
-    /// What is read from the hardware.
+    /// Energy and hardware measurement.
     pub telemetry: Telemetry,
-    /// Where rows go.
+    /// Where and how rows are stored.
     pub output: Output,
-    /// What tokens cost; `None` without a price.
+    /// Token prices, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Where the service says what it does, or `off`; `None`: where such services usually do.
+    /// URL of the service's metrics, or `off`; `None` tries the usual place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_metrics: Option<String>,
-    /// The service that is started for the run; `None` where it is there already.
+    /// The service to start for the run; `None` if it runs already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
-    /// What the user notes about the run, to find it by.
+    /// Tags for finding the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
 }
 
-/// A service that is started for a run.
+/// A service that is started for the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// The program and its arguments; no shell.
+    /// The program and its arguments; no shell is involved.
     pub command: Vec<String>,
-    /// What answers when it is ready; the client's own question where it is not given.
+    /// URL that answers when the service is ready; `None` for the client's own health check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_url: Option<String>,
 }
 
-/// What is sent beside the prompt: only what the user asked for.
+/// System text and generation parameters that the user asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generation {
     /// Text for the system role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Parameters sent with each request; they go over the dataset's own.
+    /// Parameters sent with each request; they override the dataset's.
     #[serde(default)]
     pub parameters: Map<String, Value>,
 }
 
-/// When queries are sent, and for how long each may take.
+/// Schedule of the queries and time limits of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// The rule by which queries arrive.
+    /// How queries arrive.
     pub arrivals: Arrivals,
-    /// The rule by which the run ends.
+    /// When the run ends.
     pub stop: Stop,
-    /// How long queries are sent; `None`: until the rule above says.
+    /// How long to send queries; `None` for no time limit.
     #[serde(
         rename = "duration_seconds",
         with = "seconds::optional",
@@ -108,7 +108,7 @@ pub struct Load {
         skip_serializing_if = "Option::is_none"
     )]
     pub duration: Option<Duration>,
-    /// How long the load grows to its full height.
+    /// How long the load ramps up to its full level.
     #[serde(
         rename = "ramp_seconds",
         with = "seconds",
@@ -116,27 +116,27 @@ pub struct Load {
         skip_serializing_if = "Duration::is_zero"
     )]
     pub ramp: Duration,
-    /// How often the dataset is gone through; `None`: once, or with a duration as often as it takes.
+    /// Number of passes over the dataset; `None` for one, or with a duration as many as it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<NonZeroU64>,
-    /// What the schedule comes from.
+    /// Seed of the schedule.
     #[serde(default)]
     pub seed: u64,
-    /// How often a query that failed is sent again.
+    /// Number of retries of a failed query.
     #[serde(default, skip_serializing_if = "is_none")]
     pub retries: u32,
-    /// Whether every prompt begins with a text of its own, so that no cache knows it.
+    /// Whether each prompt starts with a unique text, so that no prompt cache matches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unique_prefix: bool,
-    /// Limits that a good reply keeps, as they were written.
+    /// The service-level objective, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<String>,
-    /// Queries before the first that counts.
+    /// Number of warm-up queries.
     pub warmup: u32,
-    /// How long one query may take.
+    /// Time limit of one query.
     #[serde(rename = "request_timeout_seconds", with = "seconds")]
     pub request_timeout: Duration,
-    /// How long the first token may take.
+    /// Time limit of the first token.
     #[serde(
         rename = "first_token_timeout_seconds",
         with = "seconds::optional",
@@ -144,7 +144,7 @@ pub struct Load {
         skip_serializing_if = "Option::is_none"
     )]
     pub first_token_timeout: Option<Duration>,
-    /// How long the service may be silent between two events of a reply.
+    /// Longest pause between two events of a reply.
     #[serde(
         rename = "idle_timeout_seconds",
         with = "seconds::optional",
@@ -152,7 +152,7 @@ pub struct Load {
         skip_serializing_if = "Option::is_none"
     )]
     pub idle_timeout: Option<Duration>,
-    /// How many bytes the body of one reply may have.
+    /// Size limit of a reply's body, in bytes.
     #[serde(
         rename = "max_reply_bytes",
         default = "max_reply",
@@ -167,98 +167,98 @@ const fn max_reply() -> u64 {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over the field"
+    reason = "serde passes the field by reference"
 )]
 const fn is_max_reply(bytes: &u64) -> bool {
     *bytes == MAX_REPLY
 }
 
-/// What is read from the hardware.
+/// Energy and hardware measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// Time between two readings, for sources that can be read so often.
+    /// Polling interval, for sources that support it.
     #[serde(rename = "sample_interval_seconds", with = "seconds")]
     pub sample_interval: Duration,
-    /// Whether a run without measured energy is refused.
+    /// Whether to refuse a run without measured energy.
     pub require_energy: bool,
-    /// Whether energy may be estimated where nothing measures it.
+    /// Whether to estimate energy where no source measures it.
     pub estimate: bool,
-    /// The CPU's design power, if the user says it.
+    /// The CPU's design power, if the user sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_tdp_watts: Option<f64>,
-    /// The GPUs that are meant, by index, UUID or place on the bus; empty for all that are visible.
+    /// The GPUs to measure, by index, UUID or PCI address; empty for all visible ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<String>,
-    /// How long idle power is measured, before and after.
+    /// How long to measure idle power, before and after the run.
     #[serde(rename = "idle_seconds", with = "seconds", default)]
     pub idle: Duration,
-    /// Which sources the headline counts.
+    /// The sources that the headline counts.
     #[serde(default, skip_serializing_if = "is_all")]
     pub basis: Choice,
     /// Where the service runs.
     pub service_host: ServiceHost,
-    /// The processes of the service, if the user names them; else they are found by its address.
+    /// Process ids of the service, if the user sets them; otherwise they are found by its address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_pids: Vec<u32>,
-    /// Where readings come from; empty for this machine.
+    /// Machines that report readings; empty for this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceSpec>,
 }
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
+    reason = "serde passes the field by reference"
 )]
 fn is_all(basis: &Choice) -> bool {
     *basis == Choice::All
 }
 
-/// A place that readings come from.
+/// A machine that reports readings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceSpec {
     /// `local`, `none`, or an address.
     pub place: String,
-    /// What was said about it.
+    /// Its parameters.
     #[serde(default, skip_serializing_if = "Params::is_empty")]
     pub params: Params,
 }
 
-/// Where the service runs, as far as energy is concerned.
+/// Where the service runs, for energy attribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServiceHost {
-    /// Here if its address is one of this machine's.
+    /// This machine if the service has one of its addresses.
     Auto,
-    /// Here, whatever its address says.
+    /// This machine, whatever the address of the service.
     Local,
-    /// Elsewhere, whatever its address says.
+    /// Another machine, whatever the address of the service.
     Remote,
 }
 
-/// Where rows go.
+/// Where and how rows are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// The directory in which run directories are made.
+    /// Parent directory of run directories.
     pub directory: PathBuf,
-    /// Rows in one commit at the most.
+    /// Maximum number of rows in one commit.
     pub flush_every: usize,
-    /// Whether each commit waits for the disk.
+    /// Whether each commit waits for the disk (fsync).
     pub durable: bool,
 }
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over the field"
+    reason = "serde passes the field by reference"
 )]
 const fn is_none(retries: &u32) -> bool {
     *retries == 0
 }
 
 impl Default for Load {
-    /// Queries one after the other, until the dataset has no more.
+    /// Sequential queries, one pass over the dataset.
     fn default() -> Self {
         Self {
             arrivals: Arrivals::Sequential,
@@ -280,7 +280,7 @@ impl Default for Load {
 }
 
 impl Default for Telemetry {
-    /// What this machine has, every 10 ms; idle power for 3 s before and after.
+    /// All sources of this machine every 10 ms, with 3 s of idle power before and after.
     fn default() -> Self {
         Self {
             sample_interval: Duration::from_millis(10),
@@ -298,7 +298,7 @@ impl Default for Telemetry {
 }
 
 impl Default for Output {
-    /// Below `runs`.
+    /// Run directories in `runs`.
     fn default() -> Self {
         Self {
             directory: PathBuf::from("runs"),
@@ -309,7 +309,7 @@ impl Default for Output {
 }
 
 impl Load {
-    /// How often the dataset is gone through; `None`: as often as it takes.
+    /// Number of passes over the dataset; `None` for as many as it takes.
     pub fn rounds(&self) -> Option<NonZeroU64> {
         let once = self.duration.is_none().then_some(NonZeroU64::MIN);
         self.repeat.or(once)
@@ -317,14 +317,14 @@ impl Load {
 }
 
 impl Load {
-    /// Number of queries of a dataset with `size` rows; `None`: as many as the time allows.
+    /// Number of queries of a dataset with `size` rows; `None` for as many as time allows.
     pub fn rounds_of(&self, size: u64) -> Option<u64> {
         Some(size.saturating_mul(self.rounds()?.get()))
     }
 }
 
 impl Plan {
-    /// All of a dataset's queries to a client, with the defaults of everything else.
+    /// A plan with defaults: all queries of a dataset, sent to a client.
     pub fn new(model: impl Into<String>, client: ClientSpec, dataset: DatasetSpec) -> Self {
         Self {
             name: None,
@@ -345,7 +345,7 @@ impl Plan {
         }
     }
 
-    /// The parameters of one request: the user's over the dataset's.
+    /// The parameters of one request; the user's override the dataset's.
     pub fn parameters_over(&self, dataset: &Map<String, Value>) -> Map<String, Value> {
         let mut merged = dataset.clone();
         for (name, value) in &self.generation.parameters {

@@ -1,59 +1,59 @@
-//! What tokens cost where somebody sells them.
+//! Token prices of commercial services.
 
 use serde::{Deserialize, Serialize};
 
 use crate::reply::TokenCounts;
 
-/// Prices are for so many tokens.
+/// Number of tokens that a price is for.
 const PER: f64 = 1e6;
 
-/// What a model's tokens cost, in US dollars for a million.
+/// Token prices of a model, in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// The model, as the service knows it.
     pub model: String,
-    /// Whose price it is; `None`: wherever the model is asked.
+    /// Host of the service with this price; `None` for any service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Tokens of the prompt.
+    /// Price of prompt tokens.
     pub input: f64,
-    /// Tokens generated.
+    /// Price of generated tokens.
     pub output: f64,
-    /// Tokens of the prompt that came out of the service's cache; `None`: as the others.
+    /// Price of cached prompt tokens; `None` for the price of other prompt tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
-    /// Tokens of the output that were reasoning; `None`: as the others.
+    /// Price of reasoning tokens; `None` for the price of other output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<f64>,
-    /// When it was looked up.
+    /// When the price was looked up.
     pub date: String,
-    /// Where.
+    /// Where the price was looked up.
     pub source: String,
 }
 
-/// What a reply cost, in US dollars; `None` where the tokens are not known.
+/// Cost of a reply, in US dollars; `None` where the tokens are unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Its prompt.
+    /// Cost of its prompt.
     pub input: Option<f64>,
-    /// What was generated.
+    /// Cost of its output.
     pub output: Option<f64>,
 }
 
 impl Cost {
-    /// Both.
+    /// Cost of both.
     pub fn total(self) -> Option<f64> {
         Some(self.input? + self.output?)
     }
 }
 
 impl Price {
-    /// What a reply of so many tokens costs.
+    /// Cost of a reply with these tokens.
     pub fn of(&self, tokens: &TokenCounts) -> Cost {
         let sum = |all: Option<u64>, special: Option<u64>, usual: f64, other: Option<f64>| {
             let all = all?;
-            // A service that counts more special ones than there are counts them differently.
+            // A count of special tokens above the total follows another definition.
             let special = special.unwrap_or(0).min(all);
             let other = other.unwrap_or(usual);
             Some((real(all - special) * usual + real(special) * other) / PER)
@@ -65,7 +65,10 @@ impl Price {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody buys 2^52 tokens")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "token counts are far below 2^52"
+)]
 fn real(count: u64) -> f64 {
     count as f64
 }

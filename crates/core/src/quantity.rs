@@ -1,11 +1,11 @@
-//! Numbers as people read them: three significant digits, a unit prefix where one helps.
+//! Human-readable numbers: three significant digits, with a unit prefix where it helps.
 //!
-//! Terminal, reports, comparisons, leaderboards and figures all write numbers through this module,
-//! so one value looks the same everywhere. Files keep full precision.
+//! Terminal, reports, comparisons, leaderboards and figures all format numbers with this module, so
+//! a value looks the same everywhere. Files keep full precision.
 
 use serde::{Deserialize, Serialize};
 
-/// What a number is of.
+/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -23,11 +23,11 @@ pub enum Unit {
     PerJoule,
     /// From 0 to 1, shown in percent.
     Share,
-    /// A number by itself: its row or column says of what.
+    /// A bare number: its row or column names the quantity.
     Plain,
 }
 
-/// A factor and the unit that goes with it.
+/// A unit prefix and its factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     factor: f64,
@@ -87,7 +87,7 @@ impl Unit {
         }
     }
 
-    /// The scale on which a value of this size is read most easily.
+    /// The scale that shows a value of this size best.
     pub fn scale(self, size: f64) -> Scale {
         let prefixes = match self {
             Self::Joules => JOULES,
@@ -137,7 +137,7 @@ impl Unit {
     }
 }
 
-/// What stands for an unknown value.
+/// Placeholder for an unknown value.
 pub const UNKNOWN: &str = "–";
 
 impl Scale {

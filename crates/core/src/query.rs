@@ -1,4 +1,4 @@
-//! What is asked.
+//! Queries.
 
 use serde_json::{Map, Value};
 
@@ -7,21 +7,21 @@ use crate::chat::Message;
 /// One prompt to be sent, with its reference answer and metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Place in the run's order, from 0: what a resumed run goes by.
+    /// Place in the run's order, from 0. Resuming relies on it.
     pub index: u64,
     /// The row's own id, or its place in the source.
     pub id: String,
-    /// The prompt, sent verbatim; with [`Query::messages`], the text of the question in them.
+    /// The prompt, sent verbatim. With [`Query::messages`], the text of their question.
     pub problem: String,
-    /// The messages that are sent, the question among them; none: the prompt is all.
+    /// The messages to send, including the question; empty to send the prompt alone.
     pub messages: Vec<Message>,
-    /// Its place in a conversation; `None` where there is none.
+    /// Its place in a conversation, if it belongs to one.
     pub turn: Option<Turn>,
     /// The reference answer; `None` when the dataset has none.
     pub answer: Option<String>,
     /// The topic; `None` when the dataset has none.
     pub subject: Option<String>,
-    /// All else that the row carries, in the dataset's shape; `row` is always there.
+    /// Other fields of the row, in the dataset's shape; `row` is always present.
     pub metadata: Map<String, Value>,
     /// Generation parameters that the dataset asks for with this prompt.
     pub parameters: Map<String, Value>,
@@ -30,25 +30,25 @@ pub struct Query {
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Which conversation.
+    /// Id of the conversation.
     pub conversation: String,
-    /// Which of its questions, from 1.
+    /// Number of the turn, from 1.
     pub number: u32,
-    /// Set where turns are asked with the replies that the run itself got for those before.
-    pub live: Option<Live>,
+    /// Set if earlier turns use the model's own replies from this run.
+    pub live: Option<LiveTurn>,
 }
 
-/// How a turn hangs on the replies to those before it.
+/// How a turn depends on the replies to earlier turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Live {
-    /// How many turns of the conversation are asked.
+pub struct LiveTurn {
+    /// Number of turns in the conversation.
     pub of: u32,
-    /// Before which of the messages, as they are without any, each earlier turn's reply belongs.
+    /// Index in the original messages before which each earlier turn's reply is inserted.
     pub replies_before: Vec<usize>,
 }
 
 impl Query {
-    /// Puts the replies to the earlier turns, in their order, where they belong.
+    /// Inserts the replies to earlier turns, in order.
     pub fn hear(&mut self, replies: &[Message]) {
         let live = self.turn.as_ref().and_then(|turn| turn.live.as_ref());
         let Some(live) = live else {
@@ -61,14 +61,14 @@ impl Query {
         }
     }
 
-    /// The index of the first turn of the same conversation: its own where it is in none.
+    /// The index of the first turn of the same conversation, or its own outside of one.
     pub fn first_turn(&self) -> u64 {
         let live = self.turn.as_ref().filter(|turn| turn.live.is_some());
         let before = live.map_or(0, |turn| u64::from(turn.number.saturating_sub(1)));
         self.index.saturating_sub(before)
     }
 
-    /// The same with `text` before all that is asked.
+    /// A copy with `text` in front of the prompt.
     #[must_use]
     pub fn behind(&self, text: &str) -> Self {
         let mut query = self.clone();
@@ -80,7 +80,7 @@ impl Query {
         query
     }
 
-    /// A prompt that is in no dataset.
+    /// A query that is in no dataset.
     pub fn asking(problem: String) -> Self {
         Self {
             index: 0,
@@ -112,7 +112,7 @@ mod tests {
             turn: Some(Turn {
                 conversation: "x".to_owned(),
                 number: 3,
-                live: Some(Live {
+                live: Some(LiveTurn {
                     of: 3,
                     replies_before: vec![1, 2],
                 }),

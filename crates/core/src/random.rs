@@ -1,6 +1,6 @@
-//! Numbers that a seed determines: orders, schedules and texts that can be made again. Whole numbers
-//! are the same on every machine and for ever; those of a distribution to the last bit of its
-//! mathematical library.
+//! Seeded random numbers for reproducible orders, schedules and texts. Integers are the same on
+//! every machine and in every version. Distributions may differ in the last bit between
+//! mathematical libraries.
 
 use std::f64::consts::TAU;
 
@@ -10,7 +10,7 @@ use std::f64::consts::TAU;
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of this seed.
+    /// A generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -24,8 +24,8 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `most`, each as likely: Lemire, "Fast Random Integer Generation in an
-    /// Interval", 2019, which multiplies and throws away the few that would favour small numbers.
+    /// A uniform integer from 0 to `most`: Lemire, "Fast Random Integer Generation in an Interval",
+    /// 2019. It multiplies, and rejects the few values that would favour small results.
     pub fn up_to(&mut self, most: usize) -> usize {
         let Some(bound) = (most as u64).checked_add(1) else {
             return usize::try_from(self.number()).unwrap_or(usize::MAX);
@@ -40,25 +40,25 @@ impl Random {
         }
     }
 
-    /// A number between 0 and 1, neither of them included.
+    /// A uniform number in (0, 1).
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     pub fn unit(&mut self) -> f64 {
         ((self.number() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// A waiting time with mean 1, of a process without memory.
+    /// An exponential waiting time with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }
 
-    /// A number from the normal distribution with mean 0 and deviation 1 (Box and Muller).
+    /// A standard normal number (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.unit().ln()).sqrt();
         radius * (TAU * self.unit()).cos()
     }
 
-    /// A number from the gamma distribution with this shape and scale 1: Marsaglia and Tsang, "A
-    /// Simple Method for Generating Gamma Variables", 2000. `shape` is above zero.
+    /// A gamma-distributed number with this shape and scale 1: Marsaglia and Tsang, "A Simple
+    /// Method for Generating Gamma Variables", 2000. `shape` is above zero.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let boost = self.unit().powf(1.0 / shape);

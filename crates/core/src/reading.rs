@@ -1,27 +1,27 @@
-//! Raw readings, and windows of time.
+//! Raw readings and time windows.
 
 use std::time::Duration;
 
 use crate::source::SourceIndex;
 use crate::time::Timestamp;
 
-/// One value of one source, taken at one instant.
+/// One value of one source at one instant.
 ///
-/// Of a counter only changes are kept; `previous` then says when the old value was last seen, so
-/// that the change lies in `(previous, at]`. Nothing is lost by leaving out what did not move.
+/// Only changes of a counter are stored. `previous` is when the old value was last read, so the
+/// change lies in `(previous, at]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// Which source.
+    /// The source.
     pub source: SourceIndex,
-    /// When the value was taken, not when it arrived.
+    /// When the value was measured, not when it arrived.
     pub at: Timestamp,
-    /// When the source was last read before; `None` for its first reading.
+    /// The poll of the source before this one; `None` for its first reading.
     pub previous: Option<Timestamp>,
     /// The value, in the source's unit.
     pub value: f64,
 }
 
-/// A half-open stretch of time.
+/// A half-open time interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     start: Timestamp,
@@ -29,7 +29,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// From `start` to `end`; `None` if it would end before it starts.
+    /// The window from `start` to `end`; `None` if `end` is before `start`.
     pub fn new(start: Timestamp, end: Timestamp) -> Option<Self> {
         (end >= start).then_some(Self { start, end })
     }
@@ -44,12 +44,12 @@ impl Window {
         self.end
     }
 
-    /// How long it is.
+    /// Its length.
     pub const fn length(self) -> Duration {
         self.end.since(self.start)
     }
 
-    /// How long it and the stretch from `start` to `end` overlap.
+    /// Overlap with the interval from `start` to `end`.
     pub fn overlap(self, start: Timestamp, end: Timestamp) -> Duration {
         self.end.min(end).since(self.start.max(start))
     }

@@ -1,4 +1,4 @@
-//! The row: one query, its reply, and what follows from the two.
+//! The row: one query, its reply, and the values derived from them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,36 +14,37 @@ use crate::verdict::Grade;
 /// One row of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// What was asked.
+    /// The query.
     pub query: Query,
-    /// Which process's stretch of the run this row belongs to, from 0.
+    /// The part of the run that it belongs to, from 0. Each process that works on a run writes one
+    /// part.
     pub part: u32,
-    /// When the query was planned to be sent.
+    /// When the query was scheduled.
     pub due: Timestamp,
-    /// What came back.
+    /// The reply.
     pub reply: Reply,
-    /// What it took.
+    /// Energy of the query.
     pub energy: QueryEnergy,
-    /// Whether it is right.
+    /// Grade of the answer.
     pub grade: Grade,
-    /// Whether it kept the limits; `None` where there are none.
+    /// Result of the SLO check; `None` without an SLO.
     pub kept: Option<SloMark>,
 }
 
-/// How a reply kept the limits that a good one keeps.
+/// Result of the SLO check of one reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SloMark {
-    /// All of them; `None` when a latency is not known.
+    /// Whether it met all limits; `None` when a latency is unknown.
     pub is_met: Option<bool>,
-    /// Those that it missed, or `failed`.
+    /// Metrics that missed their limit, or `failed`.
     pub missed: Vec<&'static str>,
 }
 
-/// Says of a row which limits it kept.
+/// Checks a row against the SLO.
 pub type SloCheck = Arc<dyn Fn(&Record) -> SloMark + Send + Sync>;
 
 impl Record {
-    /// Mean power on the basis while the query was under way.
+    /// Mean power on the basis while the query was in flight.
     pub fn headline_power(&self) -> Option<Watts> {
         let time = self.reply.timing.end.since(self.reply.timing.start);
         let energy = self.energy.headline()?;
@@ -60,8 +61,8 @@ impl Record {
         per(self.energy.headline()?.joules(), self.total_tokens())
     }
 
-    /// Energy on the basis times the time from start to end, in joule-seconds: small for what is
-    /// both quick and frugal.
+    /// Energy-delay product: energy on the basis × time from start to end, in joule-seconds. Lower
+    /// is better.
     pub fn energy_delay(&self) -> Option<f64> {
         let time = self.reply.timing.end.since(self.reply.timing.start);
         let is_answered = self.reply.outcome.is_answered();
@@ -69,7 +70,7 @@ impl Record {
         Some(energy.joules() * time.as_secs_f64())
     }
 
-    /// Floating-point operations per token, of prompt and reply together.
+    /// Floating-point operations per token, over prompt and reply.
     pub fn flops_per_token(&self) -> Option<f64> {
         per(self.reply.compute?.flops, self.total_tokens())
     }
@@ -80,7 +81,7 @@ impl Record {
         Some(self.reply.compute?.flops / joules).filter(|ratio| ratio.is_finite())
     }
 
-    /// The latencies from the moment when the request was sent.
+    /// Latencies from the moment the request was sent.
     pub fn latency(&self) -> Latency {
         match self.reply.timing.sent {
             Some(sent) => Latency::of(&self.reply, sent),
@@ -88,25 +89,24 @@ impl Record {
         }
     }
 
-    /// The latencies from the moment when the request was due: what a user waits who comes by the
-    /// plan.
+    /// Latencies from the moment the request was due: they include the wait before sending.
     pub fn planned_latency(&self) -> Latency {
         Latency::of(&self.reply, self.due)
     }
 
-    /// Input and output together; `None` unless both are known.
+    /// Input and output tokens; `None` unless both are known.
     pub fn total_tokens(&self) -> Option<u64> {
         let TokenCounts { input, output, .. } = self.reply.tokens;
         input?.checked_add(output?)
     }
 
-    /// How late the attempt began.
+    /// Delay of the attempt's start.
     pub fn schedule_lag(&self) -> Duration {
         self.reply.timing.start.since(self.due)
     }
 }
 
-/// `value` per each of `count`; `None` for none of them.
+/// `value` per `count`; `None` for a count of zero.
 fn per(value: f64, count: Option<u64>) -> Option<f64> {
     #[expect(
         clippy::cast_precision_loss,
@@ -116,17 +116,16 @@ fn per(value: f64, count: Option<u64>) -> Option<f64> {
     Some(value / count)
 }
 
-/// Latencies of one reply; `None` where the reply has no such thing, all of them `None` for a
-/// query that was not answered.
+/// Latencies of one reply; `None` for missing values, and throughout for an unanswered query.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Latency {
     /// From the origin to the first token.
     pub first_token: Option<Duration>,
     /// From the origin to the end.
     pub total: Option<Duration>,
-    /// Milliseconds of the whole per output token.
+    /// Milliseconds from the origin to the end, per output token.
     pub per_token_ms: Option<f64>,
-    /// Output tokens per second of the whole.
+    /// Output tokens per second from the origin to the end.
     pub tokens_per_second: Option<f64>,
     /// Gaps between chunks with content.
     pub gaps: Option<Gaps>,

@@ -1,4 +1,4 @@
-//! What came back, and when.
+//! Replies and their timing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::time::Timestamp;
 
-/// How a query ended. A failure is a row, never an abort.
+/// How a query ended. A failed query is stored as a row and never aborts the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The service ended the reply by itself.
@@ -15,21 +15,21 @@ pub enum Outcome {
     Truncated,
     /// The service or the model declined to answer.
     Refused,
-    /// A time limit of ours passed.
+    /// A time limit of the plan passed.
     TimedOut,
-    /// We were told to stop.
+    /// The user stopped the run.
     Cancelled,
-    /// Something broke.
+    /// An error occurred.
     Failed(Failure),
 }
 
 impl Outcome {
-    /// Whether there is a reply whose latency means something.
+    /// Whether the query has a reply with meaningful latencies.
     pub fn is_answered(&self) -> bool {
         matches!(self, Self::Complete | Self::Truncated | Self::Refused)
     }
 
-    /// The outcome as the `outcome` column spells it.
+    /// The name in the `outcome` column.
     pub fn label(&self) -> Cow<'static, str> {
         match self {
             Self::Complete => "complete".into(),
@@ -42,44 +42,43 @@ impl Outcome {
     }
 }
 
-/// What broke.
+/// Kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// The host's name has no address.
     Dns,
-    /// No connection: refused, unreachable, or not in time.
+    /// No connection: refused, unreachable, or timed out.
     Connect,
     /// The TLS handshake failed.
     Tls,
-    /// The service does not speak HTTP/2, which was asked for.
+    /// The service does not support HTTP/2 as requested.
     Protocol,
     /// The connection broke before the first byte of the reply.
     Reset,
     /// The connection broke, or the stream ended, in the middle of the reply.
     Closed,
-    /// An HTTP status that is not success.
+    /// An HTTP status other than success.
     Http(u16),
     /// A reply that is not an event stream.
     NotAStream,
-    /// An event that is not what the API promises.
+    /// An event that violates the API.
     BadEvent,
     /// The service sent an error object in the stream.
     Service,
-    /// The stream ended properly and held no reply at all.
+    /// The stream ended properly without a reply.
     Empty,
-    /// An event beyond the limit.
+    /// An event above the size limit.
     TooLarge,
-    /// The engine knows no such generation parameter, or not with this value; or a client's API takes
-    /// no such request, and nothing was sent.
+    /// The engine rejects a generation parameter or its value, or a client's API has no such
+    /// request. Nothing was sent.
     Parameter,
     /// The prompt does not fit the model's context.
     Context,
-    /// An earlier turn of the conversation was not answered, and its reply is part of what is asked:
-    /// nothing was sent.
+    /// An earlier turn of the conversation has no reply, and this turn needs it. Nothing was sent.
     History,
     /// The model's chat template cannot be rendered for this prompt.
     Template,
-    /// The engine itself broke.
+    /// The engine failed.
     Engine,
 }
 
@@ -108,19 +107,19 @@ impl fmt::Display for Failure {
     }
 }
 
-/// When things happened to one query, on the run clock. `None`: it did not happen.
+/// Timestamps of one query on the run clock; `None` for steps that did not happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
     /// The attempt began.
     pub start: Timestamp,
-    /// The host's name had its addresses, or the proxy's; `None` on a reused connection, as all
-    /// that follows up to `connected`, and where no name had to be looked up.
+    /// Name resolution ended, for the service or the proxy. `None` without a lookup; on a reused
+    /// connection, all fields up to `connected` are `None`.
     pub dns: Option<Timestamp>,
-    /// The socket was connected: to the service, or to the proxy.
+    /// The socket was connected, to the service or the proxy.
     pub tcp: Option<Timestamp>,
-    /// The proxy had opened its tunnel; `None` without one.
+    /// The proxy had opened its tunnel; `None` without a proxy.
     pub proxy: Option<Timestamp>,
-    /// The TLS handshake was over; `None` in plain text.
+    /// The TLS handshake ended; `None` without TLS.
     pub tls: Option<Timestamp>,
     /// A new connection was ready for use, TLS included; `None` on a reused one.
     pub connected: Option<Timestamp>,
@@ -134,15 +133,15 @@ pub struct Timing {
     pub first_answer_token: Option<Timestamp>,
     /// Every chunk with content.
     pub chunks: Vec<Timestamp>,
-    /// The reply was over: its last byte, or the fault.
+    /// The end of the reply: its last byte, or the error.
     pub end: Timestamp,
-    /// For how long our own thread, which stamps, was not there meanwhile: busy, stopped, or not
-    /// scheduled. `None`: not observed.
+    /// Delay of the thread that takes timestamps: busy, stopped, or not scheduled. `None` if it was
+    /// not observed.
     pub own_delay: Option<Duration>,
 }
 
 impl Timing {
-    /// An attempt that begins now and has seen nothing yet.
+    /// The timing of an attempt that starts now.
     pub fn begun(start: Timestamp) -> Self {
         Self {
             start,
@@ -162,7 +161,7 @@ impl Timing {
     }
 }
 
-/// How many tokens of which kind; `None`: nobody said, and it cannot be counted.
+/// Token counts by kind; `None` where they are neither reported nor countable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCounts {
     /// Tokens of the prompt as the model saw it.
@@ -171,21 +170,21 @@ pub struct TokenCounts {
     pub output: Option<u64>,
     /// Tokens of the output that were reasoning.
     pub reasoning: Option<u64>,
-    /// Tokens of the input that came out of the service's cache.
+    /// Tokens of the input from the service's prompt cache.
     pub cached: Option<u64>,
     /// Tokens of the output that were tool calls.
     pub tool_call: Option<u64>,
-    /// Tokens that were guessed ahead and kept: a draft model's, or a prediction's.
+    /// Speculative tokens that were accepted, from a draft model or a prediction.
     pub speculative_accepted: Option<u64>,
-    /// Tokens that were guessed ahead and thrown away.
+    /// Speculative tokens that were rejected.
     pub speculative_rejected: Option<u64>,
-    /// Input that the service claims and that cannot be ([`crate::claim`]).
+    /// Impossible input count claimed by the service ([`crate::claim`]).
     pub claimed_input: Option<u64>,
-    /// The same of the output.
+    /// Impossible output count claimed by the service.
     pub claimed_output: Option<u64>,
 }
 
-/// Two counts of the same tokens that differ by no more than this share agree.
+/// Largest relative difference of two counts that agree.
 const AGREEMENT: f64 = 0.02;
 
 /// Whether two counts of the same tokens agree.
@@ -197,21 +196,21 @@ pub fn agree(one: u64, other: u64) -> bool {
     one.abs_diff(other) as f64 <= AGREEMENT * one.max(other) as f64
 }
 
-/// Who counted the tokens.
+/// Origin of the token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenSource {
-    /// The service's usage.
+    /// The service's usage object.
     Usage,
     /// The service's own timings.
     Timings,
-    /// A tokenizer that the user named counted the texts, as the service said nothing.
+    /// A tokenizer that the user named, as the service reported no counts.
     Tokenizer,
-    /// We counted chunks with content: a chunk is not always one token.
+    /// The number of chunks with content; a chunk is not always one token.
     Chunks,
 }
 
 impl TokenSource {
-    /// The source as the `token_source` column spells it.
+    /// The name in the `token_source` column.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Usage => "usage",
@@ -222,25 +221,25 @@ impl TokenSource {
     }
 }
 
-/// What the HTTP exchange looked like; all `None` for a client without HTTP.
+/// Facts about the HTTP exchange; all `None` for a client without HTTP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exchange {
     /// Status of the reply.
     pub status: Option<u16>,
-    /// Whether an earlier query's connection was used again.
+    /// Whether an earlier query's connection was reused.
     pub connection_reused: Option<bool>,
-    /// How many reused connections had died and were replaced by a fresh one (0 or 1).
+    /// Number of dead reused connections that were replaced by a new one (0 or 1).
     pub connections_replaced: Option<u32>,
-    /// How often the query was sent.
+    /// Number of times the query was sent.
     pub attempts: Option<u32>,
-    /// How long the service asked to be left alone.
+    /// Value of the service's Retry-After header.
     pub retry_after: Option<Duration>,
 }
 
-/// How long things took by the service's own clock; `None`: it did not say.
+/// Durations by the service's own clock; `None` where it reports none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServiceTiming {
-    /// Waiting for its turn.
+    /// Time in the service's queue.
     pub queue: Option<Duration>,
     /// Loading the model.
     pub load: Option<Duration>,
@@ -252,56 +251,57 @@ pub struct ServiceTiming {
     pub total: Option<Duration>,
 }
 
-/// The arithmetic of one reply, where the shape of the model is known.
+/// Arithmetic of one reply, where the shape of the model is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compute {
-    /// Floating-point operations, prompt and reply together.
+    /// Floating-point operations of prompt and reply.
     pub flops: f64,
-    /// Bytes of weights, keys and values that had to be read for it.
+    /// Bytes of weights, keys and values read from memory.
     pub bytes: f64,
 }
 
 impl Compute {
-    /// Operations per byte.
+    /// Arithmetic intensity: operations per byte.
     pub fn intensity(&self) -> Option<f64> {
         (self.bytes > 0.0).then(|| self.flops / self.bytes)
     }
 }
 
-/// What came back for one query.
+/// The reply to one query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// How it ended.
+    /// The outcome of the query.
     pub outcome: Outcome,
-    /// What went wrong, in words; `None` when nothing did.
+    /// The error message, if there is an error.
     pub error: Option<String>,
-    /// The answer without the reasoning, as far as it came.
+    /// The answer without the reasoning; partial if the reply broke off.
     pub answer: String,
-    /// The reasoning, where the service keeps it apart.
+    /// The reasoning, where the service separates it.
     pub reasoning: Option<String>,
-    /// The tool calls as a JSON list of `{"id", "name", "arguments"}`, in the service's order, as far
-    /// as they came; `None` when there were none. `arguments` is the text that the model wrote.
+    /// The tool calls as a JSON list of `{"id", "name", "arguments"}`, in the service's order;
+    /// partial if the reply broke off. `None` without calls. `arguments` is the text that the model
+    /// wrote.
     pub tool_calls: Option<String>,
-    /// Why the service stopped, in its own word.
+    /// The service's finish reason, verbatim.
     pub finish_reason: Option<String>,
     /// Token counts.
     pub tokens: TokenCounts,
-    /// Who counted them; `None` when they were not counted.
+    /// Origin of the counts; `None` without counts.
     pub token_source: Option<TokenSource>,
-    /// What another source counted, where the two do not agree.
+    /// Another source's count, if the two disagree.
     pub token_note: Option<String>,
-    /// When things happened.
+    /// Timestamps of the query.
     pub timing: Timing,
-    /// What the HTTP exchange looked like.
+    /// Facts about the HTTP exchange.
     pub exchange: Exchange,
-    /// What the service says of its own durations.
+    /// Durations that the service reports.
     pub service_timing: ServiceTiming,
-    /// What it took to compute; `None` where the model's shape is not known.
+    /// Arithmetic of the reply; `None` where the model's shape is unknown.
     pub compute: Option<Compute>,
 }
 
 impl Reply {
-    /// A reply to a query that was never sent, at `at`.
+    /// The reply of a query that was never sent, at `at`.
     pub fn unsent(at: Timestamp, failure: Failure, error: String) -> Self {
         Self {
             outcome: Outcome::Failed(failure),

@@ -1,8 +1,8 @@
-//! Which sources make up which figure, so that no joule is counted twice (docs/method.md §6.4).
+//! Assignment of sources to figures, so that no joule is counted twice (docs/method.md §6.4).
 //!
-//! The tree is `platform ⊃ module ⊃ {gpu, cpu package ⊃ {core, uncore}, dram}`, and `soc` around
-//! everything of its collector. Where several sources tell of one thing, as a board's counter and
-//! its power, one of them stands for it. Each machine has a tree of its own.
+//! The tree is `platform ⊃ module ⊃ {gpu, cpu package ⊃ {core, uncore}, dram}`, with `soc` around
+//! all sources of its collector. Where several sources report one quantity, such as a board's
+//! counter and its power, one of them is used. Each machine has its own tree.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::{Domain, Method, Source};
 
-/// What a source's energy goes into.
+/// Figures that a source's energy enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Use {
     /// The headline, and the roll-up of its domain.
     Headline,
-    /// The roll-up of its domain only: something around it is in the headline.
+    /// The roll-up of its domain only: the headline counts an enclosing domain.
     RollUp,
-    /// Nothing: it is shown.
+    /// No figure; it is only shown.
     Shown,
 }
 
-/// Systems on a chip whose parts are measured apart: together they are the chip.
+/// Collector of systems on a chip whose parts are measured separately: their sum is the chip.
 const CHIP: &str = "apple";
-/// Reads what stands on NVIDIA's modules beside the GPU.
+/// Collector of NVIDIA modules with CPU and memory beside the GPU.
 const MODULE: &str = "grace";
 
-/// What each source goes into. `is_stuck` says of a place that its counter never moves, so that
-/// another source of the same thing stands in.
+/// The use of each source. `is_stuck` tells whether the counter at an index never moves; another
+/// source of the same quantity then replaces it.
 pub fn uses(sources: &[&Source], is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
     let is_measured = sources.iter().any(|source| source.is_measured_energy());
     let mut uses = vec![Use::Shown; sources.len()];
@@ -46,26 +46,26 @@ pub fn uses(sources: &[&Source], is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
     uses
 }
 
-/// Which sources the headline counts.
+/// The sources that the headline counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// Everything that is measured, each joule once.
+    /// All measured energy, each joule once.
     #[default]
     All,
-    /// The GPUs alone, as the original counts.
+    /// The GPUs only, as the original counts.
     Gpu,
-    /// The CPU packages alone.
+    /// The CPU packages only.
     Cpu,
-    /// The whole chip alone.
+    /// The whole chip only.
     Soc,
 }
 
 impl Choice {
-    /// All of them.
+    /// All choices.
     pub const ALL: [Self; 4] = [Self::All, Self::Gpu, Self::Cpu, Self::Soc];
 
-    /// The choice as flags and files spell it.
+    /// The name in flags and files.
     pub const fn label(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -75,12 +75,12 @@ impl Choice {
         }
     }
 
-    /// The choice of this name.
+    /// The choice with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|choice| choice.label() == name)
     }
 
-    /// What each source goes into when the headline counts these. Roll-ups stay as they are.
+    /// The use of each source when the headline counts this choice. Roll-ups do not change.
     pub fn apply(self, sources: &[&Source], mut uses: Vec<Use>) -> Vec<Use> {
         if self == Self::All {
             return uses;
@@ -94,7 +94,7 @@ impl Choice {
                 (Self::Gpu, domain) => domain == Some(Domain::Gpu),
                 (Self::Cpu, domain) => domain == Some(Domain::CpuPackage),
                 (_, Some(Domain::Soc)) => true,
-                // A chip whose parts are measured apart is all of them together.
+                // A chip whose parts are measured separately is the sum of them.
                 _ => !has_chip && source.collector == CHIP && *used == Use::Headline,
             };
             *used = match *used {
@@ -106,7 +106,7 @@ impl Choice {
         uses
     }
 
-    /// The choices that some of these sources fill.
+    /// The choices for which these sources report energy.
     pub fn offered(sources: &[&Source], uses: &[Use]) -> Vec<Self> {
         let is_filled = |choice: &Self| {
             let chosen = choice.apply(sources, uses.to_vec());
@@ -116,7 +116,8 @@ impl Choice {
     }
 }
 
-/// The same on one machine. `is_measured` says whether anything is, on any of them.
+/// The use of each source of one machine. `is_measured` tells whether any machine has a measured
+/// source.
 fn uses_on(sources: &[&Source], is_measured: bool, is_stuck: impl Fn(usize) -> bool) -> Vec<Use> {
     let standing: Vec<Option<Domain>> = (0..sources.len())
         .map(|place| standing(sources, place, is_measured, &is_stuck))
@@ -156,8 +157,8 @@ fn uses_on(sources: &[&Source], is_measured: bool, is_stuck: impl Fn(usize) -> b
     uses
 }
 
-/// The domain that the source at `place` stands for: it is the best of those that tell of the same
-/// thing, and no model where something is measured.
+/// The domain that the source at `place` represents. It must be the best source of its quantity,
+/// and not an estimate where a source measures.
 fn standing(
     sources: &[&Source],
     place: usize,
@@ -181,15 +182,15 @@ fn standing(
     (best == rank(place)).then_some(domain)
 }
 
-/// What the headline is made from.
+/// The parts of the machine that the headline counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Basis {
-    /// A set of [`PARTS`], by place.
+    /// A set of [`PARTS`], as bits.
     parts: u8,
     is_estimated: bool,
 }
 
-/// What can be in a headline, in the order of the label.
+/// Possible parts of a headline, in the order of the label.
 const PARTS: [(Domain, &str); 7] = [
     (Domain::Soc, "soc"),
     (Domain::Module, "module"),
@@ -200,16 +201,16 @@ const PARTS: [(Domain, &str); 7] = [
     (Domain::Platform, "system"),
 ];
 
-/// What the label of a basis ends in that is a model.
+/// Suffix of the label of an estimated basis.
 const ESTIMATED: &str = "_estimated";
 
-/// Whether the basis of this label is a model.
+/// Whether the label names an estimated basis.
 pub fn is_estimated(label: &str) -> bool {
     label.ends_with(ESTIMATED)
 }
 
 impl Basis {
-    /// The basis of a headline made from these; `None` from nothing.
+    /// The basis of a headline with these parts; `None` without parts.
     pub fn of<'a>(parts: impl Iterator<Item = (Domain, Method, &'a str)>) -> Option<Self> {
         let mut basis = Self::default();
         let mut is_chip = true;
@@ -226,7 +227,7 @@ impl Basis {
         (basis.parts != 0).then_some(basis)
     }
 
-    /// Whether it is a model.
+    /// Whether it is estimated.
     pub const fn is_estimated(self) -> bool {
         self.is_estimated
     }
@@ -236,7 +237,7 @@ impl Basis {
         self.parts == 1
     }
 
-    /// The basis as columns spell it: `gpu+cpu+dram`, `soc`, `cpu_estimated`.
+    /// The name in columns: `gpu+cpu+dram`, `soc`, `cpu_estimated`.
     pub fn label(self) -> Cow<'static, str> {
         let mut parts = PARTS
             .iter()
@@ -323,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Names in the headline, names only rolled up, and the basis.
+    /// Sources in the headline, sources in roll-ups only, and the basis.
     fn rolled(sources: &[Source], stuck: &[&str]) -> (Vec<String>, Vec<String>, String) {
         let all: Vec<&Source> = sources.iter().collect();
         let uses = uses(&all, |place| stuck.contains(&&*sources[place].name));

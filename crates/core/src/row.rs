@@ -1,12 +1,12 @@
-//! One row of a stored run, as its readers see it.
+//! One row of a stored run, for analyses.
 //!
-//! A reader names the [`Fields`] that it needs and gets a borrowed [`Row`]. A field that was not
-//! asked for, that an older version did not write, or that the row does not know is `None` (a text
-//! is empty, a list has no entries). Nothing here knows how rows are stored.
+//! A reader requests [`Fields`] and gets a borrowed [`Row`]. A field is `None` (a text empty, a
+//! list without entries) if its value is unknown. The same holds for fields that were not requested
+//! or that an older version did not write. This module is independent of the storage format.
 
 use std::ops::BitOr;
 
-/// Why a row whose energy is made from other sources than the figures of its run has none in them.
+/// The reason in a row whose energy has another basis than its run.
 pub const OTHER_BASIS: &str = "other_basis";
 
 /// One row. Instants are seconds on the clock of its part.
@@ -14,55 +14,55 @@ pub const OTHER_BASIS: &str = "other_basis";
 pub struct Row<'a> {
     /// Place in the run's order.
     pub index: u64,
-    /// The query's own id: the same query asked twice has the same id.
+    /// The query's own id; repetitions of a query have the same id.
     pub id: &'a str,
-    /// Which part of the run: whose clock the instants lie on.
+    /// The part of the run, which defines the clock of the instants.
     pub part: u32,
-    /// What the question is about.
+    /// Topic of the question.
     pub subject: Option<&'a str>,
-    /// How it ended: `complete`, `timed_out`, `failed:connect`, …
+    /// The outcome: `complete`, `timed_out`, `failed:connect`, …
     pub outcome: &'a str,
-    /// Whether there is an answer: complete, cut or refused.
+    /// Whether there is an answer: complete, truncated or refused.
     pub is_answered: bool,
-    /// What went wrong.
+    /// The error message.
     pub error: Option<&'a str>,
-    /// Whether the answer is right; `None` where it is not graded.
+    /// Whether the answer is correct; `None` if it is ungraded.
     pub is_correct: Option<bool>,
-    /// When the plan wanted it sent.
+    /// When the query was due.
     pub due: Option<f64>,
     /// When the attempt began.
     pub start: Option<f64>,
-    /// When its first byte was written.
+    /// When the first byte of the request was written.
     pub sent: Option<f64>,
     /// When the first token came.
     pub first_token: Option<f64>,
     /// When the first token of the answer came.
     pub first_answer_token: Option<f64>,
-    /// When it was over.
+    /// When the query ended.
     pub end: Option<f64>,
     /// When each chunk with content came.
     pub chunks: &'a [f64],
-    /// How late it began, in seconds: start − planned send.
+    /// Delay of the start, in seconds: start − due.
     pub schedule_lag: Option<f64>,
-    /// How long it waited for its turn, in seconds, by the service's own clock.
+    /// Time in the service's queue, in seconds, by the service's own clock.
     pub service_queue: Option<f64>,
-    /// Seconds for which our own thread was not there to take stamps.
+    /// Delay of the thread that takes timestamps, in seconds.
     pub own_delay: Option<f64>,
     /// Tokens of the prompt.
     pub input_tokens: Option<u64>,
     /// Tokens of the reply.
     pub output_tokens: Option<u64>,
-    /// Where the token counts come from: `usage`, `timings`, `tokenizer`, `chunks`.
+    /// Origin of the token counts: `usage`, `timings`, `tokenizer`, `chunks`.
     pub token_source: Option<&'a str>,
-    /// Tokens of the prompt that came from a cache.
+    /// Tokens of the prompt from a cache.
     pub cached_tokens: Option<u64>,
-    /// Whether the service claims more tokens than there can be.
+    /// Whether the service claims an impossible number of tokens.
     pub has_impossible_claim: bool,
-    /// From the send to the first token, in seconds, as the row has it.
+    /// Stored time from the request to the first token, in seconds.
     pub time_to_first_token: Option<f64>,
-    /// From the send to the end, in seconds, as the row has it.
+    /// Stored time from the request to the end, in seconds.
     pub total: Option<f64>,
-    /// From the planned send to the end, in seconds, as the row has it.
+    /// Stored time from the due time to the end, in seconds.
     pub planned: Option<f64>,
     /// Output tokens per second.
     pub tokens_per_second: Option<f64>,
@@ -76,17 +76,17 @@ pub struct Row<'a> {
     pub original: OriginalEnergy,
     /// Floating-point operations of the request.
     pub flops: Option<f64>,
-    /// Price of its tokens, in US dollars.
+    /// Price of the tokens, in US dollars.
     pub cost: Option<f64>,
-    /// Whether it kept the SLO; `None` without one, or where that is unknown.
+    /// Whether it met the SLO; `None` without an SLO, or where it is unknown.
     pub is_slo_met: Option<bool>,
-    /// What was asked and answered.
+    /// Texts of the query and its reply.
     pub texts: Texts<'a>,
-    /// How the verdict came about.
+    /// How the answer was graded.
     pub evaluation: Evaluation<'a>,
 }
 
-/// What was asked and answered.
+/// Texts of the query and its reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Texts<'a> {
     /// The prompt.
@@ -95,42 +95,42 @@ pub struct Texts<'a> {
     pub expected: Option<&'a str>,
     /// The model's answer.
     pub answer: Option<&'a str>,
-    /// The model's reasoning, where it is kept apart.
+    /// The model's reasoning, where the service separates it.
     pub reasoning: Option<&'a str>,
     /// Its tool calls, as JSON.
     pub tool_calls: Option<&'a str>,
 }
 
-/// How a verdict came about, as JSON texts.
+/// How an answer was graded, as JSON texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evaluation<'a> {
-    /// What the scorer found.
+    /// The scorer's result.
     pub metadata: Option<&'a str>,
-    /// Which scorer it was.
+    /// The scorer's configuration.
     pub config: Option<&'a str>,
 }
 
-/// What a query took, on the basis of its run.
+/// Energy of a query, on the basis of its run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Energy<'a> {
     /// Its joules.
     pub joules: Option<f64>,
-    /// One standard deviation of them.
+    /// One standard deviation of the joules.
     pub sigma: Option<f64>,
-    /// What of them is above idle.
+    /// Joules above idle.
     pub above_idle: Option<f64>,
-    /// Its own share of the power, in watts, from its start to its end.
+    /// The query's share of the power, in watts, from its start to its end.
     pub share_watts: Option<f64>,
-    /// What they are made from: `gpu`, `cpu_estimated`, …
+    /// The basis: `gpu`, `cpu_estimated`, …
     pub basis: Option<&'a str>,
-    /// Why there are none.
+    /// Why there is no energy.
     pub reason: Option<&'a str>,
 }
 
 /// Energy before and after the first token.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Phases<'a> {
-    /// What the time before the first token is.
+    /// Meaning of the time before the first token.
     pub kind: Option<&'a str>,
     /// Joules before.
     pub before: Option<f64>,
@@ -139,21 +139,21 @@ pub struct Phases<'a> {
 }
 
 impl Phases<'_> {
-    /// Whether the time before the first token is prefill and nothing else: waiting is in it where
-    /// not. `None` where the row does not say.
+    /// Whether the time before the first token is prefill without waiting. `None` if the row does
+    /// not say.
     pub fn is_prefill(&self) -> Option<bool> {
         Some(self.kind? != "wait_and_prefill")
     }
 }
 
-/// What one source says of a query.
+/// One source's energy of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Share<'a> {
     /// The source.
     pub name: &'a str,
     /// Joules, idle included.
     pub joules: Option<f64>,
-    /// What of them is above idle.
+    /// Joules above idle.
     pub above_idle: Option<f64>,
     /// One standard deviation.
     pub sigma: Option<f64>,
@@ -161,7 +161,7 @@ pub struct Share<'a> {
     pub method: &'a str,
     /// Covered share of the window.
     pub coverage: Option<f64>,
-    /// Why it is null or partial.
+    /// Why the energy is null or partial.
     pub reason: Option<&'a str>,
 }
 
@@ -190,12 +190,12 @@ impl Row<'_> {
     }
 }
 
-/// Which fields a reader needs. `index`, `part`, `outcome` and `is_answered` always come.
+/// Fields that a reader requests. `index`, `part`, `outcome` and `is_answered` are always present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fields(u32);
 
 impl Fields {
-    /// None but those that always come.
+    /// No fields but those that are always present.
     pub const NONE: Self = Self(0);
     /// `id`.
     pub const ID: Self = Self(1);
@@ -207,8 +207,8 @@ impl Fields {
     pub const VERDICT: Self = Self(1 << 3);
     /// `due`, `start`, `end`.
     pub const SPAN: Self = Self(1 << 4);
-    /// `sent`, `first_token`, `first_answer_token`, and `time_to_first_token`, `total`, `planned`,
-    /// `tokens_per_second` as the row has them.
+    /// `sent`, `first_token`, `first_answer_token`, and the stored `time_to_first_token`, `total`,
+    /// `planned`, `tokens_per_second`.
     pub const LATENCY: Self = Self(1 << 5);
     /// `chunks`.
     pub const CHUNKS: Self = Self(1 << 6);
@@ -245,12 +245,12 @@ impl Fields {
     /// All of them.
     pub const ALL: Self = Self((1 << 22) - 1);
 
-    /// Whether all of `other` are in it.
+    /// Whether it contains all fields of `other`.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
+    /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -1,31 +1,30 @@
-//! Times as seconds in files, and as [`Duration`] everywhere else; what is no time is refused where
-//! it is read.
+//! Serializes a [`Duration`] as seconds; invalid values are rejected when read.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Longer is a mistake: some thirty years.
+/// Longer times are mistakes: about thirty years.
 const LONGEST: f64 = 1e9;
 
 fn duration<E: serde::de::Error>(seconds: f64) -> Result<Duration, E> {
     Some(seconds)
         .filter(|seconds| (0.0..=LONGEST).contains(seconds))
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| E::custom(format!("`{seconds}` is no time in seconds")))
+        .ok_or_else(|| E::custom(format!("`{seconds}` is not a time in seconds")))
 }
 
-/// Writes a time as seconds.
+/// Writes a duration as seconds.
 pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.as_secs_f64())
 }
 
-/// Reads seconds.
+/// Reads a duration from seconds.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     duration(f64::deserialize(deserializer)?)
 }
 
-/// Times that may be missing.
+/// Serializes an optional [`Duration`] as seconds or null.
 pub mod optional {
     use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, duration};
 

@@ -1,8 +1,8 @@
-//! What looks like a secret in a flag.
+//! Detection of secrets in flags.
 //!
-//! A secret on the command line is in the process list, the shell's history and the stored plan.
-//! It is refused there, with the way in which it may be given. Where a command of the user's own has
-//! one, it is masked wherever that command is stored or shown.
+//! A secret on the command line appears in the process list, the shell's history and the stored
+//! plan. Such a flag is rejected with help on how to pass the secret. A secret in the user's own
+//! command is masked wherever that command is stored or shown.
 
 mod known;
 
@@ -10,15 +10,15 @@ use std::borrow::Cow;
 
 pub use known::{hide, hide_in, hide_in_value, is_any, remember};
 
-/// What stands in place of a secret.
+/// Replacement of a secret.
 pub const MASK: &str = "[secret]";
 
-/// Whether a parameter of this name and text looks like a secret.
+/// Whether a parameter with this name and value looks like a secret.
 pub fn looks_secret(name: &str, value: &str) -> bool {
     named_like_a_secret(name) || shaped_like_a_secret(value)
 }
 
-/// Names that are secrets as they stand.
+/// Parameter names that are secrets.
 const EXACT: [&str; 6] = [
     "key",
     "token",
@@ -27,7 +27,7 @@ const EXACT: [&str; 6] = [
     "authorization",
     "credentials",
 ];
-/// Parts of names that make them secrets: `max_tokens` is none.
+/// Parts of names that mark a secret; `max_tokens` is not a secret.
 const WITHIN: [&str; 9] = [
     "api_key",
     "hf_token",
@@ -58,11 +58,11 @@ fn shaped_like_a_secret(value: &str) -> bool {
     })
 }
 
-/// Endings of names that say where a secret is, not what it is.
+/// Suffixes of names that say where a secret is stored.
 const PLACES: [&str; 4] = ["_file", "_env", "_path", "_name"];
 
-/// The arguments of a command, with their secrets masked: the value of `--api-key VALUE`,
-/// `--api-key=VALUE` and `API_KEY=VALUE`, what looks like a key, and credentials in URLs.
+/// The arguments of a command with secrets masked. Secrets are the values of `--api-key VALUE`,
+/// `--api-key=VALUE` and `API_KEY=VALUE`, texts that look like keys, and credentials in URLs.
 pub fn masked_arguments(arguments: &[String]) -> Vec<String> {
     let mut is_secret_next = false;
     let masked = arguments.iter().map(|argument| {
@@ -70,7 +70,7 @@ pub fn masked_arguments(arguments: &[String]) -> Vec<String> {
             return MASK.to_owned();
         }
         let (name, value) = match argument.split_once('=') {
-            // A `=` in a URL is in its query.
+            // A `=` in a URL belongs to its query.
             Some((name, value)) if !name.contains("://") => (name, Some(value)),
             _ => (argument.as_str(), None),
         };
@@ -93,7 +93,7 @@ pub fn masked_arguments(arguments: &[String]) -> Vec<String> {
     masked.collect()
 }
 
-/// The values that [`masked_arguments`] masks, as far as they are whole arguments or stand behind `=`.
+/// The values that [`masked_arguments`] masks, if they are whole arguments or follow `=`.
 pub fn secret_arguments(arguments: &[String]) -> Vec<&str> {
     let masked = masked_arguments(arguments);
     let pairs = arguments.iter().zip(&masked);
@@ -104,8 +104,8 @@ pub fn secret_arguments(arguments: &[String]) -> Vec<&str> {
     changed.collect()
 }
 
-/// The text with what is secret in a URL masked: user and password, and query parameters that are
-/// named like a secret. A text without them stays as it is.
+/// The text with secrets in URLs masked: user and password, and query parameters with a secret's
+/// name. Other texts stay unchanged.
 pub fn masked_url(text: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Cow::Borrowed(text);

@@ -1,5 +1,4 @@
-//! What inference services say of themselves in the text that Prometheus scrapes, and what they mean
-//! alike.
+//! Server metrics in the Prometheus text format, and their common meaning across services.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use crate::time::Timestamp;
 pub struct Sample {
     /// When it was taken.
     pub at: Timestamp,
-    /// What the service calls it.
+    /// The service's name of the metric.
     pub metric: String,
     /// Its labels, as a JSON object.
     pub labels: String,
@@ -18,7 +17,7 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// What a metric did over a run.
+/// Summary of a metric over a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// The first value.
@@ -29,20 +28,20 @@ pub struct Span {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// How many there were.
+    /// Number of samples.
     pub samples: u64,
-    /// How much a counter grew; `None` for a gauge, and for a counter that began anew.
+    /// Growth of a counter; `None` for a gauge and for a counter that reset.
     pub grown: Option<f64>,
 }
 
-/// A metric that several services have.
+/// A metric that several services export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerMetric {
-    /// What we call it.
+    /// The name in ipw.
     pub name: &'static str,
-    /// Whether it only grows.
+    /// Whether it is a counter.
     pub is_counter: bool,
-    /// What services call it.
+    /// Names in the services.
     metrics: &'static [&'static str],
 }
 
@@ -62,7 +61,7 @@ const fn counter(name: &'static str, metrics: &'static [&'static str]) -> Server
     }
 }
 
-/// Names of vLLM, `SGLang`, TGI and llama.cpp, as their documentation and sources have them.
+/// Names in vLLM, `SGLang`, TGI and llama.cpp, from their documentation and sources.
 const KNOWN: [ServerMetric; 11] = [
     gauge(
         "requests_running",
@@ -139,7 +138,7 @@ const KNOWN: [ServerMetric; 11] = [
     ),
 ];
 
-/// What we call a service's metric; `None` for one that is its own.
+/// The common name of a service's metric; `None` for a metric of one service only.
 pub fn known_as(metric: &str) -> Option<&'static ServerMetric> {
     KNOWN.iter().find(|known| known.metrics.contains(&metric))
 }

@@ -1,31 +1,31 @@
-//! How texts of the library refer to a setting.
+//! Names of settings in the library's texts.
 //!
-//! A library does not know how its user sets things: by a flag, a method, a key of a file. So its
-//! errors and advice name a [`Setting`], and the program that shows them says once how settings are
-//! called ([`name_settings`]). Without that, a setting has the name that it has in a plan.
+//! The library does not know how its user sets values: by flag, method or configuration file. Its
+//! errors and advice refer to a [`Setting`], and the program registers names for settings once
+//! ([`name_settings`]). Without registration, a setting has its name in a plan.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// How a program calls a setting.
+/// Returns a program's name of a setting.
 pub type Naming = fn(Setting) -> String;
 
 static NAMING: OnceLock<Naming> = OnceLock::new();
 
-/// From now on, texts call settings by these names; the first call counts.
+/// Registers the names of settings; the first call counts.
 pub fn name_settings(naming: Naming) {
     let _ = NAMING.set(naming);
 }
 
 macro_rules! settings {
     ($($setting:ident = $name:literal),* $(,)?) => {
-        /// Something that a user of ipw sets.
+        /// A setting of ipw that a user can change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the names are those of the settings")]
         pub enum Setting { $($setting),* }
 
         impl Setting {
-            /// All of them.
+            /// All settings.
             pub const ALL: &[Self] = &[$(Self::$setting),*];
 
             /// Its name in a plan or a configuration file.
@@ -102,7 +102,7 @@ settings! {
 }
 
 impl Setting {
-    /// The setting with a value.
+    /// The setting with this value.
     pub const fn to<T: fmt::Display>(self, value: T) -> Set<T> {
         Set {
             setting: self,

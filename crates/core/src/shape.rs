@@ -1,34 +1,34 @@
-//! The shape of metadata that differs from row to row.
+//! The common shape of metadata that differs from row to row.
 //!
-//! The run directory fixes its columns before the first row is written, so a dataset is looked
-//! through once and the shapes of its rows are joined. Where rows disagree beyond repair (a number
-//! here, a text there) the column is text: nothing is dropped, nothing fails after hours of work.
+//! The columns of a run are fixed before the first row is written. So the dataset is scanned once,
+//! and the shapes of its rows are joined. Where rows are incompatible (a number here, a text
+//! there), the column is text: no value is lost and no run fails for it.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Number, Value};
 
-/// Deeper than this, values are kept as JSON text.
+/// Values below this depth are stored as JSON text.
 const DEEPEST: usize = 8;
 
-/// What the values under one name have in common.
+/// The common shape of all values of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
     /// Only null so far.
     Unknown,
     /// true or false.
     Bool,
-    /// A whole number that fits 64 bits with a sign.
+    /// A signed 64-bit integer.
     Int,
     /// Any number.
     Float,
     /// A text.
     Text,
-    /// A list of one shape.
+    /// A list of elements of one shape.
     List(Box<Shape>),
-    /// Names with shapes, in the order of their first appearance.
+    /// Named fields with shapes, in the order of their first appearance.
     Struct(Vec<(String, Shape)>),
-    /// Values that have nothing in common: texts as they are, all else as JSON text.
+    /// Incompatible values: texts as they are, all others as JSON text.
     Mixed,
 }
 
@@ -74,7 +74,7 @@ impl Shape {
         }
     }
 
-    /// How many fields it has, with those in fields.
+    /// Number of fields, including nested ones.
     pub fn fields(&self) -> usize {
         match self {
             Self::List(items) => items.fields(),
@@ -86,13 +86,13 @@ impl Shape {
         }
     }
 
-    /// The shape with nothing left open: what was null in every row is a text that is null.
+    /// The shape with all fields decided: a field that is null in every row becomes a text.
     #[must_use]
     pub fn settled(self) -> Self {
         match self {
             Self::Unknown => Self::Text,
             Self::List(items) => Self::List(Box::new(items.settled())),
-            // An empty struct has no place in Parquet.
+            // Parquet has no empty structs.
             Self::Struct(fields) if fields.is_empty() => Self::Mixed,
             Self::Struct(fields) => Self::Struct(
                 fields
@@ -104,8 +104,8 @@ impl Shape {
         }
     }
 
-    /// `value` in this shape; structs are whole (each of their fields is there, null or not).
-    /// `None` when the value does not fit, which a value that was joined in always does.
+    /// `value` in this shape, with missing struct fields as null. `None` when the value does not
+    /// fit; a value that was joined in always fits.
     pub fn fit(&self, value: &Value) -> Option<Value> {
         match (self, value) {
             (Self::Struct(fields), Value::Null) => Self::fit_fields(fields, &Map::new()),
@@ -148,7 +148,7 @@ fn join_fields(
     mut left: Vec<(String, Shape)>,
     right: Vec<(String, Shape)>,
 ) -> Vec<(String, Shape)> {
-    // Made when it is needed: rows of one file mostly name their fields in one order.
+    // Built on demand: rows of one file mostly have their fields in the same order.
     let mut places: Option<HashMap<String, usize>> = None;
     for (index, (name, shape)) in right.into_iter().enumerate() {
         let here = match left.get(index) {

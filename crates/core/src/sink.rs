@@ -1,30 +1,28 @@
-//! Where rows go.
+//! Destinations of rows and readings.
 
-use crate::alignment::Aligned;
+use crate::alignment::ClockOffset;
 use crate::attribution::Idle;
 use crate::reading::Reading;
 use crate::record::Record;
 
-/// Takes rows for good: what was appended without an error is lost only with the last second
-/// before the process dies.
+/// Stores rows. A row appended without an error is lost only if the process dies within the next
+/// second.
 pub trait Sink {
-    /// Takes one row. It may wait until there is room (rows are never dropped); an error means that
-    /// no further row can be taken.
+    /// Appends one row. It may wait for room, as rows are never dropped. After an error, no further
+    /// row can be stored.
     fn append(&mut self, record: Record) -> Result<(), SinkError>;
 }
 
-/// Takes raw readings for good.
+/// Stores raw readings.
 pub trait ReadingSink: Send {
-    /// Takes readings and returns when they are on disk.
+    /// Appends readings and returns when they are on disk.
     fn append(&mut self, readings: &[Reading]) -> Result<(), SinkError>;
 
-    /// Takes note of what the sources draw with nobody in flight, in their order; `None` where that
-    /// is not known.
+    /// Stores the idle power of the sources, in their order; `None` where it is unknown.
     fn note_idle(&mut self, idle: &[Option<Idle>]) -> Result<(), SinkError>;
 
-    /// Takes note of how the clocks of the sources lie against ours, in their order; `None` for
-    /// those that are read here.
-    fn note_alignment(&mut self, aligned: &[Option<Aligned>]) -> Result<(), SinkError>;
+    /// Stores the clock offsets of the sources, in their order; `None` for local sources.
+    fn note_alignment(&mut self, aligned: &[Option<ClockOffset>]) -> Result<(), SinkError>;
 }
 
 /// Rows can no longer be stored.

@@ -1,4 +1,4 @@
-//! Sizes as people write them: `256MiB`, `1.5 GB`, `65536`. A number without a unit counts bytes.
+//! Human-readable sizes: `256MiB`, `1.5 GB`, `65536`. A number without a unit is in bytes.
 
 /// Units in bytes, in lower case.
 const UNITS: [(&str, u64); 12] = [
@@ -16,12 +16,12 @@ const UNITS: [(&str, u64); 12] = [
     ("tib", 1 << 40),
 ];
 
-/// Larger is a mistake: 2⁵³, up to which every number of bytes is exact.
+/// Larger values are mistakes: 2⁵³, up to which every integer is exact.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
 
-/// Why a text is refused as a size.
+/// Why a text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadSize {
+pub enum SizeError {
     /// Not a number with a unit.
     #[error("`{text}` is not a size; write it like 64KiB, 256MiB or 1GiB")]
     Unreadable {
@@ -33,7 +33,7 @@ pub enum BadSize {
     Zero,
 }
 
-/// The size in bytes, which is above zero.
+/// A positive size in bytes.
 ///
 /// # Errors
 ///
@@ -44,9 +44,9 @@ pub enum BadSize {
     clippy::cast_precision_loss,
     reason = "checked to be positive and exact"
 )]
-pub fn parse(text: &str) -> Result<u64, BadSize> {
+pub fn parse(text: &str) -> Result<u64, SizeError> {
     let text = text.trim();
-    let unreadable = || BadSize::Unreadable {
+    let unreadable = || SizeError::Unreadable {
         text: text.to_owned(),
     };
     let end = text
@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<u64, BadSize> {
     let bytes = number * known.ok_or_else(unreadable)?.1 as f64;
     match bytes.round() {
         bytes if bytes > LARGEST => Err(unreadable()),
-        bytes if bytes < 1.0 => Err(BadSize::Zero),
+        bytes if bytes < 1.0 => Err(SizeError::Zero),
         bytes => Ok(bytes as u64),
     }
 }
@@ -93,7 +93,7 @@ mod tests {
             assert_eq!(parse(text), Ok(bytes), "{text}");
         }
         for text in ["0", "0MiB", "0.1"] {
-            assert_eq!(parse(text), Err(BadSize::Zero), "{text}");
+            assert_eq!(parse(text), Err(SizeError::Zero), "{text}");
         }
         for text in [
             "",

@@ -1,12 +1,12 @@
-//! Names that are safe as file names: the run directory's.
+//! File-safe names for run directories.
 
 use std::path::Path;
 
-/// How many characters of a name go into a directory name: a file name has 255 bytes at most, and
-/// a character up to four.
+/// Longest part of a directory name, in characters: a file name has at most 255 bytes, and a
+/// character up to four.
 const LONGEST: usize = 60;
 
-/// Every character that is not a letter or digit becomes `_`, trimmed; `otherwise` when nothing is
+/// Replaces every character except letters and digits by `_` and trims; `otherwise` if nothing is
 /// left.
 pub fn slug(name: &str, otherwise: &str) -> String {
     let replaced: String = name
@@ -28,7 +28,7 @@ pub fn slug(name: &str, otherwise: &str) -> String {
     }
 }
 
-/// What a model is called in columns and directories: as typed, but a path is its file's stem.
+/// Label of a model in columns and directories: as typed, but the file stem of a path.
 pub fn model_label(model: &str) -> String {
     let path = Path::new(model);
     let is_gguf = path
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// One step down, whatever the names are, and short enough for every file system.
+        /// A single path component, short enough for every file system.
         #[test]
         fn a_run_directory_is_one_name(hardware in ".*", model in ".*", dataset in ".*") {
             let hardware = crate::hardware::label(&[&hardware], Some(&hardware));
@@ -66,7 +66,7 @@ mod tests {
             prop_assert_eq!(path.file_name().and_then(|name| name.to_str()), Some(&*name));
             prop_assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0']));
             prop_assert!(name.chars().all(|c| c.is_alphanumeric() || "_+-".contains(c)));
-            // A name that is kept aside gets a prefix.
+            // An archived name gets a prefix.
             let longest = "profile___".len() + 48 + 2 * LONGEST * 4;
             prop_assert!(name.len() <= longest);
         }

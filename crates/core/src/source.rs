@@ -1,7 +1,7 @@
-//! What reports energy, power or state, and how.
+//! Sources of energy, power and state readings.
 //!
-//! Every source is kept apart. Energy sources form a tree by [`Domain`]; roll-ups take only domains
-//! that do not contain each other, so nothing is counted twice.
+//! Each source is stored separately. Energy sources form a tree by [`Domain`]. Roll-ups combine
+//! only domains that do not contain each other, so no energy is counted twice.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,52 +11,51 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::counter::{LARGEST_POWER, Rollover};
 use crate::units::{Joules, Watts};
 
-/// Place of a source in the list of a session.
+/// Index of a source in the list of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct SourceIndex(pub u16);
 
-/// One thing that reports one quantity.
+/// One sensor that reports one quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Source {
-    /// A name that is unique in a run: `rapl/package-0`, `host/memory_used`.
+    /// Its name, unique within a run: `rapl/package-0`, `host/memory_used`.
     pub name: String,
-    /// The collector that reads it.
+    /// Id of the collector that reads it.
     pub collector: Cow<'static, str>,
-    /// The machine that it is on, if that is another than this: all names of its sources begin with
-    /// it.
+    /// Its machine, if another than this: all names of its sources begin with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The device that it belongs to, as [`crate::hardware::Device::id`] has it: several sources
-    /// may tell of one board. `None` where the source is the device.
+    /// Its device, as in [`crate::hardware::Device::id`]; several sources may belong to one board.
+    /// `None` where the source is the device.
     #[serde(default)]
     pub device: Option<String>,
-    /// What it reports.
+    /// The quantity that it reports.
     pub quantity: Quantity,
-    /// How its numbers come about.
+    /// How its values are obtained.
     pub method: Method,
-    /// How often the device updates it, as far as is known.
+    /// Update period of the device, where known.
     #[serde(rename = "period_seconds", with = "crate::seconds::optional")]
     pub period: Option<Duration>,
-    /// What reading it takes.
+    /// Privilege needed to read it.
     pub privilege: Cow<'static, str>,
-    /// Relative uncertainty of its scale, one standard deviation; `None` when nobody knows.
+    /// Relative uncertainty of its scale, one standard deviation; `None` when it is unknown.
     pub relative_sigma: Option<f64>,
 }
 
-/// Whose machine a source is on, as far as energy is concerned.
+/// Role of a source's machine in energy attribution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The service's: its joules are billed to queries.
+    /// The machine of the service: its energy is attributed to queries.
     #[default]
     Service,
-    /// The load generator's own: its joules are nobody's.
+    /// The machine of the load generator only: its energy is attributed to no query.
     Client,
 }
 
 impl Role {
-    /// The role as files spell it.
+    /// The name in files.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Service => "service",
@@ -77,64 +76,64 @@ impl std::str::FromStr for Role {
     }
 }
 
-/// What a source reports.
+/// The quantity of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Quantity {
-    /// Joules since some moment: a counter.
+    /// Cumulative joules: a counter.
     Energy {
-        /// Whose energy.
+        /// The part of the machine.
         domain: Domain,
-        /// What a decrease means.
+        /// Meaning of a decrease.
         #[serde(rename = "wraps_at_joules", with = "wraps_at")]
         rollover: Rollover,
     },
-    /// Watts, as a mean over the time before each reading: its integral is energy.
+    /// Watts, averaged over the time before each reading; the integral is energy.
     Power {
-        /// Whose power.
+        /// The part of the machine.
         domain: Domain,
-        /// How long the device averages; zero when it shows the moment.
+        /// Averaging time of the device; zero for instantaneous power.
         #[serde(rename = "averaging_seconds", with = "crate::seconds")]
         averaging: Duration,
     },
-    /// A value at an instant: a gauge.
+    /// An instantaneous value: a gauge.
     Gauge {
-        /// Of what.
+        /// The quantity of the gauge.
         gauge: Gauge,
     },
 }
 
-/// Whose energy a source counts.
+/// The part of the machine whose energy a source counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Domain {
     /// A whole CPU package.
     CpuPackage,
-    /// The cores of a package: inside it.
+    /// The cores of a package, contained in it.
     CpuCore,
-    /// The rest of a package: inside it.
+    /// The rest of a package, contained in it.
     CpuUncore,
     /// Memory, outside the package on servers.
     Dram,
-    /// The whole platform: around the packages, the boards, all of it.
+    /// The whole platform, which contains packages and boards.
     Platform,
     /// A whole GPU board.
     Gpu,
-    /// The memory of a board: inside it.
+    /// The memory of a board, contained in it.
     GpuMemory,
-    /// A module of GPU, CPU and memory together: around them.
+    /// A module of GPU, CPU and memory, which contains them.
     Module,
     /// A neural engine.
     Ane,
-    /// A whole system on a chip, or the board that is one: around everything on it.
+    /// A whole system on a chip or its board, which contains all its parts.
     Soc,
-    /// Some rail: inside something else.
+    /// A power rail, contained in another domain.
     Rail,
 }
 
 impl Domain {
-    /// Whether its energy is part of what another domain counts, or counts others: such domains
-    /// are shown and never added.
+    /// Whether the domain contains other domains or is contained in one. Such domains are shown and
+    /// never added.
     pub const fn is_nested(self) -> bool {
         matches!(
             self,
@@ -142,9 +141,9 @@ impl Domain {
         )
     }
 
-    /// More than any device of this kind draws, whatever it drew before: a package may go from 1 W
-    /// to its peak within a poll. About three times the largest that there are (docs/method.md
-    /// §6.2).
+    /// Upper bound of the power of any device in this domain: about three times the largest that
+    /// exist (docs/method.md §6.2). It cannot depend on earlier readings: a package may go from 1 W
+    /// to its peak within one poll.
     pub const fn largest_power(self) -> Watts {
         Watts::from_watts(match self {
             Self::Ane | Self::Dram => 1000.0,
@@ -158,11 +157,11 @@ impl Domain {
     }
 }
 
-/// What a gauge shows.
+/// The quantity of a gauge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gauge {
-    /// Share of the CPUs that was busy since the last reading, in percent.
+    /// CPU utilization since the last reading, in percent.
     CpuUse,
     /// Mean frequency of the CPUs, in megahertz.
     CpuFrequency,
@@ -170,11 +169,11 @@ pub enum Gauge {
     MemoryUsed,
     /// Temperature of the CPU, in °C.
     CpuTemperature,
-    /// Share of time in which the GPU had work, in percent.
+    /// GPU utilization in percent: share of time with work.
     GpuUse,
-    /// Share of time in which the GPU's memory was read or written, in percent.
+    /// Share of time with reads or writes of GPU memory, in percent.
     GpuMemoryUse,
-    /// Share of time in which the GPU's matrix units had work, in percent.
+    /// Utilization of the GPU's matrix units, in percent.
     GpuTensorUse,
     /// Memory of the GPU in use, in MiB.
     GpuMemoryUsed,
@@ -184,12 +183,12 @@ pub enum Gauge {
     GpuClock,
     /// Clock of the GPU's memory, in megahertz.
     GpuMemoryClock,
-    /// What the board may draw, in watts.
+    /// Power limit of the board, in watts.
     PowerLimit,
-    /// Why the board is held back: bits, 0 for not at all. A bit is set only for reasons that slow
-    /// the work down (heat, power, hardware), not for being idle.
+    /// Throttle reasons of the board, as bits; 0 for none. Only reasons that slow the work down
+    /// count (heat, power, hardware), not idleness.
     Throttle,
-    /// Processes that use the board.
+    /// Number of processes that use the board.
     Processes,
 }
 
@@ -207,7 +206,7 @@ impl Gauge {
     }
 }
 
-/// How numbers come about.
+/// How values are obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -215,14 +214,14 @@ pub enum Method {
     Counter,
     /// Power readings, integrated over time.
     Integrated,
-    /// A model; never shown as measured.
+    /// A model's estimate; never shown as measured.
     Estimated,
-    /// Read as it is.
+    /// Read without conversion.
     Direct,
 }
 
 impl Method {
-    /// The method as columns spell it.
+    /// The name in columns.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -234,7 +233,7 @@ impl Method {
 }
 
 impl Source {
-    /// The domain, if it reports energy, or power that can be integrated.
+    /// The domain of a source of energy or power.
     pub const fn domain(&self) -> Option<Domain> {
         match self.quantity {
             Quantity::Energy { domain, .. } | Quantity::Power { domain, .. } => Some(domain),
@@ -242,7 +241,7 @@ impl Source {
         }
     }
 
-    /// Whether it measures energy, as opposed to estimating it.
+    /// Whether it measures energy rather than estimating it.
     pub fn is_measured_energy(&self) -> bool {
         self.domain().is_some() && self.method != Method::Estimated
     }
@@ -257,7 +256,7 @@ impl Source {
     }
 }
 
-/// Where a counter wraps in joules, or null when it does not.
+/// Serializes the value at which a counter wraps, in joules; null for a counter that does not wrap.
 mod wraps_at {
     use super::{Deserialize, Deserializer, Joules, Rollover, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! The few statistics that a row and a summary need, each with one definition.
+//! Basic statistics of rows and summaries, each with one definition.
 
 /// Quantile by linear interpolation between order statistics (numpy's default); `sorted` must be
 /// sorted. `None` for no values.
@@ -6,7 +6,7 @@ pub fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
     quantile_by(sorted.len(), fraction, |rank| sorted[rank])
 }
 
-/// The same of `count` values of which `at` gives the one of each rank, from 0.
+/// The same quantile of `count` values, where `at` returns the value of each rank, from 0.
 pub fn quantile_by(count: usize, fraction: f64, at: impl Fn(usize) -> f64) -> Option<f64> {
     let last = count.checked_sub(1)?;
     #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
@@ -19,7 +19,7 @@ pub fn quantile_by(count: usize, fraction: f64, at: impl Fn(usize) -> f64) -> Op
     let below = position.floor() as usize;
     let (low, high) = (at(below), at((below + 1).min(last)));
     let share = position.fract();
-    // From the nearer end, as numpy does it: rounding then never leads past an end.
+    // Interpolate from the nearer end as numpy does, so that rounding never exceeds an end.
     Some(if share < 0.5 {
         low + (high - low) * share
     } else {

@@ -1,91 +1,90 @@
-//! What the sources of a run reported, as `telemetry` in `summary.json` has it: filled when a run
-//! ends, read by everything that looks at the run later. `None` is not known.
+//! Source reports of a run, as in `telemetry` of `summary.json`. They are written at the end of a
+//! run and read by all later analyses. Unknown values are `None`.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::account::Values;
-use crate::alignment::Aligned;
+use crate::alignment::ClockOffset;
 use crate::attribution::{Balance, Idle};
 use crate::hardware::Device;
 use crate::source::{Role, Source};
 
-/// The sources of a run, what each reported, and what reading them cost.
+/// The sources of a run, their reports, and the cost of sampling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Telemetry {
     /// Boards, and GPUs of chips.
     pub devices: Vec<Device>,
-    /// Source by source.
+    /// One report per source.
     pub sources: Vec<SourceReport>,
-    /// Collectors that are not there.
+    /// Collectors that are unavailable.
     pub absent: Vec<Absent>,
-    /// What the estimate rests on; `None` where nothing is estimated.
+    /// Basis of the energy estimate; `None` without an estimate.
     pub estimate: Option<String>,
     /// Readings that failed.
     pub faults: Vec<String>,
     /// CPU time over the run.
     pub cpu: Option<CpuTime>,
-    /// Other runs on the machine at the same time; `None` where they could not be seen.
+    /// Other runs on the machine at the same time; `None` where they cannot be detected.
     pub other_runs: Option<OtherRuns>,
     /// CPU time of the samplers.
     pub sampler_cpu_seconds: Option<f64>,
-    /// The same as a share of the run's time; `None` for a run that took none.
+    /// The same as a share of the run's time; `None` for a run of no length.
     pub sampler_cpu_share: Option<f64>,
-    /// When this process did not run.
+    /// Times in which this process was suspended.
     pub pauses: Vec<Pause>,
 }
 
-/// What one source reported.
+/// The report of one source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SourceReport {
-    /// What it is.
+    /// The source.
     pub about: Source,
     /// The unit of its values.
     #[serde(default)]
     pub unit: Option<Cow<'static, str>>,
-    /// Whose machine it is on.
+    /// Role of its machine.
     #[serde(default)]
     pub role: Option<Role>,
-    /// How its clock was aligned with ours; `None` for a source on this machine.
+    /// Offset of its clock; `None` for a source on this machine.
     #[serde(default)]
-    pub clock: Option<Aligned>,
-    /// Readings kept.
+    pub clock: Option<ClockOffset>,
+    /// Number of readings kept.
     #[serde(default)]
     pub readings: Option<u64>,
-    /// Energy that it counted, without gaps; `None` for what counts none, and for a counter that
-    /// never moved.
+    /// Energy counted, without gaps; `None` for gauges and for a counter that never moved.
     #[serde(default)]
     pub joules: Option<f64>,
-    /// Time that the energy covers; `None` for what counts none.
+    /// Time that the energy covers; `None` for gauges.
     #[serde(default)]
     pub covered_seconds: Option<f64>,
-    /// How often it started anew.
+    /// How often the counter reset.
     #[serde(default)]
     pub resets: Option<u64>,
     /// How often it advanced by more than its device can have used.
     #[serde(default)]
     pub implausible: Option<u64>,
-    /// How long a counter had not moved at the end; `None` for what is no counter.
+    /// Time since a counter last moved, at the end; `None` for other sources.
     #[serde(default)]
     pub still_seconds: Option<f64>,
-    /// The usual time between two changes; `None` with fewer than two.
+    /// Typical time between two changes; `None` with fewer than two.
     #[serde(default)]
     pub change_interval_seconds: Option<f64>,
-    /// How often it was silent for longer than it may.
+    /// Number of gaps in its readings.
     #[serde(default)]
     pub gaps: Option<u64>,
-    /// What it drew while no query was in flight.
+    /// Idle power.
     #[serde(default)]
     pub idle: IdlePower,
-    /// Where its joules went; `None` for what counts none.
+    /// Energy balance; `None` for gauges.
     #[serde(default)]
     pub balance: Option<Balance>,
     /// The range of its values; `None` for energy and power.
     #[serde(default)]
     pub values: Option<Values>,
-    /// Whether its values can be believed.
+    /// Self-tests of its values.
     #[serde(default)]
     pub self_test: SelfTests,
 }
@@ -106,44 +105,44 @@ pub struct IdlePower {
 pub struct SelfTests {
     /// After the warm-up.
     pub start: Option<SelfTest>,
-    /// When the run was over.
+    /// At the end of the run.
     pub end: Option<SelfTest>,
 }
 
-/// What a look at a source showed.
+/// Result of one self-test of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SelfTest {
-    /// Readings in that time.
+    /// Number of readings during the test.
     pub readings: u64,
-    /// Whether its value changed at all: a counter that never moves is absent.
+    /// Whether its value changed at all; a counter that never moves counts as unavailable.
     pub moves: bool,
-    /// Whether it never went back, but for wraps; `None` for what is no counter.
+    /// Whether a counter never decreased, except for wraps; `None` for other sources.
     pub monotone: Option<bool>,
-    /// The usual time between two changes, as polled; `None` with fewer than two.
+    /// Typical time between two changes, as seen by polling; `None` with fewer than two.
     pub change_interval_seconds: Option<f64>,
     /// Its smallest change.
     pub resolution: Option<f64>,
     /// Mean power, for energy sources that moved.
     pub watts: Option<f64>,
-    /// Its mean power ÷ that of the power source of the same device, over what each covers; 1 is
-    /// agreement.
+    /// Its mean power ÷ that of the power source of the same device, each over its covered time. 1
+    /// means agreement.
     pub against_power: Option<f64>,
     /// The last value.
     pub last: Option<f64>,
 }
 
-/// A collector that is not there, and what would change that.
+/// A collector that is unavailable, and how to enable it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absent {
     /// Its id.
     pub collector: Cow<'static, str>,
-    /// Whether the hardware seems to be here, so that something could be done about it.
+    /// Whether the hardware seems to be present, so that it can be enabled.
     pub is_here: bool,
     /// Why.
     pub reason: String,
     /// The exact command that would enable it, if there is one.
     pub fix: Option<String>,
-    /// What that command risks.
+    /// Risks of that command.
     pub risk: Option<String>,
 }
 
@@ -151,49 +150,49 @@ pub struct Absent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuTime {
-    /// Of the service's processes; `None` when they are not known.
+    /// CPU time of the service's processes; `None` when they are unknown.
     pub service_seconds: Option<f64>,
-    /// How many processes the service had, one after the other.
+    /// Number of processes that the service had in succession.
     pub service_processes: Option<u64>,
-    /// Why the service's time is not known.
+    /// Why the service's time is unknown.
     pub service_unknown: Option<String>,
-    /// Of this process, where the service is another one.
+    /// CPU time of this process, if the service is another one.
     pub own_seconds: Option<f64>,
-    /// Of the whole machine.
+    /// CPU time of the whole machine.
     pub machine_seconds: Option<f64>,
-    /// What all its CPUs had to give.
+    /// Available CPU time of all CPUs.
     pub capacity_seconds: Option<f64>,
 }
 
 /// Other runs on the machine at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OtherRuns {
-    /// The most at once.
+    /// Largest number of other runs at once.
     pub most: u64,
-    /// For how long there was at least one.
+    /// Time with at least one other run.
     pub seconds: f64,
 }
 
-/// A time in which this process did not run.
+/// A time in which this process was suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
-    /// When it began, in seconds of its part.
+    /// Start of the pause, in seconds of its part.
     pub start_seconds: f64,
-    /// How long it was.
+    /// Length of the pause.
     pub seconds: f64,
-    /// Queries that were in flight.
+    /// Number of queries in flight.
     pub queries: u64,
 }
 
 impl Telemetry {
-    /// What the source of that name reported.
+    /// The report of the source with this name.
     pub fn source(&self, name: &str) -> Option<&SourceReport> {
         self.sources.iter().find(|source| source.about.name == name)
     }
 }
 
 impl SourceReport {
-    /// A source that has reported nothing.
+    /// The empty report of a source.
     pub fn of(about: Source) -> Self {
         Self {
             unit: Some(Cow::Borrowed(about.unit())),

@@ -1,10 +1,10 @@
-//! Texts from outside on their way to a terminal.
+//! Sanitizing of external texts for terminals.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// `text` without what a terminal would obey: control characters, escape sequences' lead-ins and
-/// marks that turn the direction of writing. Line breaks and tabs become spaces.
+/// `text` without terminal control: control characters, lead-ins of escape sequences, and
+/// bidirectional marks. Line breaks and tabs become spaces.
 pub fn printable(text: &str) -> String {
     text.chars()
         .filter_map(|character| match character {
@@ -16,12 +16,12 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// A path as messages repeat it: without what a terminal would obey.
+/// A path for messages, without terminal control characters.
 pub fn printable_path(path: &Path) -> String {
     printable(&path.display().to_string())
 }
 
-/// Whether a character turns the direction of writing.
+/// Whether a character is a bidirectional control.
 const fn turns(character: char) -> bool {
     matches!(
         character,
@@ -29,8 +29,8 @@ const fn turns(character: char) -> bool {
     )
 }
 
-/// JSON with the characters escaped that JSON leaves as they are and a terminal obeys: DEL, the C1
-/// controls, and marks that turn the direction of writing. It is the same JSON.
+/// Equivalent JSON with escapes for characters that terminals obey and JSON allows: DEL, C1
+/// controls, and bidirectional marks.
 pub fn escaped(json: &str) -> std::borrow::Cow<'_, str> {
     let is_obeyed =
         |character: char| ('\u{7f}'..='\u{9f}').contains(&character) || turns(character);
@@ -48,7 +48,7 @@ pub fn escaped(json: &str) -> std::borrow::Cow<'_, str> {
     text.into()
 }
 
-/// An error and what caused it, on one line.
+/// An error and its causes, on one line.
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -55,7 +55,7 @@ impl Timestamp {
     }
 }
 
-/// Where the reference of a part lies on the clocks of the machine.
+/// The reference of a part on the clocks of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anchor {
     /// Wall clock at the reference: nanoseconds since the Unix epoch.
@@ -66,25 +66,25 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Wall-clock seconds since the Unix epoch at `instant`, as far as the anchor knows.
+    /// Wall-clock seconds since the Unix epoch at `instant`, according to the anchor.
     pub fn unix_seconds(self, instant: Timestamp) -> f64 {
         Duration::from_nanos(self.unix_nanos.saturating_add(instant.nanos())).as_secs_f64()
     }
 }
 
-/// The one source of instants of a part.
+/// The only source of instants of a part.
 pub trait Clock: Send + Sync {
     /// The present instant.
     fn now(&self) -> Timestamp;
-    /// Where this clock's reference lies.
+    /// The reference of this clock.
     fn anchor(&self) -> Anchor;
-    /// How long the machine has been asleep since it was started: time that this clock does not
-    /// count. Zero where that is not known.
+    /// Time that the machine was suspended since its start, which this clock does not count. Zero
+    /// where that is unknown.
     fn asleep(&self) -> Duration {
         Duration::ZERO
     }
-    /// The wall clock: nanoseconds since the Unix epoch. It may be set at any time: to be shown to
-    /// others, never to be reckoned with.
+    /// The wall clock: nanoseconds since the Unix epoch. It may be set at any time, so use it for
+    /// display only, never for arithmetic.
     fn unix_nanos(&self) -> u64 {
         self.anchor().unix_nanos.saturating_add(self.now().nanos())
     }

@@ -1,5 +1,5 @@
-//! Quantities with their units: constructors name the unit of the argument, accessors that of the
-//! result, and only operations that mean something exist.
+//! Quantities with units. Constructors name the unit of the argument, accessors that of the result.
+//! Only physically meaningful operations exist.
 
 use std::fmt;
 use std::iter::Sum;
@@ -16,20 +16,20 @@ macro_rules! quantity {
         pub struct $name(f64);
 
         impl $name {
-            /// Nothing of it.
+            /// Zero.
             pub const ZERO: Self = Self(0.0);
 
-            #[doc = concat!("So many ", $unit, ".")]
+            #[doc = concat!("A value in ", $unit, ".")]
             pub const fn $from(value: f64) -> Self {
                 Self(value)
             }
 
-            #[doc = concat!("The number of ", $unit, ".")]
+            #[doc = concat!("The value in ", $unit, ".")]
             pub const fn $to(self) -> f64 {
                 self.0
             }
 
-            /// Whether it is a number that a device can have meant.
+            /// Whether the value is finite, as a device's value must be.
             pub const fn is_finite(self) -> bool {
                 self.0.is_finite()
             }
@@ -83,7 +83,7 @@ quantity!(Joules, from_joules, joules, "J", "Energy.");
 quantity!(Watts, from_watts, watts, "W", "Power.");
 
 impl Joules {
-    /// So many microjoules, as RAPL counts.
+    /// A value in microjoules, the unit of RAPL.
     #[expect(
         clippy::cast_precision_loss,
         reason = "2^53 µJ are nine billion joules"
@@ -100,7 +100,7 @@ impl Mul<Duration> for Watts {
     }
 }
 
-/// Mean power over a time; infinite over none.
+/// Mean power over a time; infinite for a time of zero.
 impl Div<Duration> for Joules {
     type Output = Watts;
     fn div(self, time: Duration) -> Watts {

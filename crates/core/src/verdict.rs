@@ -1,18 +1,18 @@
-//! Grades: whether an answer is right, and how that was found out.
+//! Grades: whether an answer is correct, and how it was determined.
 
-/// What a scorer says of an answer.
+/// A scorer's verdict on an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is right.
     Correct,
     /// It is wrong.
     Wrong,
-    /// Nobody can say: not the same as wrong.
+    /// The scorer cannot decide; this differs from wrong.
     Unscored,
 }
 
 impl Verdict {
-    /// Whether the answer is right; `None` when nobody can say.
+    /// Whether the answer is correct; `None` when it is unscored.
     pub const fn is_correct(self) -> Option<bool> {
         match self {
             Self::Correct => Some(true),
@@ -22,34 +22,34 @@ impl Verdict {
     }
 }
 
-/// A verdict with its grounds.
+/// A verdict and its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grade {
-    /// What was said.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Id of the scorer; `None` when there was none to ask.
+    /// Id of the scorer; `None` without a scorer.
     pub scorer: Option<&'static str>,
-    /// What was taken for the answer; `None` when nothing could be.
+    /// The text extracted as the answer; `None` if none was found.
     pub extracted: Option<String>,
-    /// Why, in a few words.
+    /// The reason in a few words.
     pub reason: String,
-    /// Who judged; `None` where no judge was asked.
-    pub judge: Option<Box<Judged>>,
+    /// The judge model's reply; `None` without a judge.
+    pub judge: Option<Box<JudgeReply>>,
 }
 
-/// What a judge said.
+/// The reply of a judge model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgeReply {
     /// The model that judged.
     pub model: String,
-    /// Which prompt it was given, with its version.
+    /// Version of the prompt that it was given.
     pub prompt: String,
-    /// What it said.
+    /// Its output.
     pub output: String,
 }
 
 impl Grade {
-    /// Nobody can say, for this reason.
+    /// An unscored grade with its reason.
     pub fn unscored(scorer: Option<&'static str>, reason: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Unscored,

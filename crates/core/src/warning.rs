@@ -1,43 +1,42 @@
-//! Warnings: what to know before quoting a run, comparing two, or reading a page.
+//! Warnings about a run's numbers, a comparison, or a page.
 //!
-//! One type for all of them. Each document writes the keys that its format has (`summary.json`,
-//! `ipw compare --json`, the report's JSON); those views are next to the documents.
+//! All warnings share this type. Each document writes the keys of its own format (`summary.json`,
+//! `ipw compare --json`, the report's JSON); the conversions are next to the documents.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Something to know about numbers, and what to do about it.
+/// A warning about numbers, with advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// What it is about.
+    /// Kind of the warning.
     pub kind: Kind,
-    /// How grave it is.
+    /// Severity of the warning.
     pub severity: Severity,
-    /// The source that it is about; `None` when it is about a whole run.
+    /// The source concerned; `None` for a whole run.
     pub source: Option<String>,
-    /// What was found.
+    /// The finding.
     pub text: String,
-    /// What to do about it, or what it means.
+    /// What to do about it, or what it implies.
     pub advice: Option<String>,
 }
 
-/// How grave a warning is, the gravest first.
+/// Severity of a warning, the most severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The comparison would say nothing: it is made on request only.
+    /// The comparison would be meaningless; it needs an explicit request.
     Refusal,
     /// Figures are wrong or missing.
     Problem,
     /// Figures are less certain than they look.
     Caution,
-    /// Good to know.
+    /// Useful to know.
     Hint,
 }
 
-/// Kinds of warnings, by what they are about. Serialized as the id of the kind alone: groups may
-/// use the same id.
+/// Kinds of warnings. Serialized as the id of the kind alone; groups may share an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Kind {
@@ -45,7 +44,7 @@ pub enum Kind {
     Run(RunKind),
     /// Two runs that are compared.
     Pair(PairKind),
-    /// What screens and the report say in addition.
+    /// Additional warnings of screens and the report.
     Page(PageKind),
 }
 
@@ -53,15 +52,15 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
-    /// The energy is a model's and not a meter's.
+    /// The energy is estimated, not measured.
     Estimated,
-    /// Rows whose readings cover too little of their time.
+    /// Rows whose readings cover too little of their window.
     Coverage,
-    /// Queries too short for the source to tell them apart from idle.
+    /// Queries too short for the source to separate from idle.
     ShortWindows,
-    /// A source that was silent.
+    /// A source with gaps in its readings.
     Gaps,
-    /// A counter that started anew.
+    /// A counter that reset.
     Resets,
     /// A counter that advanced by more than its device can have used.
     Implausible,
@@ -73,35 +72,35 @@ pub enum RunKind {
     RowsWithoutEnergy,
     /// Rows whose energy is made from other sources than the headline's.
     MixedBases,
-    /// A reading that failed.
+    /// A failed reading.
     Fault,
-    /// Idle that was not the same before and after.
+    /// Idle power that differs before and after the run.
     IdleDrift,
     /// A device that warmed up.
     Temperature,
-    /// A device that was held back.
+    /// A device that was throttled.
     Throttled,
-    /// A limit that changed.
+    /// A power limit that changed.
     PowerLimit,
-    /// Others used the device.
+    /// Other processes used the device.
     OtherLoad,
     /// Another run of `ipw` measured the same machine at the same time.
     OtherRuns,
-    /// A counter and its own power that say different things.
+    /// A counter that disagrees with the power reading of its device.
     CounterAgainstPower,
-    /// Another machine's clock, which is not known well enough for queries so short.
+    /// Another machine's clock, whose bound is too wide for queries this short.
     WideClock,
     /// Another machine's clock that was set.
     ClockSet,
-    /// Token counts of the service that cannot be.
+    /// Impossible token counts of the service.
     TokenClaims,
-    /// A time in which this process did not run.
+    /// A time in which this process was suspended.
     Paused,
-    /// Too few queries for a percentile that people ask for.
+    /// Too few queries for a common percentile.
     FewSamples,
-    /// Our own thread was not there in time to take stamps.
+    /// The thread that takes timestamps was delayed.
     OwnDelay,
-    /// The run was written by the original, which tells less.
+    /// The run was written by the original, which stores less.
     Original,
 }
 
@@ -113,11 +112,11 @@ pub enum PairKind {
     SameRun,
     /// No question in common.
     OtherQuestions,
-    /// Datasets of other names that share questions.
+    /// Datasets with different names that share questions.
     OtherDataset,
-    /// Ids in both that stand for other prompts.
+    /// Ids in both runs with different prompts.
     OtherPrompts,
-    /// Questions that only one of them asked.
+    /// Questions that only one of the runs asked.
     OtherQueries,
     /// An estimate against a measurement.
     EstimatedAgainstMeasured,
@@ -125,27 +124,27 @@ pub enum PairKind {
     EstimatesOfOtherHardware,
     /// Both are estimates of one machine.
     Estimated,
-    /// Joules made from other parts of the machine.
+    /// Different bases of energy.
     OtherBasis,
     /// Counters against integrated power.
     OtherMethod,
-    /// Queries in flight share energy by other weights.
+    /// Different weights for sharing energy among queries.
     OtherWeights,
-    /// Attribution used another idle power.
+    /// Different idle power in attribution.
     OtherIdle,
-    /// Answers were graded by another scorer or judge.
+    /// Different scorers or judges.
     OtherScorer,
-    /// Queries were sent otherwise.
+    /// Different load.
     OtherLoad,
-    /// Other generation parameters, or another system text.
+    /// Different generation parameters or system text.
     OtherParameters,
-    /// Tokens were counted otherwise.
+    /// Different origins of token counts.
     OtherTokenCounts,
     /// More than one thing differs.
     SeveralDifferences,
-    /// Another version of ipw.
+    /// Different versions of ipw.
     OtherVersion,
-    /// One machine kept the bounds of `ipw calibrate` and the other did not.
+    /// Only one of the machines is within the bounds of `ipw calibrate`.
     OtherCalibration,
     /// A run that did not finish.
     Unfinished,
@@ -153,27 +152,27 @@ pub enum PairKind {
     Quality,
 }
 
-/// Warnings that screens and the report add to those about a run's numbers.
+/// Additional warnings of screens and the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
-    /// The run goes on, or its process was killed.
+    /// The run is not finished, or its process was killed.
     Running,
-    /// The run was told to stop.
+    /// The user stopped the run.
     Interrupted,
     /// The run failed.
     Failed,
     /// The run has no summary.
     NoSummary,
-    /// A key of the summary that is not understood.
+    /// An unknown key in the summary.
     Unread,
-    /// Queries without an answer, of one outcome.
+    /// Unanswered queries, by outcome.
     Unanswered,
     /// No row has energy.
     EnergyUnknown,
     /// Too few queries for narrow intervals.
     FewQueries,
-    /// Replies that ended at a length limit.
+    /// Replies truncated at a length limit.
     CutReplies,
     /// No answer was graded.
     Ungraded,
@@ -186,7 +185,7 @@ pub enum PageKind {
 }
 
 impl Warning {
-    /// A warning of this kind without advice, as grave as its kind.
+    /// A warning without advice, with the severity of its kind.
     pub fn new(kind: impl Into<Kind>, text: impl Into<String>) -> Self {
         let kind = kind.into();
         Self {
@@ -198,26 +197,26 @@ impl Warning {
         }
     }
 
-    /// The same with advice.
+    /// The warning with advice.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self
     }
 
-    /// The same, about one source.
+    /// The warning about this source.
     #[must_use]
     pub fn of_source(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The advice, or no text.
+    /// The advice, or an empty text.
     pub fn advice(&self) -> &str {
         self.advice.as_deref().unwrap_or_default()
     }
 
-    /// The same with its text and advice changed by `change`.
+    /// The warning with `change` applied to its text and advice.
     #[must_use]
     pub fn map_texts(mut self, change: impl Fn(&str) -> String) -> Self {
         self.text = change(&self.text);
@@ -237,7 +236,7 @@ impl fmt::Display for Warning {
 }
 
 impl Severity {
-    /// As it stands before a warning on a page.
+    /// Its label before a warning on a page.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Refusal => "Refused",
@@ -249,7 +248,7 @@ impl Severity {
 }
 
 impl Kind {
-    /// How grave warnings of this kind are.
+    /// The severity of warnings of this kind.
     pub const fn severity(self) -> Severity {
         match self {
             Self::Pair(
@@ -272,8 +271,8 @@ impl Kind {
         }
     }
 
-    /// Whether a warning about a pair concerns only metrics with energy in them; else it concerns
-    /// the whole comparison.
+    /// Whether a warning about a pair concerns only energy metrics; otherwise it concerns the whole
+    /// comparison.
     pub const fn is_about_energy(self) -> bool {
         matches!(
             self,

@@ -1,22 +1,22 @@
-//! Who looks on while one exchange happens, for `ipw ping`.
+//! Observation of a single exchange, for `ipw ping`.
 //!
-//! A run has no witness; without one, nothing of this is computed.
+//! Runs have no witness; without one, no event is computed.
 
 use std::net::SocketAddr;
 
 use crate::reply::{ServiceTiming, TokenCounts, TokenSource};
 use crate::time::Timestamp;
 
-/// Sees one exchange, in the order in which things happen.
+/// Receives the events of one exchange, in order.
 pub trait Witness: Sync {
-    /// Something happened.
-    fn saw(&self, sight: Sight<'_>);
+    /// Receives one event.
+    fn saw(&self, sight: ExchangeEvent<'_>);
 }
 
-/// What there is to see.
+/// An event of an exchange.
 #[derive(Debug, Clone, Copy)]
-pub enum Sight<'a> {
-    /// The name, of the service or of its proxy, has these addresses.
+pub enum ExchangeEvent<'a> {
+    /// The host name of the service or its proxy was resolved.
     Resolved {
         /// When.
         at: Timestamp,
@@ -27,9 +27,9 @@ pub enum Sight<'a> {
     Connected {
         /// When.
         at: Timestamp,
-        /// To what: an address or the path of a socket.
+        /// The peer: an address or the path of a socket.
         peer: &'a str,
-        /// The proxy's host and port, if it is a proxy's.
+        /// The proxy's host and port, for a connection to a proxy.
         proxy: Option<&'a str>,
     },
     /// The proxy has opened its tunnel.
@@ -41,53 +41,53 @@ pub enum Sight<'a> {
     Secured {
         /// When.
         at: Timestamp,
-        /// The version of the protocol and the cipher suite.
+        /// The protocol version and the cipher suite.
         with: &'a str,
     },
-    /// There is a connection for the request.
+    /// A connection is assigned to the request.
     Carried {
         /// The protocol.
         by: &'static str,
         /// Whether it was opened for this request.
         is_new: bool,
-        /// How many requests the service takes on it at a time, where it says.
+        /// Number of concurrent streams that the service allows, where it tells.
         streams: Option<usize>,
     },
-    /// The request goes out.
+    /// The request is sent.
     Asked {
-        /// Its head; what may be secret is `…`.
+        /// Its head; possible secrets are shown as `…`.
         head: &'a str,
         /// Its body.
         body: &'a [u8],
     },
-    /// The head of the reply is there.
+    /// The head of the reply arrived.
     Answered {
         /// When its first byte came.
         at: Timestamp,
-        /// The status, as the service put it.
+        /// The status line, verbatim.
         status: &'a str,
-        /// The headers; what may be secret is `…`.
+        /// The headers; possible secrets are shown as `…`.
         headers: &'a [(String, String)],
     },
-    /// A read brought some of the body.
+    /// A read returned part of the body.
     Read {
         /// When.
         at: Timestamp,
-        /// How much of the body, without the framing.
+        /// Bytes of the body, without framing.
         bytes: usize,
     },
-    /// An event of the stream was whole.
+    /// An event of the stream is complete.
     Event {
-        /// When the read that completed it came.
+        /// When its last read returned.
         at: Timestamp,
         /// Its data.
         data: &'a [u8],
-        /// What it says.
+        /// Its content.
         meaning: &'a Meaning<'a>,
     },
 }
 
-/// What one event says; all of it empty: a role, or nothing at all.
+/// Content of one event; all fields empty for a role or no content.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Meaning<'a> {
     /// Text of the reasoning.
@@ -96,14 +96,14 @@ pub struct Meaning<'a> {
     pub answer: Option<&'a str>,
     /// Part of a tool call.
     pub is_call: bool,
-    /// Why the service stops.
+    /// The finish reason.
     pub finish: Option<&'a str>,
-    /// Counts of tokens that the service reports, and where.
+    /// Token counts that the service reports, and their origin.
     pub tokens: Option<(TokenCounts, TokenSource)>,
     /// Durations that the service reports.
     pub timings: Option<ServiceTiming>,
-    /// Nothing that follows belongs to the reply.
+    /// Whether the reply ends here.
     pub is_last: bool,
-    /// It breaks the reply.
+    /// Whether it breaks the reply.
     pub is_fault: bool,
 }

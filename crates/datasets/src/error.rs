@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use ipw_core::cache::NoCache;
+use ipw_core::cache::CacheLocationError;
 use ipw_core::dataset::ReadError;
 use ipw_core::nearest::did_you_mean;
 use ipw_core::params::ParamError;
@@ -226,7 +226,7 @@ pub enum DatasetError {
     Cache(#[from] CacheError),
     /// No cache directory is known.
     #[error(transparent)]
-    NoCache(#[from] NoCache),
+    NoCache(#[from] CacheLocationError),
     /// Standard input is a terminal, so no dataset will arrive there.
     #[error("standard input is a terminal; pipe a dataset into it, or give the path of a file")]
     Terminal,

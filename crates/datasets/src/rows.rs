@@ -5,7 +5,7 @@
 //! pass early. Memory holds the shape and, only for a shuffle, the place of each selected row; it
 //! never holds the rows.
 
-use ipw_core::query::{Live, Query, Turn};
+use ipw_core::query::{LiveTurn, Query, Turn};
 use ipw_core::shape::Shape;
 use serde_json::{Map, Value};
 
@@ -215,7 +215,7 @@ fn turns(shared: &Query, conversation: &str, asked: Vec<Question>, answer: Answe
                 number: asked.number,
                 live: asked
                     .replies_before
-                    .map(|replies_before| Live { of, replies_before }),
+                    .map(|replies_before| LiveTurn { of, replies_before }),
             }),
             answer: answer.or(asked.recorded),
             ..shared.clone()

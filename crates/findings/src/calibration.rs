@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ipw_core::cache::{self, NoCache};
+use ipw_core::cache::{self, CacheLocationError};
 use ipw_core::quantity;
 pub use ipw_store::summary::{Calibration, Check, Unit};
 
@@ -96,7 +96,7 @@ pub fn quoted(calibration: Option<&Calibration>) -> Vec<String> {
 }
 
 /// Path of this machine's calibration.
-pub fn place() -> Result<PathBuf, NoCache> {
+pub fn place() -> Result<PathBuf, CacheLocationError> {
     Ok(cache::directory(|name| std::env::var_os(name))?.join(FILE))
 }
 

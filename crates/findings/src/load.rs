@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ipw_analysis::efficiency::Gains;
+use ipw_analysis::efficiency::DerivedTally;
 use ipw_analysis::latency::{Latencies, Origin};
 use ipw_analysis::saturation::queue_trend;
 use ipw_analysis::slo::{self, Quantity, Slo, Tally};
-use ipw_analysis::steady::{Load, NotSteady, Served, Window};
+use ipw_analysis::steady::{Load, NotSteady, SteadyTally, Window};
 use ipw_core::plan::Load as Planned;
 use ipw_core::record::{self, Record, SloCheck};
 use ipw_core::row::{Fields, Row};
@@ -91,11 +91,11 @@ pub struct Loading<'a> {
     not_steady: BTreeMap<u32, NotSteady>,
     thinned: ChunkSampler,
     latencies: Latencies,
-    served: Served,
+    served: SteadyTally,
     /// SLO attainment over all rows, and over those that ended while the load was full.
     kept: Option<(Tally, Tally)>,
-    whole: Gains,
-    steady: Gains,
+    whole: DerivedTally,
+    steady: DerivedTally,
     is_again: bool,
 }
 
@@ -108,10 +108,10 @@ impl<'a> Loading<'a> {
         Self {
             thinned: ChunkSampler::of(survey.chunks),
             latencies: Latencies::default(),
-            served: Served::within(windows.clone()),
+            served: SteadyTally::within(windows.clone()),
             kept: slo.map(|slo| (Tally::new(slo.clone()), Tally::new(slo))),
-            whole: Gains::default(),
-            steady: Gains::default(),
+            whole: DerivedTally::default(),
+            steady: DerivedTally::default(),
             is_again: false,
             plan,
             survey,

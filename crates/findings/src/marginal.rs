@@ -1,7 +1,7 @@
 //! What one more token and one more second cost, over the basis of a run (docs/method.md §6.9).
 
 use ipw_analysis::interval::Estimate;
-use ipw_analysis::marginal::{Marginal, NotTold, Observation, fit};
+use ipw_analysis::marginal::{Marginal, MarginalError, Observation, fit};
 use ipw_core::quantity::Unit;
 use ipw_store::attribute::{SourceWork, Work};
 use ipw_store::summary::{MarginalCosts, SourceCost, Untold};
@@ -15,7 +15,7 @@ pub fn of(worked: &[SourceWork]) -> Option<MarginalCosts> {
         .iter()
         .map(|source| (&source.source, fitted(&source.work)))
         .collect();
-    let found: Result<Vec<Marginal>, NotTold> = fits.iter().map(|(_, fit)| *fit).collect();
+    let found: Result<Vec<Marginal>, MarginalError> = fits.iter().map(|(_, fit)| *fit).collect();
     let sum = |get: fn(&Marginal) -> Estimate| {
         let found = found.as_ref().ok()?;
         Some(sum(found.iter().map(get)))
@@ -34,7 +34,7 @@ pub fn of(worked: &[SourceWork]) -> Option<MarginalCosts> {
     })
 }
 
-fn fitted(work: &[Work]) -> Result<Marginal, NotTold> {
+fn fitted(work: &[Work]) -> Result<Marginal, MarginalError> {
     let observations: Vec<Observation> = work
         .iter()
         .map(|work| Observation {

@@ -165,8 +165,8 @@ mod tests {
         for words in [
             "2 rows have readings",
             "1 query is too short",
-            "silent 2 times",
-            "anew 1 times",
+            "2 gaps in its readings",
+            "reset 1 time",
             "never moved",
             "rapl: gone",
         ] {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ipw_core::cache::NoCache;
+use ipw_core::cache::CacheLocationError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Failure;
@@ -22,7 +22,7 @@ pub struct Access {
 
 impl Access {
     /// From the environment variables.
-    pub fn from_env() -> Result<Self, NoCache> {
+    pub fn from_env() -> Result<Self, CacheLocationError> {
         Ok(Self {
             hub: Hub::from_env(),
             cache: ipw_core::cache::directory(|name| std::env::var_os(name))?,

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ipw_core::alignment::Aligned;
+use ipw_core::alignment::ClockOffset;
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::params::{ParamError, Params};
 use ipw_core::setting::Setting;
@@ -154,7 +154,7 @@ pub struct Remote {
     stop: Option<watch::Sender<bool>>,
     thread: Option<JoinHandle<()>>,
     taken: Vec<(usize, Timestamp, f64)>,
-    aligned: Option<Aligned>,
+    aligned: Option<ClockOffset>,
 }
 
 /// Connects, aligns the clocks, lists the sources, and starts to receive.
@@ -235,7 +235,7 @@ impl Collector for Remote {
         Some(&self.found.system)
     }
 
-    fn aligned(&self) -> Option<Aligned> {
+    fn aligned(&self) -> Option<ClockOffset> {
         self.aligned
     }
 

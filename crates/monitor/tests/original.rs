@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipw_core::alignment::How;
+use ipw_core::alignment::AlignmentMethod;
 use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::params::Params;
 use ipw_core::reading::Window;
@@ -129,7 +129,7 @@ fn the_original_is_read_with_its_sentinels_as_nulls() {
     );
     assert_eq!(remote.devices()[0].memory_total_mib, Some(81559.0));
     let aligned = remote.aligned().unwrap();
-    assert_eq!(aligned.how, How::Arrival);
+    assert_eq!(aligned.how, AlignmentMethod::Arrival);
     assert!(!aligned.bound.is_zero() && aligned.bound < Duration::from_millis(100));
     assert!(
         remote.notes()[0].contains("cannot be queried"),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Cuts DejaVu Sans down to what our figures write. See README.md.
+# Reduces DejaVu Sans to the characters of figures. See README.md.
 set -eu
 font=${1:?usage: subset.sh DejaVuSans.ttf}
 cd "$(dirname "$0")"

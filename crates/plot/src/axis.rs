@@ -1,20 +1,20 @@
-//! Axes: what they are called, what they count, and their ticks.
+//! Axes: titles, units and ticks.
 
 use crate::number::{exponent, fixed, power_of_ten, significant};
 use crate::scale::{
     Kind, Scale, extent, linear_domain, linear_step, linear_ticks, log_domain, log_ticks,
 };
 use crate::text::clean;
-use crate::unit::{Scaled, Unit};
+use crate::unit::{ScaledUnit, Unit};
 
-/// An axis as the caller asks for it.
+/// An axis as the caller requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    /// What is shown, without its unit.
+    /// Its quantity, without the unit.
     pub name: String,
-    /// What it counts.
+    /// The unit.
     pub unit: Unit,
-    /// Logarithmic. What is not positive is then left out.
+    /// Whether it is logarithmic. Values that are not positive are then left out.
     pub log: bool,
 }
 
@@ -42,27 +42,27 @@ impl Axis {
     }
 }
 
-/// A tick: where it stands in values, and what is written there. No label: a small one.
+/// A tick: its value and label. A tick without a label is minor.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
     pub(crate) at: f64,
     pub(crate) label: Option<String>,
 }
 
-/// An axis that has met its data.
+/// An axis fitted to its data.
 #[derive(Debug, Clone)]
 pub(crate) struct Ruler {
     pub(crate) scale: Scale,
     pub(crate) ticks: Vec<Tick>,
     pub(crate) title: String,
-    /// The unit of the ticks; empty where they have none.
+    /// The unit of the ticks; empty without one.
     pub(crate) symbol: String,
-    /// Rows with a name each rather than ticks on a line: no grid of its own.
+    /// Whether it has named rows instead of ticks on a line, and so no grid of its own.
     pub(crate) named: bool,
 }
 
 impl Ruler {
-    /// An axis around these values, with about so many ticks. Its range is set by the frame.
+    /// An axis around these values, with about `ticks` ticks. The frame sets its range.
     pub(crate) fn around(axis: &Axis, values: impl Iterator<Item = f64>, ticks: usize) -> Self {
         let kind = axis.kind();
         let seen = extent(values, kind);
@@ -73,7 +73,7 @@ impl Ruler {
         Self::spanning(axis, low, high, ticks)
     }
 
-    /// An axis over exactly this domain.
+    /// An axis with exactly this domain.
     pub(crate) fn spanning(axis: &Axis, low: f64, high: f64, ticks: usize) -> Self {
         let kind = axis.kind();
         let unit = axis.unit.scaled(typical(kind, low, high));
@@ -100,7 +100,7 @@ impl Ruler {
         }
     }
 
-    /// Rows (or columns) with a name each.
+    /// Named rows or columns.
     pub(crate) fn named(title: &str, names: impl Iterator<Item = String>) -> Self {
         let ticks: Vec<Tick> = names
             .enumerate()
@@ -126,7 +126,7 @@ impl Ruler {
         }
     }
 
-    /// The same on another range of places.
+    /// The axis on another range of coordinates.
     pub(crate) fn onto(mut self, from: f64, to: f64) -> Self {
         self.scale.from = from;
         self.scale.to = to;
@@ -134,22 +134,22 @@ impl Ruler {
     }
 }
 
-/// Where the row with this index stands.
+/// Coordinate of the row with this index.
 #[expect(clippy::cast_precision_loss, reason = "rows of a figure are few")]
 pub(crate) fn position(index: usize) -> f64 {
     index as f64
 }
 
-/// The value whose prefix the whole axis takes.
+/// The value that determines the unit prefix of the whole axis.
 fn typical(kind: Kind, low: f64, high: f64) -> f64 {
     match kind {
-        // A little above the middle: 0.01 to 100 s rather than 10 to 100,000 ms.
+        // Slightly above the middle: 0.01 to 100 s rather than 10 to 100,000 ms.
         Kind::Log => 10_f64.powf(f64::midpoint(low.log10(), high.log10()) + 0.5),
         _ => low.abs().max(high.abs()) * 0.999,
     }
 }
 
-fn linear(low: f64, high: f64, ticks: usize, unit: &Scaled) -> Vec<Tick> {
+fn linear(low: f64, high: f64, ticks: usize, unit: &ScaledUnit) -> Vec<Tick> {
     let (low, high) = (low / unit.factor, high / unit.factor);
     if !low.is_finite() || !high.is_finite() {
         return Vec::new();
@@ -175,7 +175,7 @@ fn linear(low: f64, high: f64, ticks: usize, unit: &Scaled) -> Vec<Tick> {
         .collect()
 }
 
-fn logarithmic(low: f64, high: f64, most: usize, unit: &Scaled) -> Vec<Tick> {
+fn logarithmic(low: f64, high: f64, most: usize, unit: &ScaledUnit) -> Vec<Tick> {
     let (low, high) = (low / unit.factor, high / unit.factor);
     if !(low > 0.0 && high.is_finite()) {
         return Vec::new();

@@ -1,6 +1,6 @@
-//! Energy per token or per query by phase and source, stacked.
+//! Stacked bars: energy per token or per query by phase and source.
 //!
-//! An estimate is never stacked on a measurement: where a bar has both, the estimated ones stand
+//! An estimate is never stacked on a measurement. Where a bar has both, the estimated parts are
 //! beside it, hatched.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Interval, Origin};
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::significant;
 use crate::scene::{Anchor, Label, Rect, Scene};
 use crate::style::Style;
@@ -19,9 +19,9 @@ use crate::text::{clean, width};
 /// A part of a bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// What it is (`decode, GPU`); the same name has the same colour in every bar.
+    /// Its name (`decode, GPU`); equal names have the same colour in every bar.
     pub name: String,
-    /// How much.
+    /// Its value.
     pub value: f64,
     /// Whether it was measured.
     pub origin: Origin,
@@ -30,22 +30,22 @@ pub struct Segment {
 /// A bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// What it is (`batch 8`).
+    /// Its name (`batch 8`).
     pub name: String,
-    /// Its parts, from below.
+    /// Its parts, from the bottom.
     pub segments: Vec<Segment>,
-    /// The interval of the measured sum; `None` if it is not known.
+    /// The interval of the measured sum, if it is known.
     pub measured: Option<Interval>,
-    /// The interval of the estimated sum; `None` if it is not known.
+    /// The interval of the estimated sum, if it is known.
     pub estimated: Option<Interval>,
 }
 
-/// Bars with parts.
+/// A chart of stacked bars.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackedBars {
     /// Title and caption.
     pub heading: Heading,
-    /// What a bar is (`Run`).
+    /// What a bar stands for (`Run`).
     pub bar: String,
     /// The vertical axis; always linear, as parts are added.
     pub y: Axis,
@@ -53,11 +53,11 @@ pub struct StackedBars {
     pub bars: Vec<Bar>,
 }
 
-/// Beyond so many bars there is no room for values above them.
+/// With more bars there is no room for values above them.
 const MOST_VALUES: usize = 10;
 
 impl StackedBars {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let names = self.names();
         let segments = || self.bars.iter().flat_map(|bar| &bar.segments);
@@ -91,7 +91,7 @@ impl StackedBars {
         canvas.scene.finish()
     }
 
-    /// The names of parts, in the order of their first appearance.
+    /// Names of the parts, in the order of their first appearance.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for segment in self.bars.iter().flat_map(|bar| &bar.segments) {
@@ -187,7 +187,14 @@ impl StackedBars {
             return;
         };
         let error = interval(bar, origin);
-        mark::whisker(scene, Way::Up, centre, error, &plot.y.scale, Paint::Ink);
+        mark::whisker(
+            scene,
+            Orientation::Up,
+            centre,
+            error,
+            &plot.y.scale,
+            Paint::Ink,
+        );
         let above = error
             .and_then(|error| plot.y.scale.place(error.high))
             .unwrap_or(top)

@@ -1,31 +1,31 @@
-//! Colours: by role, never by value, so that one figure serves paper, dark screens and a page
+//! Colours by role, not by value, so that one figure works on paper, on dark screens and in a page
 //! with its own variables.
 //!
-//! The series follow Okabe and Ito, moved until each has a contrast of 3:1 with its paper
-//! (WCAG 2.2, 1.4.11) and differs from all others for every kind of colour blindness. Shape, dash
-//! or hatch always says the same as the colour.
+//! The series follow Okabe and Ito, adjusted to a contrast of 3:1 with the background (WCAG 2.2,
+//! 1.4.11). Each differs from all others for every kind of colour blindness. Shape, dash or hatch
+//! always encodes the same information as the colour.
 
 use std::fmt::Write as _;
 
-/// What something is painted with.
+/// The colour of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// Text and axes.
     Ink,
-    /// Second text: captions, tick labels.
+    /// Secondary text: captions and tick labels.
     Soft,
-    /// What the figure stands on.
+    /// Background of the figure.
     Paper,
     /// Grid lines.
     Grid,
-    /// One of the series; counted round.
+    /// One of the series, modulo their number.
     Series(usize),
 }
 
-/// How many series have a colour of their own.
+/// Number of series with a distinct colour.
 pub(crate) const SERIES: usize = 7;
 
-/// Name, on light paper, on dark paper.
+/// Name, colour on light background, colour on dark background.
 const ROLES: [(&str, &str, &str); 4] = [
     ("--ipw-ink", "#1b1f24", "#e8eaed"),
     ("--ipw-soft", "#4f5965", "#b3bac4"),
@@ -61,25 +61,25 @@ impl Paint {
         self.entry().2
     }
 
-    /// For a page that gives the variables; light where it does not.
+    /// For a page that defines the variables; the light colour otherwise.
     pub(crate) fn variable(self) -> String {
         let (name, light, _) = self.entry();
         format!("var({name},{light})")
     }
 }
 
-/// The variables with their light values, as declarations.
+/// CSS declarations of the variables with their light values.
 pub fn light_variables() -> String {
     declarations(|entry| entry.1)
 }
 
-/// The variables with their dark values, as declarations.
+/// CSS declarations of the variables with their dark values.
 pub fn dark_variables() -> String {
     declarations(|entry| entry.2)
 }
 
-/// CSS for a page that holds figures drawn with [`crate::Mode::Inline`]: light, dark where the
-/// reader's screen is, light again in print.
+/// CSS for a page with figures in [`crate::Mode::Inline`]: light, dark on screens that prefer it,
+/// and light in print.
 pub fn page_variables() -> String {
     format!(
         ":root{{{}}}@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}",
@@ -88,10 +88,10 @@ pub fn page_variables() -> String {
     )
 }
 
-/// The rules of a figure that stands alone.
+/// The CSS rules of a standalone figure.
 ///
-/// All inside `@media`: a viewer that knows no variables skips it as a whole and shows the light
-/// colours, which the elements carry themselves.
+/// All rules are inside `@media`. A viewer without support for variables skips the block and shows
+/// the light colours, which are attributes of the elements.
 pub(crate) fn standalone_rules() -> String {
     let mut rules = String::new();
     for (name, light, _) in all() {
@@ -119,7 +119,7 @@ fn declarations(value: impl Fn(&(&str, &'static str, &'static str)) -> &'static 
     out
 }
 
-/// The contrast of two colours written `#rrggbb`, from 1 to 21 (WCAG 2.2); `None` if one is not.
+/// The contrast of two colours `#rrggbb`, from 1 to 21 (WCAG 2.2); `None` if one is invalid.
 pub fn contrast(one: &str, other: &str) -> Option<f64> {
     let (one, other) = (luminance(one)?, luminance(other)?);
     Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn no_two_roles_share_a_colour() {
-        // The rules of a figure that stands alone find elements by their light colour.
+        // The rules of a standalone figure select elements by their light colour.
         let mut colours: Vec<_> = all().map(|entry| entry.1).collect();
         colours.sort_unstable();
         colours.dedup();

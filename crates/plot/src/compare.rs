@@ -1,4 +1,5 @@
-//! Two runs: relative differences with intervals around nought, better always to the right.
+//! Comparison of two runs: relative differences with intervals around zero. Better is always to the
+//! right.
 
 use std::fmt::Write as _;
 
@@ -7,26 +8,26 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Interval, Quantity};
 use crate::frame::{Canvas, Plan, Plot, TICK};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::{count, significant};
 use crate::scene::{Anchor, Label, Rect, Scene};
 use crate::style::Style;
 use crate::text::width;
 use crate::unit::Unit;
 
-/// One quantity of two runs.
+/// Difference of two runs in one quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What is compared (`Latency p99`).
+    /// Name of the quantity (`Latency p99`).
     pub name: String,
-    /// New over old, less one: −0.1 is ten per cent lower.
+    /// New ÷ old − 1: −0.1 is ten percent lower.
     pub change: Quantity,
     /// Whether lower is better (latency, joules) or higher (accuracy, throughput).
     pub lower_is_better: bool,
 }
 
 impl Difference {
-    /// The change, turned so that better is positive.
+    /// The change with the sign that makes better positive.
     fn turned(&self) -> Quantity {
         if !self.lower_is_better {
             return self.change;
@@ -41,7 +42,7 @@ impl Difference {
         }
     }
 
-    /// Which series says what we may say: better, worse, or neither.
+    /// The series of the verdict: better, worse, or neither.
     fn verdict(&self, tolerance: f64) -> usize {
         let Some(interval) = self.turned().interval else {
             return NEITHER;
@@ -56,27 +57,27 @@ impl Difference {
     }
 }
 
-// Series by their shape and colour: triangle up, square, disc.
+// Series by shape and colour: triangle up, square, disc.
 const BETTER: usize = 2;
 const WORSE: usize = 1;
 const NEITHER: usize = 0;
 
-/// A row that reaches this many times as far as the next is drawn at the edge.
+/// A row that is this many times longer than the next one is drawn at the edge.
 const FAR_BEYOND: f64 = 3.0;
 
-/// Differences of two runs.
+/// A chart of the differences of two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareBars {
     /// Title and caption.
     pub heading: Heading,
     /// The rows, from the top.
     pub differences: Vec<Difference>,
-    /// Changes up to this do not matter (0.05: five per cent); `None` draws no shade.
+    /// Largest change that does not matter (0.05: five percent); `None` draws no shade.
     pub tolerance: Option<f64>,
 }
 
 impl CompareBars {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let rows: Vec<&Difference> = self
             .differences
@@ -125,7 +126,7 @@ impl CompareBars {
             let paint = Paint::Series(series);
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 turned.interval,
                 &plot.x.scale,
@@ -133,7 +134,7 @@ impl CompareBars {
             );
             mark::point(scene, series, at, 4.6, false)
                 .titled(&format!("{}: {}", row.name, texts[index]));
-            // A change beyond the axis points there; its number stands beside it.
+            // A change beyond the axis is drawn as an arrow, with its number.
             if whole.value > domain.1 {
                 let beyond = Label::new("»", TICK, Anchor::End);
                 scene.label((at.0 - 7.0, at.1 + 4.0), beyond);
@@ -158,8 +159,8 @@ impl CompareBars {
             .abs()
     }
 
-    /// As far to the left as to the right. One row that lies far beyond all others does not stretch
-    /// the axis: it is drawn at the edge.
+    /// A symmetric domain. A single row far beyond all others does not stretch the axis; it is
+    /// drawn at the edge.
     fn domain(&self, rows: &[&Difference]) -> (f64, f64) {
         let reach = |row: &&Difference| {
             let values = row.change.values().filter(|value| value.is_finite());
@@ -218,7 +219,7 @@ impl CompareBars {
         vec![
             point(BETTER, &format!("better{beyond}")),
             point(WORSE, &format!("worse{beyond}")),
-            point(NEITHER, "neither for certain"),
+            point(NEITHER, "no clear difference"),
         ]
     }
 
@@ -237,7 +238,7 @@ impl CompareBars {
     }
 }
 
-/// The line at nought, and what its two sides mean.
+/// The line at zero, and the labels of its sides.
 fn sides(scene: &mut Scene, plot: &Plot) {
     let Some(middle) = plot.x.scale.place(0.0) else {
         return;
@@ -300,7 +301,7 @@ mod tests {
         let drawing = far.svg(&Style::new(Mode::Inline));
         assert!(drawing.contains('»'), "it points beyond the axis");
         assert!(drawing.contains("+900 %"), "its number is told");
-        // Without others to compare with, or with two of a kind, the axis holds all.
+        // Without other rows, or with two of similar length, the axis contains all.
         assert!(reach(&bars(&[0.1, 9.0])) >= 9.0);
         assert!(reach(&bars(&[0.1, 8.0, 9.0])) >= 9.0);
     }

@@ -1,4 +1,4 @@
-//! Energy of right answers against that of wrong ones: every query, and the quartiles.
+//! Energy of correct and wrong answers: every query, and the quartiles.
 
 use std::fmt::Write as _;
 
@@ -12,18 +12,18 @@ use crate::scene::{PathData, Rect, Scene};
 use crate::style::Style;
 use crate::text::{clean, isolate};
 
-/// The queries of one verdict.
+/// The queries with one verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// The verdict (`correct`).
     pub name: String,
-    /// One value for each query.
+    /// One value per query.
     pub values: Vec<f64>,
-    /// Lower quartile, median and upper quartile; `None` if there are too few.
+    /// Lower quartile, median and upper quartile; `None` with too few values.
     pub quartiles: Option<[f64; 3]>,
 }
 
-/// Distributions one below the other.
+/// A chart of distributions in rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Correctness {
     /// Title and caption.
@@ -36,11 +36,11 @@ pub struct Correctness {
     pub origin: Origin,
 }
 
-/// Up to so many values are points; more become a mirrored histogram.
+/// With more values, points are replaced by a mirrored histogram.
 const MOST_POINTS: usize = 1_500;
 
 impl Correctness {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let all = || self.groups.iter().flat_map(|group| &group.values);
         let drawn = all().filter(|value| self.fits(**value)).count();
@@ -115,7 +115,7 @@ impl Correctness {
                 .open();
         }
         for (order, place) in places.iter().enumerate() {
-            // The golden ratio spreads points evenly, and always the same way.
+            // The golden ratio spreads points evenly and deterministically.
             let aside = ((position(order) + 0.5) * 0.618_034).fract() * 2.0 - 1.0;
             let at = (*place, centre + aside * half);
             if index == 0 {

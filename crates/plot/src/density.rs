@@ -1,4 +1,4 @@
-//! A density curve with mean and median: how long replies are.
+//! A density curve with mean and median, as for reply lengths.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use crate::mark;
 use crate::scene::PathData;
 use crate::style::Style;
 
-/// More samples than these are not drawn one by one.
+/// With more samples, single samples are not drawn.
 const MOST_SAMPLES: usize = 400;
 
-/// A density.
+/// A density chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Density {
     /// Title and caption.
@@ -25,11 +25,11 @@ pub struct Density {
     pub y: Axis,
     /// The curve, from left to right.
     pub curve: Vec<(f64, f64)>,
-    /// The samples, drawn as small ticks below the curve where they are few.
+    /// The samples, drawn as small ticks below the curve if there are few.
     pub samples: Vec<f64>,
-    /// The mean; `None` if it is not known.
+    /// The mean, if it is known.
     pub mean: Option<f64>,
-    /// The median; `None` if it is not known.
+    /// The median, if it is known.
     pub median: Option<f64>,
 }
 

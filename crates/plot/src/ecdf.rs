@@ -1,5 +1,4 @@
-//! What share of the queries was done within a time, with the tail spread out: 50, 90, 99 and
-//! 99.9 % stand at equal distances.
+//! Cumulative distribution with a spread tail: 50, 90, 99 and 99.9 % are at equal distances.
 
 use std::fmt::Write as _;
 
@@ -7,7 +6,7 @@ use crate::axis::{Axis, Ruler, Tick, position};
 use crate::figure::{Band, Heading, Quantity};
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::count;
 use crate::scale::{Kind, Scale};
 use crate::scatter::band;
@@ -20,38 +19,38 @@ use crate::text::{clean, isolate};
 pub struct Mark {
     /// The share, for example 0.99.
     pub share: f64,
-    /// The value there.
+    /// The value of the percentile.
     pub at: Quantity,
 }
 
 /// The samples of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
-    /// What they are.
+    /// Name of the series.
     pub name: String,
     /// The samples, in any order.
     pub values: Vec<f64>,
-    /// The confidence band of the share (`low`, `high`) at a value (`at`); empty if there is none.
+    /// Confidence band of the share (`low`, `high`) at a value (`at`); empty without one.
     pub band: Vec<Band>,
     /// Percentiles to mark.
     pub marks: Vec<Mark>,
 }
 
-/// Cumulative distributions.
+/// A chart of cumulative distributions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ecdf {
     /// Title and caption.
     pub heading: Heading,
     /// The horizontal axis.
     pub x: Axis,
-    /// What the share is of (`queries`).
+    /// The population of the share (`queries`).
     pub of: String,
     /// The series.
     pub series: Vec<Samples>,
 }
 
 impl Ecdf {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let sorted: Vec<Vec<f64>> = self
             .series
@@ -109,7 +108,7 @@ impl Ecdf {
         sorted
     }
 
-    /// The vertical axis: as far into the tail as so many samples reach.
+    /// The vertical axis, as far into the tail as this many samples reach.
     fn shares(&self, samples: usize) -> Ruler {
         let mut ticks: Vec<Tick> = [(0.0, "0"), (0.25, "25"), (0.5, "50"), (0.9, "90")]
             .map(|(at, label)| Tick {
@@ -128,7 +127,7 @@ impl Ecdf {
                 label: Some(label),
             });
         }
-        // A little above the last: where the largest sample ends.
+        // Slightly above the end of the largest sample.
         let high = 1.0 - (rest / 2.5).min(0.5 / position(samples.max(1)));
         ticks.push(Tick {
             at: high,
@@ -159,7 +158,7 @@ impl Ecdf {
             let paint = crate::colour::Paint::Series(index);
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 mark.at.interval,
                 &plot.x.scale,
@@ -211,7 +210,7 @@ impl Ecdf {
     }
 }
 
-/// Steps up from sample to sample; a step that no eye would see is left out.
+/// A step curve from sample to sample, without invisible steps.
 fn steps(plot: &Plot, values: &[f64]) -> PathData {
     let mut data = PathData::default();
     let mut last: Option<(f64, f64)> = None;

@@ -1,12 +1,12 @@
-//! What all figures share: heading, caption, and values with intervals.
+//! Common parts of figures: heading, caption, and values with intervals.
 
 use crate::number::count;
 use crate::text::clean;
 
-/// What stands above and below a figure.
+/// Text above and below a figure.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Heading {
-    /// The title: what is shown, of which model on which hardware.
+    /// The title: the quantity, the model and the hardware.
     pub title: String,
     /// The caption.
     pub caption: Caption,
@@ -22,16 +22,16 @@ impl Heading {
     }
 }
 
-/// What a reader needs to trust a figure: how many, how sure, how measured.
+/// Sample size, interval and method of a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Caption {
-    /// How many observations.
+    /// Number of observations.
     pub n: Option<usize>,
-    /// What the intervals are (`95 % bootstrap interval`); `None` if there are none.
+    /// Kind of the intervals (`95 % bootstrap interval`); `None` without intervals.
     pub interval: Option<String>,
-    /// How it was measured (`RAPL counters, package and memory`).
+    /// The measurement method (`RAPL counters, package and memory`).
     pub method: Option<String>,
-    /// Anything else that must be said.
+    /// Further notes.
     pub notes: Vec<String>,
 }
 
@@ -44,10 +44,10 @@ impl Caption {
         parts.extend(self.notes.iter().map(|note| clean(note)));
         match left_out {
             0 => {}
-            1 => parts.push("one value that has no place here is left out".to_owned()),
+            1 => parts.push("one value that cannot be drawn is left out".to_owned()),
             some => {
                 parts.push(format!(
-                    "{} values that have no place here are left out",
+                    "{} values that cannot be drawn are left out",
                     count(some)
                 ));
             }
@@ -57,7 +57,7 @@ impl Caption {
     }
 }
 
-/// From a low value to a high one.
+/// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The low end.
@@ -66,12 +66,12 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A value and how sure it is.
+/// A value with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity {
     /// The value, in the base unit of its axis.
     pub value: f64,
-    /// Its interval; `None` if it is not known.
+    /// Its interval, if it is known.
     pub interval: Option<Interval>,
 }
 
@@ -84,7 +84,7 @@ impl Quantity {
         }
     }
 
-    /// A value between a low and a high one.
+    /// A value with the ends of its interval.
     pub fn within(value: f64, low: f64, high: f64) -> Self {
         Self {
             value,
@@ -92,7 +92,7 @@ impl Quantity {
         }
     }
 
-    /// The same, cut to what an axis holds.
+    /// The quantity clipped to the domain of an axis.
     pub(crate) fn clamped(self, (low, high): (f64, f64)) -> Self {
         let cut = |value: f64| value.clamp(low, high);
         Self {
@@ -104,17 +104,17 @@ impl Quantity {
         }
     }
 
-    /// The value and the ends of its interval: all that an axis must hold.
+    /// The value and the ends of its interval, which an axis must contain.
     pub(crate) fn values(self) -> impl Iterator<Item = f64> {
         let ends = self.interval.map(|interval| [interval.low, interval.high]);
         std::iter::once(self.value).chain(ends.into_iter().flatten())
     }
 }
 
-/// One place of a band: from `low` to `high` at `at`.
+/// A point of a band: from `low` to `high` at `at`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Band {
-    /// Where along the other axis.
+    /// Position along the other axis.
     pub at: f64,
     /// The low edge.
     pub low: f64,
@@ -122,7 +122,7 @@ pub struct Band {
     pub high: f64,
 }
 
-/// Whether a value was measured. What is estimated is hatched or hollow.
+/// Whether a value was measured. Estimates are hatched or hollow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
     /// By a counter or sensor.
@@ -157,7 +157,7 @@ mod tests {
         assert!(
             caption
                 .text(2)
-                .ends_with("2 values that have no place here are left out")
+                .ends_with("2 values that cannot be drawn are left out")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Subjects with their accuracy: a point, its interval, and how many queries stand behind it.
+//! Accuracy by subject: a point with its interval, and the number of queries.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Quantity};
 use crate::frame::{Canvas, Plan, Plot, TICK};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::{count, fixed, significant};
 use crate::scene::{Anchor, Label, Rect, Scene};
 use crate::style::Style;
@@ -19,32 +19,32 @@ use crate::unit::Unit;
 pub struct Subject {
     /// Its name.
     pub name: String,
-    /// Its value, for accuracy a fraction of one.
+    /// Its value; for accuracy, a fraction of one.
     pub value: Quantity,
-    /// How many queries stand behind it; `None` if it is not known.
+    /// Number of queries, if it is known.
     pub n: Option<usize>,
 }
 
-/// Rows, best first.
+/// A forest plot, sorted from the best.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forest {
     /// Title and caption.
     pub heading: Heading,
     /// The horizontal axis.
     pub x: Axis,
-    /// What a row is (`Subject`).
+    /// What a row stands for (`Subject`).
     pub row: String,
     /// The rows, in any order.
     pub subjects: Vec<Subject>,
-    /// All rows together; `None` leaves the line out.
+    /// The value over all rows; `None` draws no line.
     pub overall: Option<Quantity>,
 }
 
-/// More rows than these would make a page of their own.
+/// More rows would not fit on a page.
 const MOST_ROWS: usize = 60;
 
 impl Forest {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let mut rows: Vec<&Subject> = self
             .subjects
@@ -103,7 +103,7 @@ impl Forest {
             let scene = &mut canvas.scene;
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 row.value.interval,
                 &plot.x.scale,
@@ -188,7 +188,7 @@ fn drawable(axis: &Axis, value: f64) -> bool {
     value.is_finite() && (!axis.log || value > 0.0)
 }
 
-/// A value with its interval, as it is written beside a row.
+/// A value with its interval, as text beside a row.
 pub(crate) fn written(unit: &Unit, quantity: Quantity) -> String {
     let scaled = unit.scaled(quantity.value);
     let number = |value: f64| match unit {

@@ -1,4 +1,4 @@
-//! The frame of a figure: title, legend and caption around a room, axes inside it.
+//! The frame of a figure: title, legend and caption around an area with axes.
 
 use crate::axis::Ruler;
 use crate::colour::Paint;
@@ -14,19 +14,19 @@ const CAPTION: f64 = 10.5;
 pub(crate) const TICK: f64 = 11.0;
 const AXIS: f64 = 12.0;
 
-/// What a figure says about itself, before its data.
+/// The texts and size of a figure.
 pub(crate) struct Plan<'a> {
     pub(crate) heading: &'a Heading,
     pub(crate) legend: Vec<Entry>,
-    /// For those who cannot see it.
+    /// Text alternative for readers who cannot see the figure.
     pub(crate) description: String,
-    /// Values that had no place.
+    /// Number of values that could not be drawn.
     pub(crate) left_out: usize,
-    /// At least so high; figures with many rows grow.
+    /// Smallest height; figures with many rows grow.
     pub(crate) least_height: f64,
 }
 
-/// A figure with its heading and caption, and the room between them.
+/// A figure with heading and caption, and the area between them.
 pub(crate) struct Canvas {
     pub(crate) scene: Scene,
     pub(crate) room: Rect,
@@ -71,13 +71,13 @@ impl Canvas {
         Self { scene, room }
     }
 
-    /// Says that there is nothing, in the middle of a plot.
+    /// Writes that there is no data, in the middle of a plot.
     pub(crate) fn say_empty(&mut self, area: &Rect) {
         let at = (
             f64::midpoint(area.left, area.right),
             f64::midpoint(area.top, area.bottom),
         );
-        let label = Label::new("no value that can be drawn", 12.0, Anchor::Middle);
+        let label = Label::new("no data to draw", 12.0, Anchor::Middle);
         self.scene.label(at, label.soft().rimmed());
     }
 }
@@ -87,12 +87,12 @@ pub(crate) struct Plot {
     pub(crate) area: Rect,
     pub(crate) x: Ruler,
     pub(crate) y: Ruler,
-    /// Labels of named rows, as they fit.
+    /// Available area for the labels of named rows.
     room: Rect,
 }
 
 impl Plot {
-    /// Fits the axes into the room: what they write stays inside it.
+    /// Fits the axes and their labels into the area.
     pub(crate) fn new(room: Rect, x: Ruler, y: Ruler) -> Self {
         let widest = widest_label(&y).min(room.width() * 0.38);
         let left = room.left + if y.title.is_empty() { 0.0 } else { 20.0 } + widest + 8.0;
@@ -118,14 +118,14 @@ impl Plot {
         Self { area, x, y, room }
     }
 
-    /// The same with rows from the top down.
+    /// The plot with rows from the top.
     pub(crate) fn rows(room: Rect, x: Ruler, y: Ruler) -> Self {
         let mut plot = Self::new(room, x, y);
         plot.y = plot.y.onto(plot.area.top, plot.area.bottom);
         plot
     }
 
-    /// The same between other edges, so that panels one below the other share an axis.
+    /// The plot with other edges, so that stacked panels share an axis.
     pub(crate) fn between(mut self, left: f64, right: f64) -> Self {
         self.area = Rect {
             left,
@@ -136,17 +136,17 @@ impl Plot {
         self
     }
 
-    /// The place of a point, at the edge where it lies outside.
+    /// Coordinates of a point, clipped to the edge.
     pub(crate) fn place(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         Some((self.x.scale.place(x)?, self.y.scale.place(y)?))
     }
 
-    /// The same without the edges.
+    /// Coordinates of a point without clipping.
     pub(crate) fn place_beyond(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         Some((self.x.scale.place_beyond(x)?, self.y.scale.place_beyond(y)?))
     }
 
-    /// The grid, which the data will cover.
+    /// The grid, drawn below the data.
     pub(crate) fn grid(&self, scene: &mut Scene) {
         scene.element("g").stroke(Paint::Grid, 1.0).open();
         if !self.x.named {
@@ -219,7 +219,7 @@ impl Plot {
         }
         if !self.x.title.is_empty() {
             let title = cut(&self.x.title, AXIS, self.room.width());
-            // Below the middle of the axis, unless that would lead out of the room.
+            // Below the middle of the axis, unless it would leave the area.
             let half = width(&title, AXIS) / 2.0;
             let middle = f64::midpoint(self.area.left, self.area.right);
             let middle = middle

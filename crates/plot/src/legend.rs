@@ -1,32 +1,32 @@
-//! The legend: a row above the data, so that it never stands on it.
+//! The legend: a row above the data, so that it never covers them.
 
 use crate::colour::Paint;
 use crate::mark;
 use crate::scene::{Anchor, Label, PathData, Rect, Scene};
 use crate::text::{clean, cut, width};
 
-/// What stands before a name.
+/// The symbol before a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Swatch {
     /// The point of a series.
     Point { series: usize, hollow: bool },
     /// The line of a series, dashed as the series is.
     Line { series: usize },
-    /// The line of a curve: the colour of one series, the dash of another.
+    /// The line of a curve, with the colour of one series and the dash of another.
     Curve { series: usize, dash: usize },
     /// The line of a series with its point on it.
     LineAndPoint { series: usize },
-    /// A pale area, with a line through it.
+    /// A pale area with a line through it.
     Band { series: usize },
     /// A filled area.
     Area { paint: Paint },
-    /// A hatched area: estimated.
+    /// A hatched area, for estimates.
     Hatch { series: usize },
     /// A line in ink with this dash.
     Rule { dash: &'static str },
 }
 
-/// A name and what stands for it.
+/// A name with its symbol.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) swatch: Swatch,
@@ -48,7 +48,7 @@ const SWATCH: f64 = 22.0;
 const GAP: f64 = 18.0;
 const MOST_ROWS: usize = 4;
 
-/// A legend with a place for every entry.
+/// A legend with positions of its entries.
 #[derive(Debug)]
 pub(crate) struct Legend {
     placed: Vec<(f64, usize, Entry)>,
@@ -57,7 +57,7 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    /// Sets entries into rows between two edges.
+    /// Lays out entries in rows between two edges.
     pub(crate) fn set(entries: &[Entry], left: f64, right: f64) -> Self {
         let mut legend = Self {
             placed: Vec::new(),

@@ -1,12 +1,12 @@
-//! Figures: numbers go in, SVG comes out, and PNG from the SVG.
+//! Figures: SVG from numbers, and PNG from SVG.
 //!
-//! Pure drawing. Nothing is computed here that a reader would quote: fits, intervals, percentiles
-//! and densities come from the caller. No file is opened, no font of the system is read, and the
-//! same numbers give the same bytes.
+//! This crate only draws. Quotable numbers such as fits, intervals, percentiles and densities come
+//! from the caller. No file is opened and no system font is read. The same numbers give the same
+//! bytes.
 //!
-//! Every figure is a struct with its data and `svg(&self, &Style)`. What cannot be drawn (a value
-//! that is not finite, or not positive on a logarithmic axis) is left out and counted in the
-//! caption, never drawn at zero.
+//! Every figure is a struct with its data and `svg(&self, &Style)`. A value that cannot be drawn
+//! (not finite, or not positive on a logarithmic axis) is left out and counted in the caption. It
+//! is never drawn at zero.
 
 mod axis;
 mod bars;
@@ -48,5 +48,5 @@ pub use png::{PngError, png};
 pub use scatter::{Curve, Scatter};
 pub use style::{Mode, Style};
 pub use sweep::{Panel, SweepCurves, SweepLine};
-pub use timeline::{Arrangement, Ending, PowerSource, PowerTimeline, Slot, Span};
+pub use timeline::{Arrangement, PowerSource, PowerTimeline, QueryOutcome, Slot, Span};
 pub use unit::Unit;

@@ -1,4 +1,4 @@
-//! Marks: points that differ by shape as well as by colour, bars of error, dashes.
+//! Marks: points that differ in shape and colour, error bars, dashes.
 
 use crate::colour::Paint;
 use crate::figure::Interval;
@@ -48,7 +48,7 @@ fn disc(at: (f64, f64), radius: f64) -> PathData {
     ))
 }
 
-/// A point of a series; hollow: what is estimated.
+/// A point of a series; hollow for estimates.
 pub(crate) fn point(
     scene: &mut Scene,
     series: usize,
@@ -69,7 +69,7 @@ pub(crate) fn point(
     }
 }
 
-/// The dash of a series' line; the first is solid.
+/// The dash of a series; the first one is solid.
 pub(crate) fn dash(series: usize) -> Option<&'static str> {
     [
         None,
@@ -81,7 +81,7 @@ pub(crate) fn dash(series: usize) -> Option<&'static str> {
     ][series % 6]
 }
 
-/// A line of a series, dashed as the series is.
+/// A line of a series, with its dash.
 pub(crate) fn stroke_series(element: Element<'_>, series: usize, width: f64) {
     stroke_dashed(element, series, dash(series), width);
 }
@@ -104,17 +104,17 @@ pub(crate) fn stroke_dashed(
     }
 }
 
-/// Which way a bar of error lies.
+/// Orientation of an error bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Orientation {
     Across,
     Up,
 }
 
-/// A bar of error with its two caps; `at` is its place on the other axis.
+/// An error bar with two caps; `at` is its coordinate on the other axis.
 pub(crate) fn whisker(
     scene: &mut Scene,
-    way: Way,
+    way: Orientation,
     at: f64,
     interval: Option<Interval>,
     scale: &Scale,
@@ -126,8 +126,8 @@ pub(crate) fn whisker(
     };
     let cap = 3.0;
     let place = |along: f64, aside: f64| match way {
-        Way::Across => (along, at + aside),
-        Way::Up => (at + aside, along),
+        Orientation::Across => (along, at + aside),
+        Orientation::Up => (at + aside, along),
     };
     let mut data = PathData::through([place(low, 0.0), place(high, 0.0)]);
     for end in [low, high] {

@@ -1,8 +1,8 @@
-//! Numbers as text: coordinates for machines, values for people.
+//! Numbers as text: coordinates for SVG, values for readers.
 
 /// A coordinate: two decimals, no trailing zeros, never `-0`, `NaN` or `inf`.
 pub(crate) fn coordinate(value: f64) -> String {
-    // A figure is some hundreds wide; what lies far outside is only ever clipped.
+    // A figure is some hundred units wide; anything far outside is clipped.
     let value = if value.is_finite() {
         value.clamp(-1e5, 1e5)
     } else {
@@ -17,8 +17,8 @@ pub(crate) fn coordinate(value: f64) -> String {
     }
 }
 
-/// A number with so many decimals, thousands apart, with a real minus sign; a power of ten where
-/// it is too large for digits.
+/// A number with this many decimals, grouped thousands and a minus sign; a power of ten if it is
+/// too large for digits.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() || value.abs() >= 1e12 {
         return significant(value, 3);
@@ -41,7 +41,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     out
 }
 
-/// A number to so many significant digits; powers of ten where it is very large or very small.
+/// A number with this many significant digits; a power of ten if it is very large or very small.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return "unknown".to_owned();
@@ -60,7 +60,7 @@ pub(crate) fn significant(value: f64, digits: i32) -> String {
     trim_fraction(&fixed(value, decimals)).to_owned()
 }
 
-/// A whole number, thousands apart.
+/// An integer with grouped thousands.
 pub(crate) fn count(value: usize) -> String {
     #[expect(
         clippy::cast_precision_loss,

@@ -1,7 +1,7 @@
-//! Many runs: what they cost against what they bring, and which of them nobody beats.
+//! Pareto chart of runs: cost against benefit, and the front of runs that no other run dominates.
 //!
-//! Less cost and more benefit are better. Estimated runs are hollow and have a front of their
-//! own: an estimate never beats a measurement.
+//! Lower cost and higher benefit are better. Estimated runs are hollow and have a separate front:
+//! an estimate never dominates a measurement.
 
 mod labels;
 
@@ -13,7 +13,7 @@ use crate::figure::{Heading, Origin, Quantity};
 use crate::forest::written;
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::count;
 use crate::scene::{PathData, Scene};
 use crate::style::Style;
@@ -21,19 +21,19 @@ use crate::style::Style;
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its name, written beside the point.
+    /// Its name, drawn beside the point.
     pub name: String,
-    /// What it belongs to (a model, a machine): colour and shape. Empty: nothing.
+    /// Its group (a model, a machine), which sets colour and shape; empty without a group.
     pub group: String,
-    /// What it costs; less is better.
+    /// Its cost; lower is better.
     pub cost: Quantity,
-    /// What it brings; more is better.
+    /// Its benefit; higher is better.
     pub benefit: Quantity,
     /// Whether its cost was measured.
     pub origin: Origin,
 }
 
-/// Runs as points, with their fronts.
+/// A chart of runs with their fronts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pareto {
     /// Title and caption.
@@ -47,7 +47,7 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let runs: Vec<&Run> = self.runs.iter().filter(|run| self.fits(run)).collect();
         let groups = groups(&runs);
@@ -79,7 +79,7 @@ impl Pareto {
             let paint = Paint::Series(series(&groups, run));
             mark::whisker(
                 scene,
-                Way::Across,
+                Orientation::Across,
                 at.1,
                 run.cost.interval,
                 &plot.x.scale,
@@ -87,7 +87,7 @@ impl Pareto {
             );
             mark::whisker(
                 scene,
-                Way::Up,
+                Orientation::Up,
                 at.0,
                 run.benefit.interval,
                 &plot.y.scale,
@@ -141,14 +141,14 @@ impl Pareto {
                 .map(|run| run.name.as_str())
                 .collect();
             if !names.is_empty() {
-                let _ = write!(text, " Front of the {kind}: {}.", names.join(", "));
+                let _ = write!(text, " Front of {kind} runs: {}.", names.join(", "));
             }
         }
         text
     }
 }
 
-/// The runs of one origin that no other of it beats, from the cheapest.
+/// The runs of one origin that no other run of that origin dominates, from the cheapest.
 fn front<'a>(runs: &[&'a Run], origin: Origin) -> Vec<&'a Run> {
     let mut sorted: Vec<&Run> = runs
         .iter()
@@ -181,7 +181,7 @@ fn draw_front(scene: &mut Scene, plot: &Plot, runs: &[&Run], origin: Origin) {
     }
 }
 
-/// The corners of a front: across, then up.
+/// The corners of a front, as steps across and up.
 fn steps(plot: &Plot, runs: &[&Run], origin: Origin) -> Vec<(f64, f64)> {
     let mut corners: Vec<(f64, f64)> = Vec::new();
     for run in front(runs, origin) {
@@ -232,13 +232,13 @@ fn legend(runs: &[&Run], groups: &[&str]) -> Vec<Entry> {
     if of(Origin::Measured) {
         entries.push(Entry::new(
             Swatch::Rule { dash: "none" },
-            "front of the measured",
+            "front of measured runs",
         ));
     }
     if of(Origin::Estimated) {
         entries.push(Entry::new(
             Swatch::Rule { dash: "3 3" },
-            "front of the estimated (hollow)",
+            "front of estimated runs (hollow)",
         ));
     }
     entries

@@ -1,4 +1,4 @@
-//! Pixels from an SVG of ours, with the bundled font and none of the system's.
+//! PNG from the SVG of a figure, with the bundled font only.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,13 +8,13 @@ use resvg::usvg::{Options, Tree, fontdb::Database};
 /// A subset of `DejaVu Sans`; see `assets/README.md`.
 const FONT: &[u8] = include_bytes!("../assets/DejaVuSans-subset.ttf");
 
-/// Why there are no pixels.
+/// Why a PNG cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// Not an SVG that can be read.
+    /// The text is not a readable SVG.
     #[error("the figure cannot be read as SVG")]
     Unreadable(#[source] resvg::usvg::Error),
-    /// Nothing, or more than memory should be spent on.
+    /// The picture is empty, or too large for memory.
     #[error("a picture of {width} × {height} pixels cannot be made; help: choose another scale")]
     Size {
         /// Its width in pixels.
@@ -27,13 +27,13 @@ pub enum PngError {
     Encode(String),
 }
 
-/// The longest edge.
+/// Longest edge in pixels.
 const MOST_PIXELS: f32 = 16_384.0;
 
 /// Renders an SVG at `scale` pixels per unit (2 is sharp on most screens and in print).
 ///
-/// Give it figures drawn with [`crate::Mode::Light`] or [`crate::Mode::Dark`]; variables of a page
-/// are not known here. Letters that the bundled font lacks become boxes.
+/// Use figures in [`crate::Mode::Light`] or [`crate::Mode::Dark`], as a page's variables are not
+/// available here. Letters missing in the bundled font become boxes.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
     let options = Options {
         fontdb: fonts(),

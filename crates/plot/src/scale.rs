@@ -1,8 +1,8 @@
-//! From values to places: linear, logarithmic, and the scale that spreads a tail.
+//! Scales from values to coordinates: linear, logarithmic, and one that spreads a tail.
 
 use crate::number::{exponent, power};
 
-/// How values become places.
+/// Kind of a scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Linear,
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Tail,
 }
 
-/// A domain of values on a range of places.
+/// A domain of values mapped to a range of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
     pub(crate) kind: Kind,
@@ -22,14 +22,14 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The place of a value; what lies outside the domain sits at its edge. `None` for what has no
-    /// place: not finite, or not positive on a logarithmic scale.
+    /// The coordinate of a value, clipped to the domain. `None` if the value is not finite, or not
+    /// positive on a logarithmic scale.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         self.place_beyond(value)
             .map(|place| place.clamp(self.from.min(self.to), self.from.max(self.to)))
     }
 
-    /// The same without the edges, for lines that are clipped.
+    /// The coordinate without clipping, for lines that are clipped later.
     pub(crate) fn place_beyond(&self, value: f64) -> Option<f64> {
         if !self.holds(value) {
             return None;
@@ -40,14 +40,14 @@ impl Scale {
         place.is_finite().then(|| place.clamp(-5000.0, 9000.0))
     }
 
-    /// Whether a value has a place at all.
+    /// Whether a value has a coordinate.
     pub(crate) fn holds(&self, value: f64) -> bool {
         value.is_finite() && (self.kind != Kind::Log || value > 0.0)
     }
 
     fn warp(&self, value: f64) -> f64 {
         match self.kind {
-            // Half of it: the width of a domain must not overflow.
+            // Halved, as the width of a domain must not overflow.
             Kind::Linear => value / 2.0,
             Kind::Log => value.log10(),
             Kind::Tail => tail(value),
@@ -67,7 +67,7 @@ fn tail(fraction: f64) -> f64 {
     }
 }
 
-/// The smallest and largest of the values that such a scale can hold.
+/// The smallest and largest of the values that such a scale can show.
 pub(crate) fn extent(values: impl Iterator<Item = f64>, kind: Kind) -> Option<(f64, f64)> {
     values
         .filter(|value| value.is_finite() && (kind != Kind::Log || *value > 0.0))
@@ -110,14 +110,14 @@ pub(crate) fn linear_domain(extent: Option<(f64, f64)>, ticks: usize) -> (f64, f
     }
 }
 
-/// A logarithmic domain around an extent, with a little air.
+/// A logarithmic domain around an extent, with a margin.
 pub(crate) fn log_domain(extent: Option<(f64, f64)>) -> (f64, f64) {
     let Some((low, high)) = extent else {
         return (0.1, 10.0);
     };
     let (low, high) = (low.clamp(1e-300, 1e300), high.clamp(1e-300, 1e300));
     let air = ((high.log10() - low.log10()) * 0.04).max(0.05);
-    // Far from where powers of ten become nought or infinite.
+    // Far from where powers of ten become zero or infinite.
     let edge = |exponent: f64| 10_f64.powf(exponent.clamp(-305.0, 305.0));
     (edge(low.log10() - air), edge(high.log10() + air))
 }
@@ -156,7 +156,7 @@ pub(crate) fn linear_ticks(low: f64, high: f64, step: f64) -> Vec<f64> {
     ticks
 }
 
-/// Ticks with a label and ticks without, on a logarithmic scale.
+/// Major and minor ticks on a logarithmic scale.
 pub(crate) fn log_ticks(low: f64, high: f64, most: usize) -> (Vec<f64>, Vec<f64>) {
     let within = |value: &f64| *value >= low * (1.0 - 1e-9) && *value <= high * (1.0 + 1e-9);
     let (first, last) = (exponent(low), exponent(high));
@@ -190,7 +190,7 @@ pub(crate) fn log_ticks(low: f64, high: f64, most: usize) -> (Vec<f64>, Vec<f64>
     if ticks.len() >= 3 {
         return (ticks, multiples(every));
     }
-    // Less than a decade or so: plain steps, placed logarithmically.
+    // About a decade or less: linear steps at logarithmic positions.
     let step = linear_step(low, high, most.clamp(3, 5));
     (
         linear_ticks(low, high, step)

@@ -1,6 +1,6 @@
-//! Points with a fit: time to first token, latency, energy, power.
+//! Scatter plots with a fit: time to first token, latency, energy, power.
 //!
-//! Many points are drawn as a density with the lone ones as points, so that a file stays small.
+//! Many points are drawn as a density with isolated points, to keep the file small.
 
 use crate::axis::{Axis, Ruler, position};
 use crate::colour::Paint;
@@ -13,32 +13,32 @@ use crate::scale::extent;
 use crate::scene::{PathData, Scene};
 use crate::style::Style;
 
-/// Up to so many points are points.
+/// Largest number of points drawn one by one.
 const MOST_POINTS: usize = 5_000;
-/// Of a density, up to so many lone points are drawn.
+/// Largest number of isolated points drawn over a density.
 const MOST_LONE: usize = 600;
-/// The edge of a cell of the density.
+/// Edge of a cell of the density.
 const CELL: f64 = 6.0;
 
-/// A curve through the points, with what is written about it.
+/// A curve through the points, with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What it is, with its coefficients and r².
+    /// Its label, with coefficients and r².
     pub name: String,
     /// The curve.
     pub points: Vec<(f64, f64)>,
-    /// Its confidence band; empty if there is none.
+    /// Its confidence band; empty without one.
     pub band: Vec<Band>,
 }
 
 impl Curve {
-    /// A straight line from `from` to `to`, named with its coefficients.
+    /// A straight line from `from` to `to`, labelled with its coefficients.
     pub fn linear(intercept: f64, slope: f64, r_squared: Option<f64>, from: f64, to: f64) -> Self {
         let name = format!("fit: {}·x{}", sum(intercept, slope), r2(r_squared));
         Self::sampled(name, from, to, |x| intercept + slope * x)
     }
 
-    /// A line in the logarithm of x, named with its coefficients.
+    /// A line in the logarithm of x, labelled with its coefficients.
     pub fn logarithmic(
         intercept: f64,
         slope: f64,
@@ -50,7 +50,7 @@ impl Curve {
         Self::sampled(name, from, to, |x| intercept + slope * x.ln())
     }
 
-    /// The same with a band.
+    /// The curve with a band.
     #[must_use]
     pub fn with_band(self, band: Vec<Band>) -> Self {
         Self { band, ..self }
@@ -85,7 +85,7 @@ fn r2(r_squared: Option<f64>) -> String {
     })
 }
 
-/// Points, and curves through them.
+/// A scatter plot with curves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scatter {
     /// Title and caption.
@@ -94,18 +94,18 @@ pub struct Scatter {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What a point is, for the legend (`query`).
+    /// What a point stands for, in the legend (`query`).
     pub point: String,
     /// The points.
     pub points: Vec<(f64, f64)>,
-    /// Fits.
+    /// Fitted curves.
     pub curves: Vec<Curve>,
     /// Whether the points were measured.
     pub origin: Origin,
 }
 
 impl Scatter {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let drawable: Vec<(f64, f64)> = self
             .points
@@ -147,7 +147,7 @@ impl Scatter {
         canvas.scene.finish()
     }
 
-    /// Axes around the points, and around the curves as far as the points reach.
+    /// Axes around the points, and around the curves over the range of the points.
     fn rulers(&self, drawable: &[(f64, f64)]) -> (Ruler, Ruler) {
         let seen = extent(drawable.iter().map(|point| point.0), self.x.kind());
         let reached =
@@ -175,7 +175,7 @@ impl Scatter {
         let hollow = self.origin.is_estimated();
         let kind = if hollow { ", estimated" } else { "" };
         let name = if drawn > MOST_POINTS {
-            format!("{}{kind} (shade: how many; dots: lone ones)", self.point)
+            format!("{}{kind} (shade: count; dots: isolated)", self.point)
         } else {
             format!("{}{kind}", self.point)
         };
@@ -185,7 +185,7 @@ impl Scatter {
                 series: index + 1,
                 dash: index,
             };
-            // Coefficients are in base units; where the axis is not, that must be said.
+            // Coefficients are in base units; the legend says so if the axis is not.
             let base = self.y.unit.scaled(1.0).symbol;
             let name = if y.symbol == base {
                 curve.name.clone()
@@ -249,7 +249,7 @@ fn draw_curve(scene: &mut Scene, plot: &Plot, curve: &Curve, index: usize) {
     if line.is_empty() {
         return;
     }
-    // A pale rim keeps the line apart from the points that it crosses.
+    // A pale outline separates the line from the points that it crosses.
     let rim = scene.path(&line).unfilled().stroke(Paint::Paper, 4.0);
     rim.number("stroke-opacity", 0.6).close();
     mark::stroke_dashed(scene.path(&line), index + 1, mark::dash(index), 2.2);
@@ -285,7 +285,7 @@ pub(crate) fn band(scene: &mut Scene, plot: &Plot, band: &[Band], series: usize)
     }
 }
 
-/// Cells by how many points they hold, and lone points as points.
+/// Cells shaded by their number of points, and isolated points.
 fn density(scene: &mut Scene, plot: &Plot, points: &[(f64, f64)]) {
     let (columns, rows) = (cells(plot.area.width()), cells(plot.area.height()));
     let mut counts = vec![0_u32; columns * rows];

@@ -1,12 +1,11 @@
-//! The SVG text itself: elements, attributes, ids. Everything passes through here, so that no
-//! text goes out unescaped and no coordinate unrounded.
+//! SVG output: elements, attributes, ids. All text is escaped and all coordinates are rounded here.
 
 use crate::colour::{Paint, SERIES, standalone_rules};
 use crate::number::coordinate;
 use crate::style::{Mode, Style};
 use crate::text::{clean, escape_into};
 
-/// The family that we bundle, and what browsers have in its place.
+/// The bundled font family, and fallbacks for browsers.
 const FAMILY: &str = "DejaVu Sans,Verdana,Segoe UI,Helvetica Neue,Arial,sans-serif";
 
 /// A rectangle of the figure.
@@ -42,7 +41,7 @@ impl Rect {
     }
 }
 
-/// Where a text stands against its point.
+/// Horizontal alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -50,14 +49,14 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A text with how it is set.
+/// A text with its style.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Label<'a> {
     pub(crate) text: &'a str,
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) paint: Paint,
-    /// With a rim of paper, for texts that stand among data.
+    /// Whether it has an outline in the background colour, for texts among data.
     pub(crate) rim: bool,
 }
 
@@ -84,7 +83,7 @@ impl<'a> Label<'a> {
     }
 }
 
-/// A figure being written.
+/// A figure under construction.
 #[derive(Debug)]
 pub(crate) struct Scene {
     out: String,
@@ -132,7 +131,7 @@ impl Scene {
         scene
     }
 
-    /// Begins an element; one of [`Element`]'s last words ends it.
+    /// Starts an element, which the final methods of [`Element`] close.
     pub(crate) fn element<'s>(&'s mut self, tag: &'static str) -> Element<'s> {
         self.out.push('<');
         self.out.push_str(tag);
@@ -160,7 +159,7 @@ impl Scene {
             .number("y2", to.1)
     }
 
-    /// A path; nothing at all without data.
+    /// A path; empty data add no element.
     pub(crate) fn path(&mut self, data: &PathData) -> Element<'_> {
         self.element("path").word("d", &data.0)
     }
@@ -169,7 +168,7 @@ impl Scene {
         self.label_turned(at, label, false);
     }
 
-    /// The same; turned: reading upwards.
+    /// A label, rotated to read upwards if `turned`.
     pub(crate) fn label_turned(&mut self, at: (f64, f64), label: Label<'_>, turned: bool) {
         let mut element = self
             .element("text")
@@ -195,7 +194,7 @@ impl Scene {
         element.holding(label.text);
     }
 
-    /// Begins a group that shows only what lies inside the rectangle.
+    /// Starts a group clipped to the rectangle.
     pub(crate) fn clipped(&mut self, rect: &Rect) {
         self.clips += 1;
         let id = self.style.id(&format!("clip{}", self.clips));
@@ -247,7 +246,7 @@ impl Scene {
     }
 }
 
-/// An element being written.
+/// An element under construction.
 #[must_use]
 pub(crate) struct Element<'s> {
     scene: &'s mut Scene,
@@ -284,7 +283,7 @@ impl Element<'_> {
         self.word("fill", "none")
     }
 
-    /// The hatch that marks what is estimated, in the colour of a series.
+    /// The hatch of estimates, in the colour of a series.
     pub(crate) fn hatched(self, series: usize) -> Self {
         let series = series % SERIES;
         if !self.scene.hatches.contains(&series) {
@@ -294,12 +293,12 @@ impl Element<'_> {
         self.word("fill", &format!("url(#{id})"))
     }
 
-    /// Without content.
+    /// Closes the element without content.
     pub(crate) fn close(self) {
         self.scene.out.push_str("/>\n");
     }
 
-    /// Without content, but with what a pointer that rests on it shows.
+    /// Closes the element with a tooltip.
     pub(crate) fn titled(self, title: &str) {
         self.scene.out.push_str("><title>");
         escape_into(&clean(title), &mut self.scene.out);
@@ -308,7 +307,7 @@ impl Element<'_> {
         self.scene.out.push_str(">\n");
     }
 
-    /// With text as its content.
+    /// Closes the element with text content.
     pub(crate) fn holding(self, text: &str) {
         self.scene.out.push('>');
         escape_into(&clean_keeping_isolates(text), &mut self.scene.out);
@@ -317,13 +316,13 @@ impl Element<'_> {
         self.scene.out.push_str(">\n");
     }
 
-    /// With elements to come.
+    /// Leaves the element open for children.
     pub(crate) fn open(self) {
         self.scene.out.push_str(">\n");
     }
 }
 
-/// Our own isolates stay; everything else that XML cannot hold goes.
+/// Keeps our own isolates and removes other characters that XML cannot contain.
 fn clean_keeping_isolates(text: &str) -> String {
     text.split_inclusive(['\u{2068}', '\u{2069}'])
         .map(|piece| match piece.chars().next_back() {
@@ -336,7 +335,7 @@ fn clean_keeping_isolates(text: &str) -> String {
         .collect()
 }
 
-/// The data of a path, written with care.
+/// SVG path data with rounded coordinates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PathData(pub(crate) String);
 
@@ -377,7 +376,7 @@ impl PathData {
         data
     }
 
-    /// The area between two lines; both from left to right.
+    /// The area between two lines, both from left to right.
     pub(crate) fn between(upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Self {
         if upper.len() < 2 || lower.len() < 2 {
             return Self::default();

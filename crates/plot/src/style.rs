@@ -1,27 +1,27 @@
-//! How a figure looks: size, colours, and what its ids begin with.
+//! Style of a figure: size, colours, and id prefix.
 
 use crate::colour::Paint;
 
-/// Where the colours come from.
+/// Colour mode of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// A file of its own: light, and dark where the reader's screen is.
+    /// A standalone file: light, and dark on screens that prefer it.
     #[default]
     Standalone,
-    /// Inside a page that gives the variables (see [`crate::page_variables`]): no style block.
+    /// In a page that defines the variables (see [`crate::page_variables`]), without a style block.
     Inline,
-    /// Light whatever the screen, for pixels and print.
+    /// Always light, for PNG and print.
     Light,
-    /// Dark whatever the screen, for pixels.
+    /// Always dark, for PNG.
     Dark,
 }
 
-/// How a figure is drawn.
+/// Style of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Style {
-    /// Where the colours come from.
+    /// Colour mode.
     pub mode: Mode,
-    /// What every id begins with: different for each figure of a page.
+    /// Prefix of all ids, which must be unique for each figure of a page.
     pub prefix: String,
     /// Width in units of the view box.
     pub width: f64,
@@ -41,7 +41,7 @@ impl Default for Style {
 }
 
 impl Style {
-    /// The default size, with this mode.
+    /// The default size with this mode.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
@@ -49,7 +49,7 @@ impl Style {
         }
     }
 
-    /// The same, with ids that begin with `prefix`.
+    /// The style with this id prefix.
     #[must_use]
     pub fn with_prefix(self, prefix: &str) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Style {
         }
     }
 
-    /// The same, of another size.
+    /// The style with this size.
     #[must_use]
     pub fn with_size(self, width: f64, height: f64) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Style {
         format!("i{prefix}-{name}")
     }
 
-    /// Width and height that can be drawn in.
+    /// Width and height, limited to a drawable size.
     pub(crate) fn size(&self) -> (f64, f64) {
         let within = |value: f64, default: f64, least: f64| {
             if value.is_finite() {

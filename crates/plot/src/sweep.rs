@@ -1,4 +1,4 @@
-//! A sweep over load: one panel for each thing that load changes, the knee through all of them.
+//! A sweep over load: one panel per dependent quantity, with the knee across all panels.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::colour::Paint;
 use crate::figure::{Heading, Origin, Quantity};
 use crate::frame::{Canvas, Plan, Plot};
 use crate::legend::{Entry, Legend, Swatch};
-use crate::mark::{self, Way};
+use crate::mark::{self, Orientation};
 use crate::number::fixed;
 use crate::scene::{PathData, Rect, Scene};
 use crate::style::Style;
@@ -15,7 +15,7 @@ use crate::style::Style;
 /// A line of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepLine {
-    /// What it is (`p99`).
+    /// Its name (`p99`).
     pub name: String,
     /// Load and value, from left to right.
     pub points: Vec<(f64, Quantity)>,
@@ -32,7 +32,7 @@ pub struct Panel {
     pub lines: Vec<SweepLine>,
 }
 
-/// Panels over the same load.
+/// A chart of panels over the same load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepCurves {
     /// Title and caption.
@@ -41,14 +41,14 @@ pub struct SweepCurves {
     pub load: Axis,
     /// The panels, in reading order.
     pub panels: Vec<Panel>,
-    /// The load beyond which more of it brings nothing; `None` if there is none.
+    /// The knee: throughput no longer grows beyond this load; `None` without a knee.
     pub knee: Option<f64>,
 }
 
 const KNEE: &str = "5 3";
 
 impl SweepCurves {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let wide = style.size().0;
         let columns = if self.panels.len() > 1 && wide >= 560.0 {
@@ -123,7 +123,7 @@ impl SweepCurves {
         )
     }
 
-    /// The horizontal axis, with a tick at every load where they are few.
+    /// The horizontal axis, with a tick at every load if there are few.
     fn loads(&self) -> Ruler {
         let lines = self.panels.iter().flat_map(|panel| &panel.lines);
         let mut loads: Vec<f64> = lines
@@ -228,7 +228,7 @@ fn draw_line(scene: &mut Scene, plot: &Plot, series: usize, line: &SweepLine) {
         let paint = Paint::Series(series);
         mark::whisker(
             scene,
-            Way::Up,
+            Orientation::Up,
             at.0,
             quantity.interval,
             &plot.y.scale,

@@ -1,7 +1,7 @@
-//! Text that stands in a figure: escaped, measured, cut and broken into lines.
+//! Text in figures: escaping, measuring, truncation and line breaks.
 //!
-//! Widths are those of the bundled font. It is a wide one: where a browser takes another, lines
-//! become shorter, and nothing that we kept apart meets.
+//! Widths are those of the bundled font, which is wide. With another font in a browser, lines
+//! become shorter and do not collide.
 
 /// Advance widths of U+0020 to U+007E in thousandths of the size, from the font's own table.
 const WIDTHS: [u16; 95] = [
@@ -12,7 +12,7 @@ const WIDTHS: [u16; 95] = [
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
 ];
 
-/// How wide a text is at a size.
+/// Width of a text at a size.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size / 1000.0
 }
@@ -31,12 +31,12 @@ fn advance(character: char) -> f64 {
     }
 }
 
-/// The text without what XML cannot hold, on one line.
+/// The text on one line, without characters that XML cannot contain.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|character| match character {
             '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
-            // Overrides reach beyond their own text; the isolates that we add ourselves do not.
+            // Overrides affect text beyond their own; the isolates that we add do not.
             '\u{0}'..='\u{1f}'
             | '\u{7f}'..='\u{9f}'
             | '\u{fffe}'
@@ -48,7 +48,7 @@ pub(crate) fn clean(text: &str) -> String {
         .collect()
 }
 
-/// A text of somebody else's inside a sentence of ours: its direction stays its own.
+/// External text inside a sentence of ours, with its own writing direction.
 pub(crate) fn isolate(text: &str) -> String {
     if text
         .chars()
@@ -77,7 +77,7 @@ pub(crate) fn escape_into(text: &str, out: &mut String) {
     }
 }
 
-/// The text, cut with an ellipsis where it is wider than `room`.
+/// The text, truncated with an ellipsis if it is wider than `room`.
 pub(crate) fn cut(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -96,7 +96,7 @@ pub(crate) fn cut(text: &str, size: f64, room: f64) -> String {
     kept
 }
 
-/// The text in at most `most` lines that are no wider than `room`; the last one is cut.
+/// The text in at most `most` lines up to the width of `room`; the last line is truncated.
 pub(crate) fn wrap(text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -1,4 +1,4 @@
-//! Power over time with the queries below it: what drew how much, and for whom.
+//! Power over time, with the queries below it.
 
 mod flight;
 
@@ -13,36 +13,36 @@ use crate::style::Style;
 use crate::text::{clean, isolate};
 use crate::unit::Unit;
 
-/// A stretch of time of one source.
+/// A time slot of one source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slot {
     /// Where it begins, in seconds.
     pub at: f64,
-    /// Its mean power in watts; `None` is a gap, which is drawn as one.
+    /// Its mean power in watts; `None` is drawn as a gap.
     pub mean: Option<f64>,
-    /// Its least and greatest power; `None` if they are not known.
+    /// Its smallest and largest power, if they are known.
     pub range: Option<Interval>,
 }
 
-/// What one source drew.
+/// Power of one source over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PowerSource {
     /// Its name.
     pub name: String,
-    /// Its slots, in the order of time.
+    /// Its slots, sorted by time.
     pub slots: Vec<Slot>,
-    /// Its power at rest; `None` if it is not known.
+    /// Its idle power, if it is known.
     pub idle: Option<f64>,
     /// Whether it was measured.
     pub origin: Origin,
 }
 
-/// How a query ended.
+/// Outcome of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// With a whole reply.
+pub enum QueryOutcome {
+    /// With a complete reply.
     Complete,
-    /// Cut by a limit.
+    /// Truncated by a limit.
     Truncated,
     /// With an error, a timeout or a refusal.
     Failed,
@@ -55,38 +55,38 @@ pub struct Span {
     pub start: f64,
     /// When it ended, in seconds.
     pub end: f64,
-    /// How it ended.
-    pub ending: Ending,
+    /// Its outcome.
+    pub ending: QueryOutcome,
 }
 
-/// Whether sources stand on one another.
+/// Whether sources are stacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Arrangement {
-    /// Each from nought.
+    /// Each source starts at zero.
     #[default]
     Overlaid,
-    /// Measured ones on one another; estimated ones never.
+    /// Measured sources are stacked; estimated sources never are.
     Stacked,
 }
 
-/// Power over time.
+/// A chart of power over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PowerTimeline {
     /// Title and caption.
     pub heading: Heading,
     /// The sources.
     pub sources: Vec<PowerSource>,
-    /// How they stand.
+    /// Whether sources are stacked.
     pub arrangement: Arrangement,
     /// The queries.
     pub queries: Vec<Span>,
 }
 
 const IDLE: &str = "5 3";
-/// Finer than these many steps nobody sees.
+/// Largest number of slots; finer ones would not be visible.
 const MOST_SLOTS: usize = 460;
 
-/// A slot as it is drawn.
+/// A slot as drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Level {
     at: f64,
@@ -96,7 +96,7 @@ struct Level {
 }
 
 impl PowerTimeline {
-    /// Draws it.
+    /// Renders the figure.
     pub fn svg(&self, style: &Style) -> String {
         let plan = Plan {
             heading: &self.heading,
@@ -126,7 +126,7 @@ impl PowerTimeline {
         canvas.scene.finish()
     }
 
-    /// The levels of each source, in stretches without a gap; stacked where that is asked for.
+    /// The levels of each source, split at gaps; stacked if requested.
     fn stretches(&self) -> Vec<Vec<Vec<Level>>> {
         let mut sources: Vec<Vec<Vec<Level>>> = self
             .sources
@@ -145,7 +145,7 @@ impl PowerTimeline {
         sources
     }
 
-    /// The plot of power, and the one of queries below it on the same axis of time.
+    /// The plot of power, and the plot of queries below it with the same time axis.
     fn plots(&self, room: Rect, stretches: &[Vec<Vec<Level>>]) -> (Plot, Option<Plot>) {
         let levels = || stretches.iter().flatten().flatten();
         let spans = self.queries.iter().filter(|span| drawable(span));
@@ -247,7 +247,7 @@ impl PowerTimeline {
         }
     }
 
-    /// Stacked sources rest together, if all of them say where.
+    /// Stacked idle power, if it is known for all sources.
     fn idle_levels(&self) -> Vec<(Option<usize>, f64)> {
         let known = |value: Option<f64>| value.filter(|watts| watts.is_finite());
         let stacked = self.arrangement == Arrangement::Stacked;
@@ -287,7 +287,7 @@ impl PowerTimeline {
         };
         let mut entries: Vec<Entry> = self.sources.iter().enumerate().map(entry).collect();
         if !self.idle_levels().is_empty() {
-            entries.push(Entry::new(Swatch::Rule { dash: IDLE }, "at rest"));
+            entries.push(Entry::new(Swatch::Rule { dash: IDLE }, "idle"));
         }
         entries.extend(flight::legend(&self.queries));
         entries
@@ -300,7 +300,7 @@ impl PowerTimeline {
             .map(|source| source.name.as_str())
             .collect();
         format!(
-            "Power over time of {}; line: mean, band: least to greatest; below it {} queries.",
+            "Power over time of {}; line: mean, band: minimum to maximum; below it {} queries.",
             if names.is_empty() {
                 "no source".to_owned()
             } else {
@@ -323,7 +323,7 @@ fn drawable(span: &Span) -> bool {
     span.start.is_finite() && span.end.is_finite() && span.end >= span.start
 }
 
-/// Slots as stretches without a gap, merged until there are not too many.
+/// Slots split at gaps, merged down to the largest number of slots.
 fn levels(slots: &[Slot]) -> Vec<Vec<Level>> {
     let merge = slots.len().div_ceil(MOST_SLOTS).max(1);
     let mut stretches: Vec<Vec<Level>> = vec![Vec::new()];
@@ -373,8 +373,7 @@ fn merged(levels: &[Level]) -> Option<Level> {
     })
 }
 
-/// The means on top of a floor: from the floor's line to the sum. Where the floor has a gap, or
-/// has not begun, there is no sum.
+/// The means stacked on a floor. Where the floor has a gap or has not started, there is no sum.
 fn stacked(source: &[Vec<Level>], floor: &[Vec<Level>]) -> Vec<Vec<Level>> {
     let mut out: Vec<Vec<Level>> = Vec::new();
     for stretch in source {
@@ -404,7 +403,7 @@ fn stacked(source: &[Vec<Level>], floor: &[Vec<Level>]) -> Vec<Vec<Level>> {
     out
 }
 
-/// The mean of a floor at an instant, between its slots by a straight line.
+/// The mean of a floor at an instant, linearly interpolated between its slots.
 fn height(floor: &[Vec<Level>], at: f64) -> Option<f64> {
     let stretch = floor.iter().find(|stretch| {
         stretch.first().is_some_and(|first| first.at <= at)

@@ -1,8 +1,8 @@
-//! Units, with the prefix that suits the numbers.
+//! Units with prefixes that suit the numbers.
 
 use crate::number::significant;
 
-/// What an axis counts. Values go in in the base unit that the variant names.
+/// Unit of an axis. Values are passed in the base unit that the variant names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds: ns, µs, ms, s, min, h.
@@ -23,9 +23,9 @@ pub enum Unit {
     TokensPerSecond,
     /// Queries per second.
     QueriesPerSecond,
-    /// A fraction of one, written as per cent.
+    /// A fraction of one, shown in percent.
     Percent,
-    /// Anything else, written as it is.
+    /// Any other unit, shown verbatim.
     Other(String),
 }
 
@@ -49,14 +49,14 @@ const TIME: [(f64, &str); 6] = [
 
 /// A unit with its prefix: shown = value / `factor`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scaled {
+pub(crate) struct ScaledUnit {
     pub(crate) factor: f64,
     pub(crate) symbol: String,
 }
 
 impl Unit {
-    /// The unit with the prefix in which `typical` is a handy number.
-    pub(crate) fn scaled(&self, typical: f64) -> Scaled {
+    /// The unit with the prefix that suits `typical`.
+    pub(crate) fn scaled(&self, typical: f64) -> ScaledUnit {
         let typical = typical.abs();
         match self {
             Self::Seconds => time(typical),
@@ -68,7 +68,7 @@ impl Unit {
             Self::Queries => plain("queries"),
             Self::TokensPerSecond => plain("tokens/s"),
             Self::QueriesPerSecond => plain("queries/s"),
-            Self::Percent => Scaled {
+            Self::Percent => ScaledUnit {
                 factor: 0.01,
                 symbol: "%".to_owned(),
             },
@@ -87,30 +87,30 @@ impl Unit {
     }
 }
 
-fn plain(symbol: &str) -> Scaled {
-    Scaled {
+fn plain(symbol: &str) -> ScaledUnit {
+    ScaledUnit {
         factor: 1.0,
         symbol: symbol.to_owned(),
     }
 }
 
-fn metric(typical: f64, base: &str) -> Scaled {
+fn metric(typical: f64, base: &str) -> ScaledUnit {
     let (factor, prefix) = largest_within(&METRIC, typical, 1.0);
-    Scaled {
+    ScaledUnit {
         factor,
         symbol: format!("{prefix}{base}"),
     }
 }
 
-fn time(typical: f64) -> Scaled {
-    // Seconds stay seconds up to ten minutes: people compare them with timeouts.
+fn time(typical: f64) -> ScaledUnit {
+    // Seconds are kept up to ten minutes, for comparison with timeouts.
     let known = if typical < 600.0 {
         &TIME[..4]
     } else {
         &TIME[..]
     };
     let (factor, symbol) = largest_within(known, typical, if typical < 600.0 { 1.0 } else { 2.0 });
-    Scaled {
+    ScaledUnit {
         factor,
         symbol: symbol.to_owned(),
     }

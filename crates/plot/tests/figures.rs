@@ -1,4 +1,4 @@
-//! Every figure of the gallery: its structure, its words, its colours, its size.
+//! Structure, texts, colours and size of every figure of the gallery.
 
 #[path = "../examples/gallery/samples.rs"]
 mod samples;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use ipw_plot::{Mode, Style};
 use roxmltree::{Document, Node};
 
-/// Run with `IPW_UPDATE_SNAPSHOTS=1` to write the snapshots anew.
+/// Set `IPW_UPDATE_SNAPSHOTS=1` to rewrite the snapshots.
 #[test]
 fn every_figure_has_the_structure_of_its_snapshot() {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
@@ -34,8 +34,8 @@ fn every_figure_has_the_structure_of_its_snapshot() {
     }
 }
 
-/// Elements with their texts, and how many of each kind a group holds; no coordinates, which a
-/// mathematical library may round otherwise.
+/// Elements with their texts, and the number of each kind in a group. Coordinates are left out, as
+/// mathematical libraries may round differently.
 fn outline_of(node: Node<'_, '_>, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();

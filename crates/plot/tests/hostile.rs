@@ -1,10 +1,10 @@
-//! Whatever goes in, an SVG that can be read comes out: no NaN, no infinity, no open tag.
+//! Any input gives a readable SVG without NaN, infinity or open tags.
 
 use ipw_plot::{
     Arrangement, Axis, Band, Bar, Caption, CompareBars, Correctness, Curve, Density, Difference,
-    Ecdf, Ending, Forest, Group, Heading, Interval, Mark, Mode, Origin, Panel, Pareto, PowerSource,
-    PowerTimeline, Quantity, Run, Samples, Scatter, Segment, Slot, Span, StackedBars, Style,
-    Subject, SweepCurves, SweepLine, Unit,
+    Ecdf, Forest, Group, Heading, Interval, Mark, Mode, Origin, Panel, Pareto, PowerSource,
+    PowerTimeline, Quantity, QueryOutcome, Run, Samples, Scatter, Segment, Slot, Span, StackedBars,
+    Style, Subject, SweepCurves, SweepLine, Unit,
 };
 use proptest::prelude::*;
 
@@ -62,7 +62,7 @@ fn numbers() -> impl Strategy<Value = Vec<f64>> {
     ]
 }
 
-/// Numbers and words that every figure is made from.
+/// Numbers and texts for every figure.
 #[derive(Debug, Clone)]
 struct Input {
     one: Vec<f64>,
@@ -349,7 +349,7 @@ impl Input {
                 .map(|(start, end)| Span {
                     start,
                     end,
-                    ending: Ending::Failed,
+                    ending: QueryOutcome::Failed,
                 })
                 .collect(),
         };

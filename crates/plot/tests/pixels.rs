@@ -1,4 +1,4 @@
-//! Pixels, and what the renderer knows about where texts really stand.
+//! PNG output, and the rendered positions of texts.
 #![cfg(feature = "png")]
 
 #[path = "../examples/gallery/samples.rs"]

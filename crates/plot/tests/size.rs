@@ -1,14 +1,14 @@
-//! Large runs: a figure stays a file that one can send.
+//! Figures of large runs stay small files.
 
 use ipw_plot::{
-    Arrangement, Axis, Correctness, Density, Ecdf, Ending, Group, Heading, Interval, Origin,
-    PowerSource, PowerTimeline, Samples, Scatter, Slot, Span, Style, Unit,
+    Arrangement, Axis, Correctness, Density, Ecdf, Group, Heading, Interval, Origin, PowerSource,
+    PowerTimeline, QueryOutcome, Samples, Scatter, Slot, Span, Style, Unit,
 };
 
 const MOST_BYTES: usize = 300_000;
 
 fn value(index: u32) -> f64 {
-    // Spread without order: the fractional parts of multiples of the golden ratio.
+    // Spread without order: fractional parts of multiples of the golden ratio.
     1.0 + 999.0 * (f64::from(index) * 0.618_033_988_75).fract()
 }
 
@@ -111,7 +111,7 @@ fn the_other_figures_stay_small() {
         .map(|index| Span {
             start: f64::from(index) * 0.04,
             end: f64::from(index) * 0.04 + value(index) / 100.0,
-            ending: Ending::Complete,
+            ending: QueryOutcome::Complete,
         })
         .collect();
     let timeline = PowerTimeline {

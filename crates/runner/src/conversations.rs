@@ -153,7 +153,7 @@ impl Conversations {
 
 #[cfg(test)]
 mod tests {
-    use ipw_core::query::{Live, Turn};
+    use ipw_core::query::{LiveTurn, Turn};
     use ipw_core::reply::{Failure, Outcome};
 
     use super::*;
@@ -175,7 +175,7 @@ mod tests {
             turn: Some(Turn {
                 conversation: first.to_string(),
                 number,
-                live: Some(Live {
+                live: Some(LiveTurn {
                     of: 3,
                     replies_before: (1..asked.len()).collect(),
                 }),

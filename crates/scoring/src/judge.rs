@@ -4,7 +4,7 @@
 //! by different prompts are different measurements.
 
 use ipw_core::setting::Setting;
-use ipw_core::verdict::{Grade, Judged, Verdict};
+use ipw_core::verdict::{Grade, JudgeReply, Verdict};
 use serde_json::Value;
 
 use crate::{Question, Scorer};
@@ -95,8 +95,8 @@ pub fn ungraded(model: &str, said: &str, reason: &str) -> Grade {
     }
 }
 
-fn judged(model: &str, said: &str) -> Judged {
-    Judged {
+fn judged(model: &str, said: &str) -> JudgeReply {
+    JudgeReply {
         model: model.to_owned(),
         prompt: PROMPT.to_owned(),
         output: said.chars().take(KEPT).collect(),

@@ -2,8 +2,8 @@
 //!
 //! Examples are smart plugs, BMCs of servers, and exporters of other tools. A device's own time is
 //! not trusted: a reading is dated by the middle of its request, and the round-trip time bounds the
-//! error ([`How::RoundTrip`](ipw_core::alignment::How)). A missed or late request leaves a gap;
-//! nothing is interpolated.
+//! error ([`AlignmentMethod::RoundTrip`](ipw_core::alignment::AlignmentMethod)). A missed or late
+//! request leaves a gap; nothing is interpolated.
 
 mod collect;
 mod json;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use arrow::array::{Array, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::Fields;
-use ipw_core::alignment::Aligned;
+use ipw_core::alignment::ClockOffset;
 use ipw_core::attribution::Idle;
-use ipw_core::energy::{Meter, Metered};
+use ipw_core::energy::{Meter, MeteredSource};
 use ipw_core::reading::Reading;
 use ipw_core::sink::{ReadingSink, SinkError};
 use ipw_core::source::{Role, Source, SourceIndex};
@@ -96,7 +96,7 @@ pub struct RecordedSource {
     /// Idle power; `None` if the run did not measure it.
     pub idle: Option<Idle>,
     /// How its clock lay against the run's, where it is another.
-    pub clock: Option<Aligned>,
+    pub clock: Option<ClockOffset>,
 }
 
 /// An entry of `sources.json`. Runs of earlier versions have no `meter`, `role`, `idle`, `clock`.
@@ -112,7 +112,7 @@ struct SourceEntry {
     #[serde(default)]
     idle: Option<DescribedIdle>,
     #[serde(default)]
-    clock: Option<Aligned>,
+    clock: Option<ClockOffset>,
 }
 
 /// What a meter is beyond what its source says.
@@ -249,7 +249,7 @@ impl ReadingWriter {
     /// Makes `readings/` in the run's directory.
     pub fn create<'a>(
         run: &Path,
-        sources: impl Iterator<Item = Metered<'a>>,
+        sources: impl Iterator<Item = MeteredSource<'a>>,
         part: u32,
         durable: bool,
     ) -> Result<Self, StoreError> {
@@ -349,7 +349,7 @@ impl ReadingSink for ReadingWriter {
             .map_err(|error| SinkError(Box::new(error)))
     }
 
-    fn note_alignment(&mut self, aligned: &[Option<Aligned>]) -> Result<(), SinkError> {
+    fn note_alignment(&mut self, aligned: &[Option<ClockOffset>]) -> Result<(), SinkError> {
         self.describe("clock", aligned, |aligned| json!(aligned))
             .map_err(|error| SinkError(Box::new(error)))
     }

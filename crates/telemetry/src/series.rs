@@ -417,7 +417,10 @@ mod tests {
             (balance.queries.joules() - 20.0).abs() < 1e-9,
             "{balance:?}"
         );
-        assert!((balance.nobody.joules() - 79.0).abs() < 1e-9, "{balance:?}");
+        assert!(
+            (balance.no_query.joules() - 79.0).abs() < 1e-9,
+            "{balance:?}"
+        );
     }
 
     #[test]

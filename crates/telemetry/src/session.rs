@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipw_core::account::Account;
-use ipw_core::alignment::Aligned;
+use ipw_core::alignment::ClockOffset;
 use ipw_core::attribution::{Balance, Flights, Idle, share};
-use ipw_core::energy::{Meter, Metered, Phase, Phases, QueryEnergy, Reason, Share, Split};
+use ipw_core::energy::{Meter, MeteredSource, Phase, Phases, QueryEnergy, Reason, Share, Split};
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::{Choice, Use, uses};
@@ -187,8 +187,8 @@ impl Session {
     }
 
     /// All sources, each with the meter that interprets its readings.
-    pub fn meters(&self) -> impl Iterator<Item = Metered<'_>> {
-        self.kept.iter().map(|kept| Metered {
+    pub fn meters(&self) -> impl Iterator<Item = MeteredSource<'_>> {
+        self.kept.iter().map(|kept| MeteredSource {
             about: &kept.about,
             meter: &kept.meter,
             role: kept.role,
@@ -520,12 +520,12 @@ impl Session {
 
     /// The clock offset of each source against ours, in the order of the sources; `None` for local
     /// sources.
-    pub fn aligned(&self) -> Vec<Option<Aligned>> {
+    pub fn aligned(&self) -> Vec<Option<ClockOffset>> {
         self.shared.lock().aligned.clone()
     }
 
     /// As [`Session::aligned`], if an error bound has widened since the last call.
-    pub fn take_unsaved_alignment(&self) -> Option<Vec<Option<Aligned>>> {
+    pub fn take_unsaved_alignment(&self) -> Option<Vec<Option<ClockOffset>>> {
         let mut state = self.shared.lock();
         let is_new = std::mem::take(&mut state.unsaved_alignment);
         is_new.then(|| state.aligned.clone())
@@ -612,7 +612,7 @@ impl Shared {
     }
 
     /// Notes the clock offset of `count` sources from `first` on.
-    pub(crate) fn align(&self, first: usize, count: usize, aligned: Aligned) {
+    pub(crate) fn align(&self, first: usize, count: usize, aligned: ClockOffset) {
         self.lock().align(first, count, aligned);
     }
 

@@ -596,10 +596,10 @@ fn the_run_s_books_balance_and_live_is_what_one_pass_over_the_readings_gives() {
     for (books, pass) in [
         (books.measured, balance.measured),
         (books.queries, balance.queries),
-        (books.nobody, balance.nobody),
+        (books.no_query, balance.no_query),
         (books.gaps, balance.gaps),
         (books.measured - books.gaps, account.energy),
-        (books.queries + books.nobody + books.gaps, books.measured),
+        (books.queries + books.no_query + books.gaps, books.measured),
     ] {
         assert!((books - pass).joules().abs() < 1e-6, "{books} and {pass}");
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ipw_core::cache::NoCache;
+use ipw_core::cache::CacheLocationError;
 use ipw_core::setting::Setting;
 use ipw_core::text::{printable, printable_path};
 use ipw_hub::CacheError;
@@ -97,7 +97,7 @@ pub enum TokensError {
     },
     /// There is no directory for a cache.
     #[error(transparent)]
-    NoCache(#[from] NoCache),
+    NoCache(#[from] CacheLocationError),
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use ipw_core::attribution::{Idle, Weights};
 use ipw_core::counter::Rollover;
-use ipw_core::energy::{Meter, Metered};
+use ipw_core::energy::{Meter, MeteredSource};
 use ipw_core::reading::Reading;
 use ipw_core::record::Record;
 use ipw_core::shape::Shape;
@@ -155,11 +155,14 @@ pub(crate) fn make(
         .iter()
         .map(|source| Meter::of(source, Duration::from_millis(POLL)))
         .collect();
-    let metered = sources.iter().zip(&meters).map(|(about, meter)| Metered {
-        about,
-        meter,
-        role: Role::Service,
-    });
+    let metered = sources
+        .iter()
+        .zip(&meters)
+        .map(|(about, meter)| MeteredSource {
+            about,
+            meter,
+            role: Role::Service,
+        });
     let mut readings = ReadingWriter::create(directory, metered, 0, false)?;
     readings.note_idle(&[Some(IDLE); SOURCES as usize])?;
     let mut writer = RunWriter::start(run, about, CommitPolicy::every(1000), Arc::new(clock))?;

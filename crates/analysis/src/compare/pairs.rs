@@ -1,18 +1,18 @@
-//! The same query in two runs.
+//! Queries that are in both runs.
 
 use std::collections::HashMap;
 
 use crate::metric::{OneQuery, Row, Sums};
 
-/// A query with the sums over its rows in A and in B, for one row of each.
+/// Sums over the rows of one query in A and B, per row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
     pub(super) sums: [Sums; 2],
-    /// Whether each run has one row of it.
+    /// Whether each run has exactly one row of it.
     pub(super) is_single: bool,
 }
 
-/// Queries that both runs have, in the order of A.
+/// Queries that are in both runs, in the order of A.
 pub(super) fn of(queries: &[Vec<(&str, OneQuery)>; 2]) -> Vec<Pair> {
     let others: HashMap<&str, &OneQuery> = queries[1]
         .iter()
@@ -23,7 +23,7 @@ pub(super) fn of(queries: &[Vec<(&str, OneQuery)>; 2]) -> Vec<Pair> {
         .filter_map(|(query, a)| {
             let b = others.get(query)?;
             Some(Pair {
-                // A run that asked twice as often did not ask more of it.
+                // Per row, as the runs may have repeated the query differently often.
                 sums: [a.sums.over(a.rows), b.sums.over(b.rows)],
                 is_single: a.rows == 1 && b.rows == 1,
             })
@@ -31,8 +31,8 @@ pub(super) fn of(queries: &[Vec<(&str, OneQuery)>; 2]) -> Vec<Pair> {
         .collect()
 }
 
-/// Places in A and B of the rows of the same query: the first time with the first, the second with
-/// the second.
+/// Indices in A and B of the rows of the same query: the first repetition with the first, the
+/// second with the second.
 pub(super) fn of_rows(a: &[Row], b: &[Row]) -> Vec<(usize, usize)> {
     let others: HashMap<(&str, u32), usize> = numbered(b)
         .enumerate()
@@ -44,7 +44,7 @@ pub(super) fn of_rows(a: &[Row], b: &[Row]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The query of each row, and how often it has come.
+/// The query of each row, and its repetition number.
 fn numbered<'a>(rows: &[Row<'a>]) -> impl Iterator<Item = (&'a str, u32)> {
     let mut times: HashMap<&str, u32> = HashMap::with_capacity(rows.len());
     rows.iter().map(move |row| {

@@ -1,11 +1,11 @@
-//! Percentiles: the intervals of order statistics of the two runs, put together.
+//! Percentiles: combined intervals of order statistics of the two runs.
 
-use super::{Found, Method, together};
+use super::{Method, MethodResult, together};
 use crate::interval::{Estimate, real};
 use crate::percentile::{Percentile, needed};
 
-/// Values of the same rows in A and B.
-pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> Found {
+/// Values of the same queries in A and B.
+pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> MethodResult {
     let values = [
         pairs.iter().map(|pair| pair.0).collect(),
         pairs.iter().map(|pair| pair.1).collect(),
@@ -13,12 +13,16 @@ pub(super) fn paired(pairs: &[(f64, f64)], fraction: f64) -> Found {
     found(values, fraction, |ends| correlation(pairs, ends))
 }
 
-/// Values of any rows of A and B.
-pub(super) fn unpaired(values: [Vec<f64>; 2], fraction: f64) -> Found {
+/// Values of independent rows of A and B.
+pub(super) fn unpaired(values: [Vec<f64>; 2], fraction: f64) -> MethodResult {
     found(values, fraction, |_| 0.0)
 }
 
-fn found(mut values: [Vec<f64>; 2], fraction: f64, correlation: impl Fn([f64; 2]) -> f64) -> Found {
+fn found(
+    mut values: [Vec<f64>; 2],
+    fraction: f64,
+    correlation: impl Fn([f64; 2]) -> f64,
+) -> MethodResult {
     for side in &mut values {
         side.sort_unstable_by(f64::total_cmp);
     }
@@ -32,7 +36,7 @@ fn found(mut values: [Vec<f64>; 2], fraction: f64, correlation: impl Fn([f64; 2]
             correlation([a.value, b.value]),
         )
     };
-    Found {
+    MethodResult {
         queries: [0, 1].map(|side: usize| values[side].len() as u64),
         values: [a, b].map(|side| side.map(|side| side.value)),
         relative: with(f64::ln).and_then(|ratio| ratio.map(f64::exp_m1)),
@@ -50,8 +54,8 @@ fn known(sorted: &[f64], fraction: f64) -> Option<Estimate> {
     }
 }
 
-/// How much being below the percentile in A goes together with being below it in B: what the two
-/// percentiles have in common, to first order (Bahadur).
+/// Correlation of being below the percentile in A and in B. It is the correlation of the two
+/// percentiles to first order (Bahadur).
 fn correlation(pairs: &[(f64, f64)], ends: [f64; 2]) -> f64 {
     let share = |is_in: &dyn Fn(&(f64, f64)) -> bool| {
         real(pairs.iter().filter(|pair| is_in(pair)).count() as u64) / real(pairs.len() as u64)

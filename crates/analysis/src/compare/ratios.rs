@@ -1,11 +1,11 @@
 //! Ratios of sums, compared by the logarithm of B ÷ A.
 //!
-//! Deviations are the jackknife's: what a metric becomes without each of the queries. For a mean
-//! that is Student's own; for a ratio it is a little wider than linearising, and in small and
-//! skewed samples it has to be.
+//! Deviations are the jackknife's, from leaving out one query at a time. For a mean that equals
+//! Student's; for a ratio it is slightly wider than linearisation, as small and skewed samples
+//! need.
 
 use super::pairs::Pair;
-use super::{Found, Method};
+use super::{Method, MethodResult};
 use crate::distribution::student_quantile;
 use crate::interval::{Estimate, real};
 use crate::metric::{OneQuery, Recipe, Sums, total};
@@ -17,7 +17,7 @@ enum Scale {
     Value,
 }
 
-/// A metric over all queries of a run, and what it is without one of them.
+/// A metric over all queries of a run, for leave-one-out values.
 struct Whole<'a> {
     recipe: &'a Recipe,
     count: f64,
@@ -36,21 +36,20 @@ impl<'a> Whole<'a> {
         })
     }
 
-    /// What one query does to the metric, times their number: its mean is next to nothing, its
-    /// deviation ÷ √number the standard error.
+    /// Jackknife influence of one query times their number. Its mean is close to zero; its
+    /// deviation ÷ √number is the standard error.
     fn pull(&self, one: &Sums, scale: Scale) -> Option<f64> {
         let without = self.recipe.value_without(&self.sums, one)?;
         let change = match scale {
             Scale::Value => self.value - without,
-            // Of the same sign, and none is nothing: else there is no logarithm.
+            // Both must have the same sign and not be zero to have a logarithm.
             Scale::Logarithm => (self.value / without).ln(),
         };
         Some((self.count - 1.0) * change).filter(|pull| pull.is_finite())
     }
 }
 
-/// Variance of values that are made one at a time; `None` if one of them is none, or for fewer
-/// than two.
+/// Variance of lazily computed values; `None` if one of them is missing, or for fewer than two.
 fn variance(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
     for value in values {
@@ -70,9 +69,8 @@ fn relative(values: [f64; 2], half: f64) -> Option<Estimate> {
     Estimate::around(ratio, half)?.map(f64::exp_m1)
 }
 
-/// Each query with itself: the deviation of the difference between what it does to B and what it
-/// does to A.
-pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
+/// Paired queries: deviation of the difference between the influence on B and on A.
+pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> MethodResult {
     let known = || {
         pairs
             .iter()
@@ -83,14 +81,14 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
         let sums = total(known().map(|pair| &pair.sums[side]));
         Whole::new(recipe, count, sums)
     });
-    let found = Found {
+    let found = MethodResult {
         queries: [count; 2],
         values: sides
             .each_ref()
             .map(|side| side.as_ref().map(|side| side.value)),
         method: Some(Method::Paired),
         needs: 2,
-        ..Found::default()
+        ..MethodResult::default()
     };
     let [Some(a), Some(b)] = &sides else {
         return found;
@@ -102,29 +100,29 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
         Some(student_quantile(real(count.saturating_sub(1)))? * error)
     };
     let values = [a.value, b.value];
-    Found {
+    MethodResult {
         relative: half(Scale::Logarithm).and_then(|half| relative(values, half)),
         absolute: half(Scale::Value).and_then(|half| Estimate::around(b.value - a.value, half)),
         ..found
     }
 }
 
-/// All of one run with all of the other.
-pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> Found {
+/// Independent queries of the two runs.
+pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> MethodResult {
     let all = |side: usize| queries[side].iter().map(|(_, one)| &one.sums);
     let known = [0, 1].map(|side| all(side).filter(|sums| recipe.is_known(sums)).count() as u64);
     let sides = [0, 1].map(|side| {
         let count = queries[side].len() as u64;
         Whole::new(recipe, count, total(all(side)))
     });
-    let found = Found {
+    let found = MethodResult {
         queries: known,
         values: sides
             .each_ref()
             .map(|side| side.as_ref().map(|side| side.value)),
         method: Some(Method::Welch),
         needs: 2,
-        ..Found::default()
+        ..MethodResult::default()
     };
     let [Some(a), Some(b)] = &sides else {
         return found;
@@ -139,15 +137,14 @@ pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) ->
         welch([of(a, 0)?, of(b, 1)?])
     };
     let values = [a.value, b.value];
-    Found {
+    MethodResult {
         relative: half(Scale::Logarithm).and_then(|half| relative(values, half)),
         absolute: half(Scale::Value).and_then(|half| Estimate::around(b.value - a.value, half)),
         ..found
     }
 }
 
-/// Half the interval of a difference of two means with these variances and counts, by Welch and
-/// Satterthwaite.
+/// Half width of the interval of a difference of two means, by Welch and Satterthwaite.
 fn welch(sides: [(f64, f64); 2]) -> Option<f64> {
     let squares = sides.map(|(variance, count)| variance / count);
     let sum: f64 = squares.iter().sum();

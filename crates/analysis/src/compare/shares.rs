@@ -1,12 +1,12 @@
 //! Shares: accuracy, goodput, failures.
 
 use super::pairs::Pair;
-use super::{Found, Method, ratios, together};
+use super::{Method, MethodResult, ratios, together};
 use crate::distribution::coin;
 use crate::interval::{Estimate, real, wilson};
 use crate::metric::{OneQuery, Recipe};
 
-/// How a query fared in both runs.
+/// Outcomes of the same query in both runs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Table {
     both: u64,
@@ -33,7 +33,7 @@ impl Table {
         [self.only_a, self.only_b].map(|only| wilson(self.both + only, self.count()))
     }
 
-    /// Newcombe's correlation of the pairs, corrected for continuity.
+    /// Newcombe's correlation of the pairs, with continuity correction.
     fn correlation(&self) -> f64 {
         let [both, only_a, only_b, neither] =
             [self.both, self.only_a, self.only_b, self.neither].map(real);
@@ -51,9 +51,8 @@ impl Table {
     }
 }
 
-/// Each query with itself. Queries that came several times are no coins: they are compared as
-/// ratios are.
-pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
+/// Paired queries. Repeated queries are not binary and are compared as ratios.
+pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> MethodResult {
     let ratio = ratios::paired(recipe, pairs);
     if !pairs.iter().all(|pair| pair.is_single) {
         return ratio;
@@ -68,7 +67,7 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
     let absolute = a
         .zip(b)
         .and_then(|(a, b)| together(a, b, table.correlation()));
-    Found {
+    MethodResult {
         absolute,
         p_value: absolute.and_then(|_| coin(table.only_a, table.only_b)),
         method: Some(Method::NewcombePaired),
@@ -77,8 +76,8 @@ pub(super) fn paired(recipe: &Recipe, pairs: &[Pair]) -> Found {
     }
 }
 
-/// All of one run with all of the other.
-pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> Found {
+/// Independent queries of the two runs.
+pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) -> MethodResult {
     let ratio = ratios::unpaired(recipe, queries);
     if queries.iter().flatten().any(|(_, one)| one.rows > 1) {
         return ratio;
@@ -91,7 +90,7 @@ pub(super) fn unpaired(recipe: &Recipe, queries: &[Vec<(&str, OneQuery)>; 2]) ->
             .count();
         wilson(hits as u64, ratio.queries[side])
     });
-    Found {
+    MethodResult {
         absolute: a.zip(b).and_then(|(a, b)| together(a, b, 0.0)),
         method: Some(Method::Newcombe),
         needs: 1,

@@ -112,7 +112,7 @@ fn sentences_are_plain() {
     assert!(
         latency
             .sentence("old", "new")
-            .starts_with("median latency: no difference to be seen"),
+            .starts_with("median latency: no difference found"),
         "{}",
         latency.sentence("old", "new")
     );
@@ -124,7 +124,7 @@ fn sentences_are_plain() {
     let unknown = by(&a, &b, Metric::Goodput);
     assert_eq!(
         unknown.sentence("A", "B"),
-        "goodput: cannot be compared, as A does not know it"
+        "goodput: cannot be compared, as A has no value for it"
     );
     let few = by(&a, &b, Metric::TtftP99);
     assert_eq!(
@@ -150,7 +150,7 @@ fn graded(names: &[String], is_correct: impl Fn(usize) -> bool) -> Vec<Row<'_>> 
 fn accuracy_is_compared_in_points() {
     let names: Vec<String> = (0..250).map(|place| place.to_string()).collect();
     let a = graded(&names, |place| place < 150);
-    // Three more wrong, none more right: too little to tell.
+    // Three more wrong and none more correct: too little for a verdict.
     let b = graded(&names, |place| place < 147);
     let little = by(&a, &b, Metric::Accuracy);
     assert_eq!(
@@ -160,7 +160,7 @@ fn accuracy_is_compared_in_points() {
     assert!((little.p_value.unwrap() - 0.25).abs() < 1e-12);
     let sentence = little.sentence("A", "B");
     assert!(
-        sentence.starts_with("accuracy: no difference to be seen (−1.2 pp, 95 %: −"),
+        sentence.starts_with("accuracy: no difference found (−1.2 pp, 95 %: −"),
         "{sentence}"
     );
     let worse = by(&a, &graded(&names, |place| place < 100), Metric::Accuracy);

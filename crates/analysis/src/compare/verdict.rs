@@ -1,4 +1,4 @@
-//! What to make of a difference.
+//! Verdicts on differences.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use super::Comparison;
 use crate::interval::Estimate;
 use crate::metric::{Better, Metric, Unit};
 
-/// What a difference may be without anybody caring.
+/// Largest difference that does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tolerance {
-    /// Of ratios and percentiles, as a share of A.
+    /// For ratios and percentiles, relative to A.
     pub relative: f64,
-    /// Of shares, as a share of all: 0.01 is one percentage point.
+    /// For shares, absolute: 0.01 is one percentage point.
     pub points: f64,
 }
 
-/// What to make of a difference between B and A.
+/// The verdict on a difference between B and A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -25,7 +25,7 @@ pub enum Verdict {
     Higher,
     /// The whole interval lies within the tolerance.
     Unchanged,
-    /// Neither is shown.
+    /// None of the above.
     CannotTell,
 }
 
@@ -60,7 +60,7 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// Whether B is better; `None` where there is no difference, or none that can be told.
+    /// Whether B is better; `None` without a difference or a verdict.
     pub fn is_better(&self) -> Option<bool> {
         match (self.verdict, self.better) {
             (Verdict::Lower, Better::Lower) | (Verdict::Higher, Better::Higher) => Some(true),
@@ -69,7 +69,7 @@ impl Comparison {
         }
     }
 
-    /// The difference that decides: in points for a share, relative for all else.
+    /// The difference that decides: absolute for a share, relative otherwise.
     pub fn difference(&self) -> Option<Estimate> {
         match self.unit {
             Unit::Share => self.absolute,

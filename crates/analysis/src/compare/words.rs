@@ -1,10 +1,10 @@
-//! A comparison as a sentence.
+//! Comparisons in words.
 
 use super::{Comparison, Verdict};
 use crate::interval::Estimate;
 use crate::metric::{Metric, Unit};
 
-/// How people speak of a metric.
+/// Wording for a metric.
 struct Phrase {
     /// "B uses … less energy per query"; `None` for "B's accuracy is … lower".
     verb: Option<&'static str>,
@@ -31,8 +31,8 @@ fn phrase(metric: Metric) -> Phrase {
 }
 
 impl Comparison {
-    /// What to make of it in a plain sentence, with the names of the runs: `B uses 18 % less
-    /// energy per query (95 %: 14 to 22 % less)`.
+    /// The verdict in a sentence with the names of the runs: `B uses 18 % less energy per query (95
+    /// %: 14 to 22 % less)`.
     pub fn sentence(&self, a: &str, b: &str) -> String {
         let phrase = phrase(self.metric);
         let noun = phrase.noun;
@@ -51,9 +51,9 @@ impl Comparison {
         );
         match self.verdict {
             Verdict::Unchanged => format!("{noun}: unchanged ({signed})"),
-            Verdict::CannotTell => format!("{noun}: no difference to be seen ({signed})"),
-            Verdict::Lower => phrase.told(b, &ends(found, true), phrase.lower, unit),
-            Verdict::Higher => phrase.told(b, &ends(found, false), phrase.higher, unit),
+            Verdict::CannotTell => format!("{noun}: no difference found ({signed})"),
+            Verdict::Lower => phrase.sentence(b, &ends(found, true), phrase.lower, unit),
+            Verdict::Higher => phrase.sentence(b, &ends(found, false), phrase.higher, unit),
         }
     }
 
@@ -62,7 +62,7 @@ impl Comparison {
         match self.reason {
             Some(NotCompared::Unknown { run }) => {
                 let run = if run == Side::A { a } else { b };
-                format!(", as {run} does not know it")
+                format!(", as {run} has no value for it")
             }
             Some(few) => format!(", as {few}"),
             None => String::new(),
@@ -70,7 +70,7 @@ impl Comparison {
     }
 }
 
-/// Value and ends as people count them: without a sign, the smaller first.
+/// Value and ends without a sign, the smaller end first.
 fn ends(found: Estimate, is_lower: bool) -> [String; 3] {
     if is_lower {
         [-found.value, -found.high, -found.low].map(number)
@@ -80,7 +80,7 @@ fn ends(found: Estimate, is_lower: bool) -> [String; 3] {
 }
 
 impl Phrase {
-    fn told(&self, run: &str, ends: &[String; 3], word: &str, unit: &str) -> String {
+    fn sentence(&self, run: &str, ends: &[String; 3], word: &str, unit: &str) -> String {
         let [value, low, high] = ends;
         let interval = format!("(95 %: {low} to {high} {unit} {word})");
         let noun = self.noun;
@@ -91,7 +91,7 @@ impl Phrase {
     }
 }
 
-/// Two digits or so, which is what such numbers are good for.
+/// About two significant digits, as the intervals warrant.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 9.95 => 0,

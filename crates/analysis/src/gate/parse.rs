@@ -1,55 +1,55 @@
-//! A gate as people write it.
+//! Parsing of gates.
 
 use ipw_core::nearest::{known_are, nearest};
 
-use super::{Clause, Gate, Of, Sign};
+use super::{Clause, Gate, LimitKind, Sign};
 use crate::metric::{Metric, Unit};
 
-/// What a text lacks to be a gate, and where.
+/// Why a text is not a gate, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{clause}` at character {position} of the gate {trouble}")]
-pub struct BadGate {
+pub struct GateError {
     /// The condition as written.
     pub clause: String,
-    /// Where it begins, in characters from 1.
+    /// Start of the condition, in characters from 1.
     pub position: usize,
-    /// What is wrong with it.
-    pub trouble: Trouble,
+    /// The fault in the condition.
+    pub trouble: ClauseFault,
 }
 
-/// What is wrong with a condition.
+/// A fault in a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
-    /// There is nothing in it.
+pub enum ClauseFault {
+    /// The condition is empty.
     #[error("is empty\nhelp: write e.g. `joules_per_token<=+3%,accuracy>=-1pp`")]
     Empty,
-    /// It compares nothing.
+    /// There is no comparison operator.
     #[error(
-        "compares nothing\nhelp: write a metric, one of `<=`, `>=`, `<`, `>`, and a limit, e.g. `accuracy>=-1pp`"
+        "has no comparison\nhelp: write a metric, one of `<=`, `>=`, `<`, `>`, and a limit, e.g. `accuracy>=-1pp`"
     )]
     NoSign,
-    /// A metric that is none.
-    #[error("names no metric that is known\nhelp: {}", known(.nearest.as_deref()))]
+    /// The metric is unknown.
+    #[error("names an unknown metric\nhelp: {}", known(.nearest.as_deref()))]
     UnknownMetric {
-        /// What may have been meant.
+        /// The nearest known metric.
         nearest: Option<String>,
     },
-    /// A limit that is none.
-    #[error("has no limit that is a number\nhelp: write e.g. `+3%`, `-1pp` or `{example}`")]
+    /// The limit is not a number.
+    #[error("has no numeric limit\nhelp: write e.g. `+3%`, `-1pp` or `{example}`")]
     BadLimit {
-        /// One that would do.
+        /// A valid limit.
         example: &'static str,
     },
-    /// A unit that the metric does not have.
+    /// The metric does not have this unit.
     #[error("has a limit in `{unit}`\nhelp: write {allowed}")]
     WrongUnit {
         /// As written.
         unit: String,
-        /// What would do.
+        /// Valid units.
         allowed: &'static str,
     },
-    /// A change without a sign.
-    #[error("does not say in which direction\nhelp: a change has a sign: `+{limit}` or `-{limit}`")]
+    /// A change has no sign.
+    #[error("has a change without a sign\nhelp: a change has a sign: `+{limit}` or `-{limit}`")]
     NoDirection {
         /// The limit as written.
         limit: String,
@@ -61,14 +61,14 @@ fn known(nearest: Option<&str>) -> String {
 }
 
 impl Gate {
-    /// Reads `joules_per_token<=+3%,accuracy>=-1pp`. Names may be in any case.
-    pub fn parse(text: &str) -> Result<Self, BadGate> {
+    /// Parses `joules_per_token<=+3%,accuracy>=-1pp`. Names may be in any case.
+    pub fn parse(text: &str) -> Result<Self, GateError> {
         let mut position = 1;
         let mut clauses = Vec::new();
         for item in text.split(',') {
             let clause = item.trim();
             let blanks = item.chars().take_while(|c| c.is_whitespace()).count();
-            let parsed = Clause::parse(clause).map_err(|trouble| BadGate {
+            let parsed = Clause::parse(clause).map_err(|trouble| GateError {
                 clause: clause.to_owned(),
                 position: position + if clause.is_empty() { 0 } else { blanks },
                 trouble,
@@ -81,11 +81,11 @@ impl Gate {
 }
 
 impl Clause {
-    fn parse(text: &str) -> Result<Self, Trouble> {
+    fn parse(text: &str) -> Result<Self, ClauseFault> {
         if text.is_empty() {
-            return Err(Trouble::Empty);
+            return Err(ClauseFault::Empty);
         }
-        let place = text.find(['<', '>']).ok_or(Trouble::NoSign)?;
+        let place = text.find(['<', '>']).ok_or(ClauseFault::NoSign)?;
         let (name, rest) = text.split_at(place);
         let signs = [
             ("<=", Sign::AtMost),
@@ -96,7 +96,7 @@ impl Clause {
         let (limit, sign) = signs
             .into_iter()
             .find_map(|(text, sign)| Some((rest.strip_prefix(text)?, sign)))
-            .ok_or(Trouble::NoSign)?;
+            .ok_or(ClauseFault::NoSign)?;
         let metric = metric(name.trim())?;
         let (limit, of) = limit_of(metric.unit(), limit.trim())?;
         Ok(Self {
@@ -109,17 +109,17 @@ impl Clause {
     }
 }
 
-fn metric(name: &str) -> Result<Metric, Trouble> {
+fn metric(name: &str) -> Result<Metric, ClauseFault> {
     let is_meant = |metric: &Metric| metric.name().eq_ignore_ascii_case(name);
     Metric::ALL
         .into_iter()
         .find(is_meant)
-        .ok_or_else(|| Trouble::UnknownMetric {
+        .ok_or_else(|| ClauseFault::UnknownMetric {
             nearest: nearest(name, Metric::ALL.map(Metric::name)).map(str::to_owned),
         })
 }
 
-/// The units of a metric beside `%`, with what one of them is, and words for them.
+/// The units of a metric besides `%` with their factors, and a list of them for messages.
 const fn units(unit: Unit) -> (&'static [(&'static str, f64)], &'static str) {
     match unit {
         Unit::Joules => (
@@ -164,12 +164,12 @@ const fn example(unit: Unit) -> &'static str {
     }
 }
 
-/// The limit as a number, and what it is on.
-fn limit_of(unit: Unit, text: &str) -> Result<(f64, Of), Trouble> {
+/// The limit as a number, and what it applies to.
+fn limit_of(unit: Unit, text: &str) -> Result<(f64, LimitKind), ClauseFault> {
     let text = text.replace('−', "-");
     let end = number_length(&text);
     let (number, suffix) = (&text[..end], text[end..].trim());
-    let bad = || Trouble::BadLimit {
+    let bad = || ClauseFault::BadLimit {
         example: example(unit),
     };
     let value: f64 = number.parse().map_err(|_| bad())?;
@@ -177,33 +177,33 @@ fn limit_of(unit: Unit, text: &str) -> Result<(f64, Of), Trouble> {
         return Err(bad());
     }
     let is_change = number.starts_with(['+', '-']);
-    let no_direction = || Trouble::NoDirection {
+    let no_direction = || ClauseFault::NoDirection {
         limit: text.trim().to_owned(),
     };
     if suffix == "%" {
         return match (unit, is_change) {
-            (_, true) => Ok((value / 100.0, Of::Relative)),
-            (Unit::Share, false) => Ok((value / 100.0, Of::Value)),
+            (_, true) => Ok((value / 100.0, LimitKind::Relative)),
+            (Unit::Share, false) => Ok((value / 100.0, LimitKind::Value)),
             (_, false) => Err(no_direction()),
         };
     }
     let (units, allowed) = units(unit);
-    // Just as written: a milliwatt is no megawatt.
+    // Case matters: a milliwatt is not a megawatt.
     let found = units.iter().find(|(known, _)| *known == suffix);
     let Some((_, factor)) = found else {
-        return Err(Trouble::WrongUnit {
+        return Err(ClauseFault::WrongUnit {
             unit: suffix.to_owned(),
             allowed,
         });
     };
     match (unit, is_change) {
-        (_, true) => Ok((value * factor, Of::Absolute)),
+        (_, true) => Ok((value * factor, LimitKind::Absolute)),
         (Unit::Share, false) => Err(no_direction()),
-        (_, false) => Ok((value * factor, Of::Value)),
+        (_, false) => Ok((value * factor, LimitKind::Value)),
     }
 }
 
-/// How much of a text is a number: sign, digits, point, exponent.
+/// Length of the number at the start of a text: sign, digits, point, exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_part = |place: usize| match bytes[place] {

@@ -4,7 +4,7 @@ use crate::metric::Row;
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// Twice as many joules a token for B, and one answer of six less.
+/// B takes twice the joules per token and answers one of six questions less.
 fn comparisons() -> Vec<Comparison> {
     let run = |factor: f64, right: usize| -> Vec<Row<'static>> {
         NAMES
@@ -31,8 +31,10 @@ fn comparisons() -> Vec<Comparison> {
     )
 }
 
-fn judged(text: &str) -> Judged {
-    let mut judged = Gate::parse(text).unwrap().judge(&comparisons(), By::Value);
+fn judged(text: &str) -> ClauseResult {
+    let mut judged = Gate::parse(text)
+        .unwrap()
+        .judge(&comparisons(), Criterion::Value);
     assert_eq!(judged.len(), 1);
     judged.remove(0)
 }
@@ -44,7 +46,7 @@ fn message(text: &str) -> String {
 #[test]
 fn limits_are_read_as_people_write_them() {
     let gate = Gate::parse("joules_per_token<=+3%, Accuracy>=-1pp ,latency_p50<500ms").unwrap();
-    let read: Vec<(Metric, Sign, Of)> = gate
+    let read: Vec<(Metric, Sign, LimitKind)> = gate
         .clauses
         .iter()
         .map(|clause| (clause.metric, clause.sign, clause.of))
@@ -52,9 +54,9 @@ fn limits_are_read_as_people_write_them() {
     assert_eq!(
         read,
         [
-            (Metric::JoulesPerToken, Sign::AtMost, Of::Relative),
-            (Metric::Accuracy, Sign::AtLeast, Of::Absolute),
-            (Metric::LatencyP50, Sign::Below, Of::Value),
+            (Metric::JoulesPerToken, Sign::AtMost, LimitKind::Relative),
+            (Metric::Accuracy, Sign::AtLeast, LimitKind::Absolute),
+            (Metric::LatencyP50, Sign::Below, LimitKind::Value),
         ]
     );
     let limits: Vec<f64> = gate.clauses.iter().map(|clause| clause.limit).collect();
@@ -103,18 +105,21 @@ fn a_change_and_a_value_are_judged() {
 fn what_is_not_known_passes_no_gate() {
     let unknown = judged("goodput>=-1pp");
     assert_eq!((unknown.outcome, unknown.found), (Outcome::Unknown, None));
-    assert_eq!(unknown.reason, "`goodput` is not known: A does not know it");
+    assert_eq!(
+        unknown.reason,
+        "`goodput` is unknown: A has no value for it"
+    );
     let few = judged("latency_p99<=+5%");
     assert_eq!(
         few.reason,
-        "`latency_p99` is not known: 6 queries are too few: needs ≥ 368"
+        "`latency_p99` is unknown: 6 queries are too few: needs ≥ 368"
     );
     assert!(!is_passed(&[few]));
     let zero = judged("failed<=+5%");
-    assert_eq!(zero.reason, "`failed` is not known: A is zero");
+    assert_eq!(zero.reason, "`failed` is unknown: A is zero");
     let gate = Gate::parse("watts<=+1W").unwrap();
     assert_eq!(
-        gate.judge(&[], By::Value)[0].reason,
+        gate.judge(&[], Criterion::Value)[0].reason,
         "`watts` was not compared"
     );
 }
@@ -123,8 +128,8 @@ fn what_is_not_known_passes_no_gate() {
 fn by_its_interval_a_limit_must_surely_be_kept() {
     let gate = Gate::parse("accuracy>=-20pp").unwrap();
     let found = comparisons();
-    assert!(is_passed(&gate.judge(&found, By::Value)));
-    assert!(!is_passed(&gate.judge(&found, By::Interval)));
+    assert!(is_passed(&gate.judge(&found, Criterion::Value)));
+    assert!(!is_passed(&gate.judge(&found, Criterion::Interval)));
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn mistakes_name_the_clause_and_where_it_is() {
     let unknown = message("accuracy>=-1pp, joules_per_tokn<=+3%");
     assert!(
         unknown.starts_with(
-            "`joules_per_tokn<=+3%` at character 17 of the gate names no metric that is known"
+            "`joules_per_tokn<=+3%` at character 17 of the gate names an unknown metric"
         ),
         "{unknown}"
     );
@@ -145,10 +150,10 @@ fn mistakes_name_the_clause_and_where_it_is() {
     }
     assert!(message("").contains("is empty\nhelp: "));
     assert!(message("watts<=+1W,").starts_with("`` at character 12 of the gate is empty"));
-    assert!(message("accuracy").contains("compares nothing"));
-    assert!(message("accuracy=1").contains("compares nothing"));
-    assert!(message("accuracy>=").contains("has no limit that is a number"));
-    assert!(message("accuracy>=often").contains("has no limit that is a number"));
+    assert!(message("accuracy").contains("has no comparison"));
+    assert!(message("accuracy=1").contains("has no comparison"));
+    assert!(message("accuracy>=").contains("has no numeric limit"));
+    assert!(message("accuracy>=often").contains("has no numeric limit"));
     assert!(message("accuracy>=-1").contains("has a limit in ``\nhelp: write `pp`"));
     assert!(message("watts<=+3ms").contains("has a limit in `ms`\nhelp: write `%`, `mW`"));
     assert!(message("watts<=+3MW").contains("has a limit in `MW`"));

@@ -1,4 +1,4 @@
-//! The dictionary of metrics: one literal each, and everything that names a metric reads it.
+//! The dictionary of metrics: one literal per metric, from which all other texts are derived.
 
 use serde::Serialize;
 
@@ -37,29 +37,29 @@ pub enum Metric {
     Failed,
 }
 
-/// Which way is better.
+/// The better direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Less.
+    /// Less is better.
     Lower,
-    /// More.
+    /// More is better.
     Higher,
 }
 
-/// Where a time counts from.
+/// Start of the times of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Since {
-    /// The planned send: what a user waits who comes by the plan.
+pub enum TimeOrigin {
+    /// The planned send: the latency that a user of the schedule observes.
     Planned,
-    /// The actual send: what the service took.
+    /// The actual send: the latency of the service.
     Sent,
-    /// The metric is no latency, or lies inside the reply.
+    /// The metric is not a latency, or lies within the reply.
     Neither,
 }
 
-/// Which part of the work a metric covers.
+/// The part of the work that a metric covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -69,30 +69,30 @@ pub enum Phase {
     Prefill,
     /// From the first token on.
     Decode,
-    /// The steady window; the whole run where there is none.
+    /// The steady window, or the whole run without one.
     Steady,
 }
 
-/// What a metric is.
+/// The definition of a metric.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Definition {
     /// The id in files, flags and gates.
     pub id: &'static str,
-    /// The name for people.
+    /// The display name.
     pub label: &'static str,
     /// The title of a narrow column.
     pub title: &'static str,
-    /// What its numbers are.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Which way is better.
+    /// The better direction.
     pub better: Better,
-    /// How it is computed; Σ goes over rows.
+    /// How it is computed; Σ is over rows.
     pub formula: &'static str,
-    /// The columns that it is computed from.
+    /// The columns used.
     pub columns: &'static [&'static str],
-    /// Where its times count from.
-    pub since: Since,
-    /// Which part of the work it covers.
+    /// Start of its times.
+    pub since: TimeOrigin,
+    /// The part of the work that it covers.
     pub phase: Phase,
     /// "B uses 18 % less energy per query"; `None` for "B's accuracy is 3 pp lower".
     #[serde(skip)]
@@ -121,7 +121,7 @@ const fn recipe(above: &'static [Sum], below: &'static [Sum], needs: Sum) -> Rec
     }
 }
 
-/// A ratio of which one side counts rows that the other does not.
+/// A ratio whose sides count different rows.
 const fn mixed(above: &'static [Sum], below: &'static [Sum], needs: Sum) -> Kind {
     Kind::Ratio(Recipe {
         each: Sum::Rows,
@@ -145,7 +145,7 @@ const CHUNKS: &str = "timing.chunk_seconds";
 const VERDICT: &str = "lm_correctness";
 const OUTCOME: &str = "outcome";
 
-/// What the literals below start from.
+/// Common fields of the literals below.
 const BASE: Definition = Definition {
     id: "",
     label: "",
@@ -154,26 +154,26 @@ const BASE: Definition = Definition {
     better: Better::Lower,
     formula: "",
     columns: &[],
-    since: Since::Neither,
+    since: TimeOrigin::Neither,
     phase: Phase::Whole,
     verb: None,
     noun: "",
     kind: Kind::Percentile(Time::Latency, 0.5),
 };
 
-/// What percentiles of latencies start from: those from the planned send, from the actual send, and
-/// inside the reply.
+/// Common fields of latency percentiles: from the planned send, from the actual send, and within
+/// the reply.
 const PLANNED: Definition = Definition {
     unit: Unit::Seconds,
-    since: Since::Planned,
+    since: TimeOrigin::Planned,
     ..BASE
 };
 const SENT_TIME: Definition = Definition {
-    since: Since::Sent,
+    since: TimeOrigin::Sent,
     ..PLANNED
 };
 const DECODE_TIME: Definition = Definition {
-    since: Since::Neither,
+    since: TimeOrigin::Neither,
     phase: Phase::Decode,
     ..PLANNED
 };
@@ -460,7 +460,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
         better: Better::Higher,
         formula: "Σ output tokens ÷ Σ (end − planned send), over answered rows",
         columns: &[OUTPUT, DUE, END],
-        since: Since::Planned,
+        since: TimeOrigin::Planned,
         verb: Some("gives"),
         noun: "output tokens per second to one query",
         kind: ratio(
@@ -496,7 +496,7 @@ static DICTIONARY: [Definition; Metric::ALL.len()] = [
 ];
 
 impl Metric {
-    /// All of them, in the order of the dictionary.
+    /// All metrics, in the order of the dictionary.
     pub const ALL: [Self; 25] = [
         Self::JoulesPerQuery,
         Self::JoulesPerToken,
@@ -525,7 +525,7 @@ impl Metric {
         Self::Failed,
     ];
 
-    /// Those that a comparison shows unless others are asked for.
+    /// The default metrics of a comparison.
     pub const COMPARED: [Self; 14] = [
         Self::JoulesPerQuery,
         Self::JoulesPerToken,
@@ -543,7 +543,7 @@ impl Metric {
         Self::Failed,
     ];
 
-    /// What it is.
+    /// The definition of the metric.
     pub fn definition(self) -> &'static Definition {
         &DICTIONARY[self as usize]
     }
@@ -553,17 +553,17 @@ impl Metric {
         self.definition().id
     }
 
-    /// Which way is better.
+    /// The better direction.
     pub fn better(self) -> Better {
         self.definition().better
     }
 
-    /// What its numbers are.
+    /// Unit of its values.
     pub fn unit(self) -> Unit {
         self.definition().unit
     }
 
-    /// Whether energy is in it.
+    /// Whether it depends on energy.
     pub fn has_energy(self) -> bool {
         matches!(
             self.unit(),

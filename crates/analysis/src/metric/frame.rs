@@ -1,4 +1,4 @@
-//! Which time of a run counts, and how it is divided among its queries (docs/method.md §7.3).
+//! Measurement windows of a run, and the time of its queries in them (docs/method.md §7.3).
 
 use std::collections::BTreeMap;
 
@@ -12,36 +12,36 @@ use crate::steady::{self, Flights, Load, Window};
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
     occupancy: Occupancy,
-    /// Power is the mean over the busy time in these.
+    /// Windows of the mean power over busy time.
     power: BTreeMap<u32, Window>,
-    /// Throughput is the mean over these.
+    /// Windows of the mean throughput.
     served: BTreeMap<u32, Window>,
     /// Time without a query in flight, divided evenly among the queries of a window.
     idle_each: BTreeMap<u32, f64>,
 }
 
-/// What one query has in the windows of its run.
+/// The part of one query in the windows of its run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Placed {
-    /// Its share of the busy time in which power counts, in seconds.
+pub struct WindowShare {
+    /// Its share of the busy time in the power window, in seconds.
     pub busy_seconds: f64,
-    /// Its energy in that time, in joules; `None` without energy.
+    /// Its energy in that window, in joules; `None` without energy.
     pub busy_joules: Option<f64>,
-    /// Its share of the time in which throughput counts, in seconds.
+    /// Its share of the time in the throughput window, in seconds.
     pub served_seconds: f64,
-    /// Its output tokens in that time; `None` if it is not answered or its tokens are unknown.
+    /// Its output tokens in that window; `None` if it is unanswered or its tokens are unknown.
     pub served_tokens: Option<f64>,
-    /// Whether it was answered in that time, but its tokens are unknown.
+    /// Whether it was answered in that window with an unknown number of tokens.
     pub has_unknown_tokens: bool,
-    /// Whether it ended in that time with an answer.
+    /// Whether it ended in that window with an answer.
     pub is_completed: bool,
 }
 
 impl Frame {
     /// The windows of these queries. Without a steady window, the whole run counts.
     ///
-    /// One query at a time is full load whenever a query is in flight: power then counts over the
-    /// whole run, whatever the pauses between queries.
+    /// Sequential queries are full load whenever a query is in flight. Power then covers the whole
+    /// run, whatever the pauses between queries.
     pub fn of(flights: &Flights, load: Option<Load>) -> Self {
         let windows = load.map(|load| flights.windows(load)).unwrap_or_default();
         let steady: BTreeMap<u32, Window> = windows
@@ -71,9 +71,9 @@ impl Frame {
         }
     }
 
-    /// What this query has in the windows.
-    pub fn place(&self, row: &row::Row<'_>, joules: Option<f64>) -> Placed {
-        let mut placed = Placed::default();
+    /// The part of this query in the windows.
+    pub fn place(&self, row: &row::Row<'_>, joules: Option<f64>) -> WindowShare {
+        let mut placed = WindowShare::default();
         let (Some(start), Some(end)) = (row.start, row.end) else {
             return placed;
         };
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::metric::{Metric, Row, Tally};
 
-    /// Queries of these spans under constant power, shared equally among those in flight.
+    /// Queries with these spans under constant power, shared equally among those in flight.
     fn values(spans: &[(f64, f64)], load: Option<Load>, watts: f64) -> crate::metric::Values {
         let rows: Vec<row::Row<'_>> = spans
             .iter()
@@ -154,7 +154,7 @@ mod tests {
         let spans = [(0.0, 1.0), (1.0, 2.0), (9.0, 10.0)];
         let found = values(&spans, Some(closed(1)), 40.0);
         assert!((found.get(Metric::Watts).unwrap() - 40.0).abs() < 1e-9);
-        // Throughput counts in the longest stretch of full load.
+        // Throughput counts in the longest interval of full load.
         assert!((found.get(Metric::RequestsPerSecond).unwrap() - 1.0).abs() < 1e-9);
     }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same power and the same answers: IPW does not depend on how queries overlap.
+        /// With equal power and answers, IPW does not depend on the overlap of queries.
         #[test]
         fn overlap_does_not_change_ipw(
             spans in prop::collection::vec((0.0_f64..50.0, 0.01_f64..20.0), 4..40),

@@ -1,17 +1,17 @@
-//! What a row gives to the metrics: values of its own, and terms of sums over all rows.
+//! Contribution of a row to the metrics: its own values, and terms of sums over rows.
 
 use std::collections::HashMap;
 
 use ipw_core::row::{self, Fields};
 
-use super::frame::{Frame, Placed};
+use super::frame::{Frame, WindowShare};
 use crate::interval::{known, real};
 use crate::latency::latency;
 
 /// The numbers of one row; `None` where a value is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Row<'a> {
-    /// Which query it is: the same text in two runs is the same prompt.
+    /// The query; equal texts in two runs are the same prompt.
     pub query: &'a str,
     /// Energy on the basis, in joules.
     pub joules: Option<f64>,
@@ -19,13 +19,13 @@ pub struct Row<'a> {
     pub prefill_joules: Option<f64>,
     /// Energy from the first token on, in joules.
     pub decode_joules: Option<f64>,
-    /// From the start to the end, in seconds.
+    /// Time from the start to the end, in seconds.
     pub seconds: Option<f64>,
     /// Tokens of the prompt.
     pub input_tokens: Option<u64>,
     /// Tokens of the reply.
     pub output_tokens: Option<u64>,
-    /// Tokens of both.
+    /// Tokens of prompt and reply.
     pub total_tokens: Option<u64>,
     /// From the planned send to the first token, in seconds.
     pub first_token: Option<f64>,
@@ -39,15 +39,15 @@ pub struct Row<'a> {
     pub per_output_token: Option<f64>,
     /// Whether it was answered.
     pub is_answered: bool,
-    /// Whether the answer is right; `None` where it is not graded.
+    /// Whether the answer is correct; `None` if it is ungraded.
     pub is_correct: Option<bool>,
-    /// Whether it kept the SLO; `None` without an SLO, or where that is unknown.
+    /// Whether it met the SLO; `None` without an SLO, or where that is unknown.
     pub is_good: Option<bool>,
-    /// What it has in the windows of its run.
-    pub placed: Placed,
+    /// Its part in the windows of its run.
+    pub placed: WindowShare,
 }
 
-/// A time of which there are percentiles.
+/// A time with percentiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
     FirstToken,
@@ -76,31 +76,31 @@ pub(crate) enum Sum {
     Scored,
     Good,
     Judged,
-    /// Of rows with energy: the energy, and one for each row.
+    /// Rows with energy: their energy, then their number.
     Joules,
     Metered,
-    /// Of rows with energy, inside the window in which power counts.
+    /// Rows with energy, inside the power window.
     BusyJoules,
     BusySeconds,
-    /// Of rows with energy and tokens of prompt and reply.
+    /// Rows with energy and with tokens of prompt and reply.
     TokenJoules,
     Tokens,
-    /// Of rows with energy and output tokens.
+    /// Rows with energy and output tokens.
     OutputJoules,
     MeteredOutputTokens,
-    /// Of rows whose time before the first token is prefill.
+    /// Rows whose time before the first token is prefill only.
     PrefillJoules,
     PrefillTokens,
     DecodeJoules,
     DecodeTokens,
-    /// Of answered rows with both.
+    /// Answered rows with both.
     AnswerTokens,
     AnswerSeconds,
-    /// Inside the window in which throughput counts.
+    /// Inside the throughput window.
     Completed,
     ServedTokens,
     ServedSeconds,
-    /// Rows answered in that window whose tokens are unknown.
+    /// Rows answered in that window with an unknown number of tokens.
     TokensUnknown,
 }
 
@@ -110,20 +110,20 @@ const SUMS: usize = Sum::TokensUnknown as usize + 1;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Sums([f64; SUMS]);
 
-/// Product of the sums above ÷ product of those below.
+/// Product of sums ÷ product of sums.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Recipe {
     pub(super) above: &'static [Sum],
     pub(super) below: &'static [Sum],
-    /// Without this there is no value.
+    /// The value is unknown if this sum is zero.
     pub(super) needs: Sum,
-    /// A query without this says nothing to a paired comparison.
+    /// A query with zero here does not count in a paired comparison.
     pub(super) each: Sum,
-    /// With this there is no value.
+    /// The value is unknown if this sum is not zero.
     pub(super) unless: Option<Sum>,
 }
 
-/// A query with the sums over its rows.
+/// Sums over the rows of one query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneQuery {
     pub(crate) rows: u64,
@@ -131,7 +131,7 @@ pub(crate) struct OneQuery {
 }
 
 impl<'a> Row<'a> {
-    /// What this row gives; `frame` is that of its run.
+    /// The values of this row; `frame` is that of its run.
     pub fn of(frame: &Frame, row: &row::Row<'a>) -> Self {
         let latency = latency(row);
         let joules = row.energy.joules;
@@ -157,7 +157,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Fields of a stored row that it is made from.
+    /// Fields of a stored row that it needs.
     pub const fn fields() -> Fields {
         Fields::ID
             .and(Fields::SPAN)
@@ -170,11 +170,11 @@ impl<'a> Row<'a> {
             .and(Fields::SLO)
     }
 
-    /// The same row of a run that sent its queries one after the other: its time is all its own.
+    /// The row as in a sequential run, where all of its time is its own.
     #[must_use]
     pub fn alone(mut self) -> Self {
         let seconds = self.seconds.unwrap_or(0.0);
-        self.placed = Placed {
+        self.placed = WindowShare {
             busy_seconds: seconds,
             busy_joules: self.joules.filter(|_| seconds > 0.0),
             served_seconds: seconds,
@@ -281,7 +281,7 @@ impl Sums {
 }
 
 impl Recipe {
-    /// `None` where a sum below is zero, or nothing is known.
+    /// The value; `None` if a sum of the denominator is zero or a needed sum is.
     pub(crate) fn value(&self, sums: &Sums) -> Option<f64> {
         self.made_from(|sum| sums.of(sum))
     }
@@ -301,9 +301,9 @@ impl Recipe {
             .and_then(known)
     }
 
-    /// By how much one query moves the logarithm of the value, to first order, times the number of
-    /// queries: the sum of its relative distances from the means above, less that below. `None`
-    /// where the value has no logarithm.
+    /// First-order influence of one query on the logarithm of the value, times the number of
+    /// queries. It is the sum of its relative deviations in the numerator less that in the
+    /// denominator. `None` where the value has no logarithm.
     pub(crate) fn influence(&self, one: &Sums, means: &Sums) -> Option<f64> {
         let distance = |columns: &[Sum]| -> Option<f64> {
             columns
@@ -317,18 +317,18 @@ impl Recipe {
         known(distance(self.above)? - distance(self.below)?)
     }
 
-    /// Whether these sums say anything to the metric.
+    /// Whether these sums contribute to the metric.
     pub(crate) fn is_known(&self, sums: &Sums) -> bool {
         sums.of(self.each) > 0.0
     }
 
-    /// The sum above, for a share: how many hits.
+    /// The numerator of a share: the number of hits.
     pub(crate) fn hits(&self, sums: &Sums) -> f64 {
         self.above.iter().map(|sum| sums.of(*sum)).sum()
     }
 }
 
-/// Rows brought together by query, in the order in which queries first came.
+/// Sums rows by query, in the order of their first appearance.
 pub(crate) fn by_query<'a>(rows: &[Row<'a>]) -> Vec<(&'a str, OneQuery)> {
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(rows.len());
     let mut units: Vec<(&str, OneQuery)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Rows that found a service at rest.
+//! Rows that may have met a cold service.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,38 +8,38 @@ use serde::Serialize;
 
 use crate::line::Line;
 
-/// Shorter is no pause.
+/// Shortest pause, in seconds.
 const SHORTEST: f64 = 1.0;
 
-/// Nor is one that is usual: it must be so many times the median one.
+/// A pause must exceed the median pause by this factor.
 const TIMES: f64 = 10.0;
 
-/// Why a row may have been cold.
+/// Why the service may have been cold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "cold")]
-pub enum Cold {
+pub enum ColdCause {
     /// The first of its part.
     FirstOfPart,
-    /// Nobody was in flight before it.
+    /// No query was in flight before it.
     AfterPause {
-        /// For so long.
+        /// Length of the pause.
         seconds: f64,
     },
 }
 
-/// A row that may have been cold.
+/// A row that may have met a cold service.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ColdRow {
-    /// Which row, from 0.
+    /// Index of the row, from 0.
     pub row: u64,
-    /// Which query; empty until [`super::Outliers::name`].
+    /// The query's id; empty until [`super::Outliers::name`].
     pub query: String,
-    /// Why.
+    /// The cause.
     #[serde(flatten)]
-    pub why: Cold,
+    pub why: ColdCause,
 }
 
-impl fmt::Display for Cold {
+impl fmt::Display for ColdCause {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::FirstOfPart => formatter.write_str("the first of its part"),
@@ -48,8 +48,8 @@ impl fmt::Display for Cold {
     }
 }
 
-/// The rows that may have been cold, by their places.
-pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, Cold> {
+/// The rows that may have been cold, by index.
+pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, ColdCause> {
     let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, line) in lines.iter().enumerate() {
         if line.span().is_some() {
@@ -65,8 +65,8 @@ pub(super) fn marks(lines: &[Line]) -> BTreeMap<usize, Cold> {
     marks
 }
 
-/// Marks rows of one part, which are in the order of their starts.
-fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, Cold>) {
+/// Marks rows of one part, in the order of their starts.
+fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, ColdCause>) {
     let mut busy_until = f64::NEG_INFINITY;
     let mut pauses = Vec::with_capacity(places.len());
     for (start, end) in places.iter().filter_map(|place| lines[*place].span()) {
@@ -79,16 +79,16 @@ fn mark(lines: &[Line], places: &[usize], marks: &mut BTreeMap<usize, Cold>) {
     let shortest = SHORTEST.max(TIMES * usual);
     for (place, seconds) in places.iter().zip(pauses) {
         if seconds.is_infinite() {
-            marks.insert(*place, Cold::FirstOfPart);
+            marks.insert(*place, ColdCause::FirstOfPart);
         } else if seconds >= shortest {
-            marks.insert(*place, Cold::AfterPause { seconds });
+            marks.insert(*place, ColdCause::AfterPause { seconds });
         }
     }
 }
 
-/// Those that are marked, at most so many.
-pub(super) fn listed(marks: &BTreeMap<usize, Cold>, most: usize) -> Vec<ColdRow> {
-    let row = |(place, why): (&usize, &Cold)| ColdRow {
+/// The marked rows, at most `most`.
+pub(super) fn listed(marks: &BTreeMap<usize, ColdCause>, most: usize) -> Vec<ColdRow> {
+    let row = |(place, why): (&usize, &ColdCause)| ColdRow {
         row: *place as u64,
         query: String::new(),
         why: *why,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Back to back; 0.2 s and 15 ms per output token, with noise of five percent.
+/// Sequential rows: 0.2 s plus 15 ms per output token, with five percent noise.
 fn rows(names: &[String]) -> Vec<Line> {
     seeded(names, 3)
 }
@@ -37,7 +37,7 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|place| format!("q{place}")).collect()
 }
 
-/// By chance in a few percent of runs.
+/// A few percent of runs have outliers by chance.
 #[test]
 fn ordinary_rows_are_rarely_far_out() {
     let names = names(200);
@@ -46,14 +46,17 @@ fn ordinary_rows_are_rarely_far_out() {
     assert!(with_some <= 7, "{with_some} of 60");
     let found = outliers(&rows(&names), 10);
     assert_eq!(found.looked.len(), 3);
-    assert_eq!((found.cold_rows, found.cold[0].why), (1, Cold::FirstOfPart));
+    assert_eq!(
+        (found.cold_rows, found.cold[0].why),
+        (1, ColdCause::FirstOfPart)
+    );
 }
 
 #[test]
 fn a_slow_row_is_found_with_its_reason_and_a_long_one_is_not() {
     let names = names(100);
     let mut rows = rows(&names);
-    // As long as anything, with as many tokens: usual. Not long, but with few tokens: far out.
+    // A long reply with many tokens is typical; a short reply of the same duration is an outlier.
     rows[40].output_tokens = 64.0.into();
     rows[40].total = 4.2.into();
     rows[40].joules = None.into();
@@ -102,7 +105,7 @@ fn a_cold_row_is_marked() {
     let why: Vec<(u64, bool)> = found
         .cold
         .iter()
-        .map(|one| (one.row, one.why == Cold::FirstOfPart))
+        .map(|one| (one.row, one.why == ColdCause::FirstOfPart))
         .collect();
     assert_eq!(why, [(0, true), (30, false), (45, true)]);
     let slow = &found.outliers[0];

@@ -6,10 +6,10 @@ use ipw_core::warning::{RunKind, Warning};
 
 use super::{Facts, Part, counted};
 
-/// Reasons that another warning explains.
+/// Reasons with warnings of their own.
 const EXPLAINED: [&str; 2] = ["other_basis", "too_short"];
 
-/// Rows without energy beside rows with it.
+/// Some rows have no energy.
 pub(super) fn without(facts: &Facts<'_>) -> Option<Warning> {
     let reasons = facts.rows_without_energy.iter();
     let reasons: Vec<(&String, &u64)> = reasons
@@ -32,11 +32,11 @@ pub(super) fn without(facts: &Facts<'_>) -> Option<Warning> {
     );
     Some(
         Warning::new(RunKind::RowsWithoutEnergy, text)
-            .advise("totals and means stand for the other rows alone"),
+            .advise("totals and means cover the other rows only"),
     )
 }
 
-/// Rows whose energy is made from other sources than the headline's, which is the first.
+/// Some rows have another basis than the headline, which is the first.
 pub(super) fn mixed(bases: &[Part]) -> Option<Warning> {
     let [first, others @ ..] = bases else {
         return None;
@@ -53,41 +53,41 @@ pub(super) fn mixed(bases: &[Part]) -> Option<Warning> {
     let others: Vec<String> = others.iter().map(words).collect();
     (!others.is_empty()).then(|| {
         let text = format!(
-            "energy of this run has {} bases, which are not added: the headline is {}; apart from it {}",
+            "energy of this run has {} bases, which are not added: the headline is {}; the others are {}",
             bases.len(),
             words(first),
             others.join(", ")
         );
         Warning::new(RunKind::MixedBases, text)
-            .advise("resume on the machine and with the sensors that the run began with")
+            .advise("resume on the same machine with the same sensors")
     })
 }
 
-/// Rows whose service claims more tokens than there can be.
+/// Some rows claim an impossible number of tokens.
 pub(super) fn claims(rows: u64) -> Option<Warning> {
     (rows > 0).then(|| {
         let text = format!(
-            "the service claims more tokens than there can be in {}",
+            "the service claims an impossible number of tokens in {}",
             counted(rows, "row", "rows")
         );
         Warning::new(RunKind::TokenClaims, text).advise(format!(
-            "these counts are in no figure; see `token_details`, or count with `{}`",
+            "figures leave these counts out; see `token_details`, or count with `{}`",
             Setting::Tokenizer
         ))
     })
 }
 
-/// Times in which this process did not run.
+/// This process was suspended.
 pub(super) fn paused(pauses: &[Pause]) -> Option<Warning> {
     let seconds: f64 = pauses.iter().map(|pause| pause.seconds).sum();
     let queries: u64 = pauses.iter().map(|pause| pause.queries).sum();
     (!pauses.is_empty()).then(|| {
         let text = format!(
-            "this process did not run for {seconds:.1} s ({}) with {} in flight",
+            "this process was suspended for {seconds:.1} s ({}) with {} in flight",
             counted(pauses.len() as u64, "pause", "pauses"),
             counted(queries, "query", "queries")
         );
         Warning::new(RunKind::Paused, text)
-            .advise("latencies of these queries are not the service's: it was stopped, or the machine was too busy; measure again")
+            .advise("latencies of these queries include the pause: the process was stopped, or the machine was too busy; measure again")
     })
 }

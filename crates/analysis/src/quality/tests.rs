@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use ipw_core::alignment::{Aligned, How};
+use ipw_core::alignment::{AlignmentMethod, ClockOffset};
 use ipw_core::attribution::Idle;
 use ipw_core::counter::Rollover;
 use ipw_core::source::{Domain, Method, Source};
@@ -50,7 +50,7 @@ fn energy() -> Quantity {
     }
 }
 
-/// What is said of a counter.
+/// Warnings about a counter.
 fn counter(change: impl FnOnce(&mut SourceReport)) -> Vec<RunKind> {
     let mut source = SourceReport {
         joules: Some(5.0),
@@ -65,7 +65,7 @@ fn counter(change: impl FnOnce(&mut SourceReport)) -> Vec<RunKind> {
     })
 }
 
-/// What is said of a gauge with this first, last and largest value.
+/// Warnings about a gauge with this first, last and largest value.
 fn gauge(gauge: Gauge, first: f64, last: f64, max: f64) -> Vec<RunKind> {
     let values = json!({"first": first, "last": last, "min": 0.0, "max": max, "mean": first});
     of(&Telemetry {
@@ -77,7 +77,7 @@ fn gauge(gauge: Gauge, first: f64, last: f64, max: f64) -> Vec<RunKind> {
     })
 }
 
-/// What is said of CPU time.
+/// Warnings about CPU time.
 fn cpu(cpu: CpuTime) -> Vec<RunKind> {
     of(&Telemetry {
         cpu: Some(cpu),
@@ -207,7 +207,7 @@ fn load_of_others_is_what_neither_the_service_nor_we_used() {
     };
     assert_eq!(cpu(8.0, 1.5, 10.0, 40.0), []);
     assert_eq!(cpu(5.0, 1.0, 10.0, 40.0), [RunKind::OtherLoad]);
-    // A machine that waits for its GPU: the system's chores are no load.
+    // On a machine that waits for its GPU, system tasks are not other load.
     assert_eq!(cpu(0.5, 0.5, 2.0, 400.0), []);
     // A run too short for ticks.
     assert_eq!(cpu(0.1, 0.1, 0.5, 2.0), []);
@@ -220,8 +220,8 @@ fn a_clock_elsewhere_is_a_matter_of_how_long_queries_are() {
         let mut report = source(name, energy());
         report.about.host = Some("gpu1".to_owned());
         report.joules = Some(5.0);
-        report.clock = Some(Aligned {
-            how: How::Exchange,
+        report.clock = Some(ClockOffset {
+            how: AlignmentMethod::Exchange,
             shift_nanos: 0,
             bound: Duration::from_millis(4),
             drift_ppm: None,

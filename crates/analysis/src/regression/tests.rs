@@ -35,7 +35,7 @@ fn one_point_or_one_place_has_no_line() {
     assert!(close(wall.avg_y, 3.0));
     assert_eq!(ols(&[], &[]), Fit::default());
     assert_eq!(LinearFit::through(&[1.0, 2.0], &[1.0, 2.0]), None);
-    assert_eq!(Robust::through(&[2.0, 2.0], &[1.0, 2.0]), None);
+    assert_eq!(RobustLine::through(&[2.0, 2.0], &[1.0, 2.0]), None);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_wild_point_moves_the_line_but_not_the_robust_one() {
     let mut y: Vec<f64> = x.iter().map(|x| 3.0 * x + 1.0).collect();
     y[49] = 1e5;
     assert!(ols(&x, &y).slope.unwrap() > 50.0);
-    let robust = Robust::through(&x, &y).unwrap();
+    let robust = RobustLine::through(&x, &y).unwrap();
     assert!((robust.slope.value - 3.0).abs() < 1e-9 && robust.of_every == 1);
 }
 
@@ -125,7 +125,7 @@ fn a_wild_point_moves_the_line_but_not_the_robust_one() {
 fn many_points_are_sampled_evenly_and_it_is_said() {
     let x: Vec<f64> = (0..10_001).rev().map(f64::from).collect();
     let y: Vec<f64> = x.iter().map(|x| 0.5 * x).collect();
-    let robust = Robust::through(&x, &y).unwrap();
+    let robust = RobustLine::through(&x, &y).unwrap();
     assert_eq!((robust.of_every, robust.points), (6, 1667));
     assert!((robust.slope.value - 0.5).abs() < 1e-12);
 }
@@ -157,7 +157,7 @@ proptest! {
             share_watts: values[5].into(),
             ..Line::default()
         }).collect();
-        // What is no number would be written as null where a number has to stand.
+        // A non-finite value would be serialized as null where a number is required.
         let text = serde_json::to_string(&regressions(&rows)).unwrap();
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         for line in read["lines"].as_object().unwrap().values().filter(|line| !line.is_null()) {

@@ -1,16 +1,16 @@
-//! The original's five fits over a run's rows, and ours beside them.
+//! The original's five fits over a run's rows, with uncertainties and robust lines.
 
 use serde::Serialize;
 
-use super::{Fit, LinearFit, Robust, ols};
+use super::{Fit, LinearFit, RobustLine, ols};
 use crate::line::Line;
 
-/// Nearer to zero than this is zero, for the original and for us.
+/// Values closer to zero count as zero, as in the original.
 const ZERO: f64 = 1e-12;
 
-/// The same thing for each of the five.
+/// A value for each of the five fits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Five<T> {
+pub struct TokenFits<T> {
     /// Tokens of the prompt → seconds to the first token.
     pub input_tokens_vs_ttft: T,
     /// All tokens → joules.
@@ -23,29 +23,29 @@ pub struct Five<T> {
     pub total_tokens_vs_power_log: T,
 }
 
-/// How many rows were looked at.
+/// Number of rows in the fits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Samples {
-    /// All of them, whatever they know.
+    /// All rows, whether their values are known or not.
     pub total_samples: u64,
 }
 
-/// What the fits say.
+/// Results of the fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Regressions {
     /// The original's fits under its keys.
-    pub regressions: Five<Fit>,
-    /// The same lines with errors and intervals; `None` below three points.
-    pub lines: Five<Option<LinearFit>>,
-    /// Theil and Sen's lines.
-    pub robust: Five<Option<Robust>>,
-    /// One line for each quantity that was zero in some rows.
+    pub regressions: TokenFits<Fit>,
+    /// The same lines with standard errors and intervals; `None` below three points.
+    pub lines: TokenFits<Option<LinearFit>>,
+    /// Theil–Sen lines.
+    pub robust: TokenFits<Option<RobustLine>>,
+    /// A message for each quantity that is zero in some rows.
     pub warnings: Vec<String>,
-    /// How many rows.
+    /// Number of rows.
     pub summary: Samples,
 }
 
-/// What may be zero, in the order and the words of the original's warnings.
+/// Quantities that may be zero, in the order and wording of the original's warnings.
 fn named(line: &Line) -> [(&'static str, Option<f64>); 7] {
     [
         ("per-query energy", line.joules.get()),
@@ -62,9 +62,9 @@ fn is_zero(value: f64) -> bool {
     value.abs() < ZERO
 }
 
-impl<T> Five<T> {
-    fn map<U>(&self, get: impl Fn(&T) -> U) -> Five<U> {
-        Five {
+impl<T> TokenFits<T> {
+    fn map<U>(&self, get: impl Fn(&T) -> U) -> TokenFits<U> {
+        TokenFits {
             input_tokens_vs_ttft: get(&self.input_tokens_vs_ttft),
             total_tokens_vs_energy: get(&self.total_tokens_vs_energy),
             total_tokens_vs_latency: get(&self.total_tokens_vs_latency),
@@ -73,7 +73,7 @@ impl<T> Five<T> {
         }
     }
 
-    /// Each with its key.
+    /// Each value with its key.
     pub fn named(&self) -> [(&'static str, &T); 5] {
         [
             ("input_tokens_vs_ttft", &self.input_tokens_vs_ttft),
@@ -85,8 +85,8 @@ impl<T> Five<T> {
     }
 }
 
-/// The five fits over these rows. A power of zero is left out of its fits; other zeros stay in,
-/// as in the original.
+/// The five fits over these rows. As in the original, zero power is left out of its fits and other
+/// zeros stay in.
 pub fn regressions(lines: &[Line]) -> Regressions {
     let mut zeros = named(&Line::default()).map(|(name, _)| (name, 0_u64));
     for line in lines {
@@ -96,8 +96,8 @@ pub fn regressions(lines: &[Line]) -> Regressions {
     }
     let logarithm = |x: f64| if x > 0.0 { x.ln() } else { f64::NAN };
     let watts = |line: &Line| line.share_watts.get().filter(|watts| !is_zero(*watts));
-    // One after the other: the points of all of them together would be many.
-    let fits = Five {
+    // One after the other, to keep the points of only one fit in memory.
+    let fits = TokenFits {
         input_tokens_vs_ttft: Fits::of(lines, |line| {
             Some((line.input_tokens.get()?, line.first_token.get()?))
         }),
@@ -108,8 +108,7 @@ pub fn regressions(lines: &[Line]) -> Regressions {
             Some((line.known_tokens()?, line.total.get()?))
         }),
         total_tokens_vs_power: Fits::of(lines, |line| Some((line.known_tokens()?, watts(line)?))),
-        // What has no logarithm becomes no number, and is left out by the fits as the original
-        // leaves it out.
+        // A logarithm of zero is not finite, and the fits leave it out as the original does.
         total_tokens_vs_power_log: Fits::of(lines, |line| {
             Some((logarithm(line.known_tokens()?), watts(line)?))
         }),
@@ -137,7 +136,7 @@ pub fn regressions(lines: &[Line]) -> Regressions {
 struct Fits {
     original: Fit,
     line: Option<LinearFit>,
-    robust: Option<Robust>,
+    robust: Option<RobustLine>,
 }
 
 impl Fits {
@@ -146,7 +145,7 @@ impl Fits {
         Self {
             original: ols(&x, &y),
             line: LinearFit::through(&x, &y),
-            robust: Robust::through(&x, &y),
+            robust: RobustLine::through(&x, &y),
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Does something grow while a run goes on? A robust slope over block means.
+//! Trend test: does a value grow during a run? A robust slope over block means.
 //!
-//! What is in flight now depends on what was in flight a moment ago, so single samples would make
-//! any walk look like a trend. The window is cut into blocks, and the line goes through their means
-//! (Theil and Sen: the median of all slopes between two of them, with Sen's interval). Blocks are
-//! joined in pairs while neighbours still resemble each other. A queue near saturation wanders
-//! however long the blocks are: then growth must also show in its increments, whose mean has an
-//! interval that holds for a random walk.
+//! The number in flight is autocorrelated, so a random walk of single samples would look like a
+//! trend. The window is cut into blocks, and the line goes through their means (Theil–Sen, with
+//! Sen's interval). Blocks are joined in pairs while neighbours are still correlated. A queue near
+//! saturation stays correlated at any block length. Then the mean of its increments must also show
+//! growth, whose interval holds for a random walk.
 
 use ipw_core::stats::{mean, quantile, standard_deviation};
 use serde::{Deserialize, Serialize};
@@ -16,34 +15,34 @@ use crate::steady::block_means;
 #[cfg(test)]
 mod tests;
 
-/// Blocks at first.
+/// Initial number of blocks.
 const MOST_BLOCKS: u32 = 32;
-/// Blocks at least: fewer have no interval worth its name.
+/// Fewest blocks: an interval of fewer is meaningless.
 const FEWEST_BLOCKS: usize = 8;
 
-/// Growth over the window that is of no matter.
+/// Growth over the window that does not matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allowance {
-    /// As a share of the median over the window.
+    /// Relative to the median over the window.
     pub share: f64,
-    /// In the unit of the value, where that is more.
+    /// Absolute, in the unit of the value; the larger one applies.
     pub absolute: f64,
 }
 
-/// Whether something grows.
+/// Result of a trend test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrendVerdict {
-    /// No growth that matters is compatible with what was seen.
+    /// The data exclude growth beyond the allowance.
     Stable,
-    /// It grows, by more than is allowed.
+    /// It grows beyond the allowance.
     Growing,
-    /// Neither is shown.
+    /// None of the above.
     CannotTell,
 }
 
 impl TrendVerdict {
-    /// The verdict as files spell it.
+    /// The name in files.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Stable => "stable",
@@ -53,10 +52,10 @@ impl TrendVerdict {
     }
 }
 
-/// A slope with its interval of 95 %.
+/// A slope with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slope {
-    /// Median of the slopes between any two points.
+    /// Median of all pairwise slopes.
     pub slope: f64,
     /// Lower end.
     pub low: f64,
@@ -64,23 +63,23 @@ pub struct Slope {
     pub high: f64,
 }
 
-/// How something went over a window.
+/// Trend of a value over a window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
-    /// Whether it grows.
+    /// The result of the test.
     pub verdict: TrendVerdict,
-    /// Per second; `None` when there was too little to fit a line.
+    /// Slope per second; `None` when the data are too few for a line.
     pub per_second: Option<Slope>,
     /// Median over the blocks.
     pub level: Option<f64>,
-    /// Blocks that the line goes through.
+    /// Number of blocks in the fit.
     pub blocks: u64,
-    /// Whether neighbouring blocks resembled each other, however long.
+    /// Whether neighbouring blocks were correlated at every block length.
     pub is_wandering: bool,
 }
 
 impl Default for Allowance {
-    /// Half the median: a queue that grows without end from nothing grows by twice its median.
+    /// Half the median: an unbounded queue that starts empty grows by twice its median.
     fn default() -> Self {
         Self {
             share: 0.5,
@@ -89,7 +88,7 @@ impl Default for Allowance {
     }
 }
 
-/// One block, or several joined.
+/// One block, or several joined ones.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     centre: f64,
@@ -97,11 +96,11 @@ struct Block {
     weight: f64,
 }
 
-/// Whether the number of queries in flight grows between `from` and `until`; spans are (start,
-/// end) on one part's clock. One query more or less is of no matter.
+/// Tests whether the number of queries in flight grows between `from` and `until`. Spans are
+/// (start, end) on one part's clock. Growth by one query is allowed.
 pub fn queue_trend(spans: &[(f64, f64)], from: f64, until: f64) -> Trend {
     let is_time = from.is_finite() && until.is_finite() && until > from;
-    // Some starts in each block, or the blocks show single queries.
+    // Each block needs several starts, or it shows single queries.
     let started = spans
         .iter()
         .filter(|(start, _)| (from..until).contains(start));
@@ -123,7 +122,7 @@ pub fn queue_trend(spans: &[(f64, f64)], from: f64, until: f64) -> Trend {
     judge(blocks.collect(), until - from, allowance)
 }
 
-/// Whether a value (schedule lag, time of a query) grows between `from` and `until`; samples are
+/// Tests whether a value (schedule lag, latency) grows between `from` and `until`. Samples are
 /// (instant, value) on one part's clock.
 pub fn drift(samples: &[(f64, f64)], from: f64, until: f64, allowance: Allowance) -> Trend {
     let is_time = from.is_finite() && until.is_finite() && until > from;
@@ -136,7 +135,7 @@ pub fn drift(samples: &[(f64, f64)], from: f64, until: f64, allowance: Allowance
         return Trend::nothing();
     }
     inside.sort_by(|left, right| left.0.total_cmp(&right.0));
-    // As many samples in each block: a thin one would be all noise.
+    // The same number of samples in each block, as a thin block would be noisy.
     let (size, rest) = (
         inside.len() / MOST_BLOCKS as usize,
         inside.len() % MOST_BLOCKS as usize,
@@ -197,7 +196,7 @@ fn points(blocks: &[Block]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Two and two together.
+/// Joins neighbouring blocks in pairs.
 fn joined(blocks: &[Block]) -> Vec<Block> {
     blocks
         .chunks(2)
@@ -218,7 +217,7 @@ fn joined(blocks: &[Block]) -> Vec<Block> {
         .collect()
 }
 
-/// Whether blocks resemble their neighbours more than chance would have it, the line taken off.
+/// Whether neighbouring blocks are correlated after removal of the line.
 fn is_correlated(blocks: &[Block]) -> bool {
     let Some(slope) = theil_sen(&points(blocks)) else {
         return false;
@@ -235,12 +234,12 @@ fn is_correlated(blocks: &[Block]) -> bool {
         .windows(2)
         .map(|pair| (pair[0] - middle) * (pair[1] - middle))
         .sum();
-    // One-sided 95 % of the first autocorrelation of independent values.
+    // One-sided 95 % bound of the first autocorrelation of independent values.
     let bound = 1.645 / real(blocks.len() as u64).sqrt();
     all > 0.0 && neighbours / all > bound
 }
 
-/// Student's interval of the mean growth from one block to the next.
+/// Student's interval of the mean increment between blocks.
 fn increments(blocks: &[Block]) -> Option<Interval> {
     let steps: Vec<f64> = blocks
         .windows(2)
@@ -252,8 +251,8 @@ fn increments(blocks: &[Block]) -> Option<Interval> {
     Some(Interval::around(mean(&steps)?, t * error))
 }
 
-/// The median of the slopes between any two points (Theil, Sen), with Sen's interval of 95 %.
-/// `None` unless two points have different places.
+/// The median of all pairwise slopes (Theil, Sen), with Sen's 95 % interval. `None` unless two
+/// points differ in x.
 pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     let mut slopes = Vec::with_capacity(points.len() * points.len().saturating_sub(1) / 2);
     for (place, left) in points.iter().enumerate() {
@@ -267,7 +266,7 @@ pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     slopes.sort_unstable_by(f64::total_cmp);
     let last = slopes.len().checked_sub(1)?;
     let slope = quantile(&slopes, 0.5)?;
-    // Kendall's score has this variance if there is no trend; ties make it smaller.
+    // Variance of Kendall's score without a trend; ties reduce it.
     let ties = ties(points.iter().map(|point| point.0)) + ties(points.iter().map(|point| point.1));
     let variance = (spread(real(points.len() as u64)) - ties) / 18.0;
     let half = Z * variance.max(0.0).sqrt();

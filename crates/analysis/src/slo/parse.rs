@@ -1,61 +1,59 @@
-//! An SLO as people write it.
+//! Parsing of SLOs.
 
-use ipw_core::duration::{BadDuration, positive_seconds};
+use ipw_core::duration::{DurationError, positive_seconds};
 use ipw_core::nearest::{known_are, nearest};
 
 use super::{Objective, Quantity, Slo};
 use crate::latency::Origin;
 
-/// What a text lacks to be an SLO.
+/// Why a text is not an SLO.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadSlo {
-    /// There is nothing in it.
+pub enum SloError {
+    /// The text is empty.
     #[error("an SLO needs a limit\nhelp: write e.g. `ttft=500ms,tpot=50ms,e2e=5s`")]
     Empty,
-    /// An item that is no limit.
-    #[error("`{item}` is no limit\nhelp: write a name and a time, e.g. `ttft=500ms`")]
+    /// An item without a limit.
+    #[error("`{item}` is not a limit\nhelp: write a name and a time, e.g. `ttft=500ms`")]
     NoLimit {
         /// As written.
         item: String,
     },
-    /// A name that is none.
-    #[error("`{name}` is no latency that an SLO knows\nhelp: {}", known_names(.nearest.as_deref()))]
+    /// An unknown name.
+    #[error("`{name}` is not a latency of an SLO\nhelp: {}", known_names(.nearest.as_deref()))]
     UnknownName {
         /// As written.
         name: String,
-        /// What may have been meant.
+        /// The nearest known name.
         nearest: Option<String>,
     },
-    /// A time that is none.
+    /// An invalid time.
     #[error("the limit of `{name}`: {reason}")]
     BadTime {
-        /// Of which limit.
+        /// Name of the limit.
         name: String,
-        /// Why it is refused.
-        reason: BadDuration,
+        /// The fault in the time.
+        reason: DurationError,
     },
-    /// An origin that is none.
-    #[error("`{name}` cannot be counted from `{origin}`\nhelp: write `@planned` or `@sent`")]
+    /// An unknown origin.
+    #[error("`{name}` cannot start at `{origin}`\nhelp: write `@planned` or `@sent`")]
     UnknownOrigin {
-        /// Of which limit.
+        /// Name of the limit.
         name: String,
         /// As written.
         origin: String,
     },
-    /// An origin where none counts.
-    #[error(
-        "`{name}` lies between chunks, so it is counted from neither plan nor send\nhelp: leave `@{origin}` out"
-    )]
+    /// An origin for a latency without one.
+    #[error("`{name}` lies between chunks, so it has no origin\nhelp: leave `@{origin}` out")]
     NoOrigin {
-        /// Of which limit.
+        /// Name of the limit.
         name: String,
         /// As written.
         origin: String,
     },
-    /// A limit that was there already.
+    /// A repeated limit.
     #[error("`{name}` has two limits\nhelp: leave one of them out")]
     Twice {
-        /// Which.
+        /// Name of the limit.
         name: String,
     },
 }
@@ -65,19 +63,19 @@ fn known_names(nearest: Option<&str>) -> String {
 }
 
 impl Slo {
-    /// Reads `ttft=500ms,tpot=50ms,e2e=5s`. Names may be in any case; `@planned` or `@sent` after
-    /// a name or a time says where it is counted from, `origin` where nothing says so.
-    pub fn parse(text: &str, origin: Origin) -> Result<Self, BadSlo> {
+    /// Parses `ttft=500ms,tpot=50ms,e2e=5s`. Names may be in any case. `@planned` or `@sent` after
+    /// a name or a time sets the start of its latency, `origin` the default.
+    pub fn parse(text: &str, origin: Origin) -> Result<Self, SloError> {
         let mut objectives: Vec<Objective> = Vec::new();
         if text.trim().is_empty() {
-            return Err(BadSlo::Empty);
+            return Err(SloError::Empty);
         }
         for item in text.split(',') {
             let objective = Objective::parse(item.trim(), origin)?;
             let quantity = objective.quantity;
             if objectives.iter().any(|known| known.quantity == quantity) {
                 let name = quantity.name().to_owned();
-                return Err(BadSlo::Twice { name });
+                return Err(SloError::Twice { name });
             }
             objectives.push(objective);
         }
@@ -86,8 +84,8 @@ impl Slo {
 }
 
 impl Objective {
-    fn parse(item: &str, default: Origin) -> Result<Self, BadSlo> {
-        let no_limit = || BadSlo::NoLimit {
+    fn parse(item: &str, default: Origin) -> Result<Self, SloError> {
+        let no_limit = || SloError::NoLimit {
             item: item.to_owned(),
         };
         let (left, right) = item.split_once('=').ok_or_else(no_limit)?;
@@ -97,7 +95,7 @@ impl Objective {
             return Err(no_limit());
         }
         let quantity = Quantity::parse(name)?;
-        let limit_seconds = positive_seconds(time).map_err(|reason| BadSlo::BadTime {
+        let limit_seconds = positive_seconds(time).map_err(|reason| SloError::BadTime {
             name: quantity.name().to_owned(),
             reason,
         })?;
@@ -110,34 +108,34 @@ impl Objective {
 }
 
 impl Quantity {
-    fn parse(name: &str) -> Result<Self, BadSlo> {
+    fn parse(name: &str) -> Result<Self, SloError> {
         let is_meant = |quantity: &Self| quantity.name().eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(is_meant).ok_or_else(|| {
             let known = Self::ALL.map(Self::name);
-            BadSlo::UnknownName {
+            SloError::UnknownName {
                 name: name.to_owned(),
                 nearest: nearest(name, known).map(str::to_owned),
             }
         })
     }
 
-    fn origin(self, written: Option<&str>, default: Origin) -> Result<Option<Origin>, BadSlo> {
+    fn origin(self, written: Option<&str>, default: Origin) -> Result<Option<Origin>, SloError> {
         let Some(written) = written else {
             return Ok((!self.lies_between_chunks()).then_some(default));
         };
         let (name, origin) = (self.name().to_owned(), written.to_owned());
         if self.lies_between_chunks() {
-            return Err(BadSlo::NoOrigin { name, origin });
+            return Err(SloError::NoOrigin { name, origin });
         }
         match written.to_ascii_lowercase().as_str() {
             "planned" => Ok(Some(Origin::Planned)),
             "sent" => Ok(Some(Origin::Sent)),
-            _ => Err(BadSlo::UnknownOrigin { name, origin }),
+            _ => Err(SloError::UnknownOrigin { name, origin }),
         }
     }
 }
 
-/// A text and what follows its `@`.
+/// A text and the part after its `@`.
 fn without_origin(text: &str) -> (&str, Option<&str>) {
     match text.split_once('@') {
         Some((text, origin)) => (text.trim(), Some(origin.trim())),

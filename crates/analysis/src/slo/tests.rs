@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parse(text: &str) -> Result<Slo, BadSlo> {
+fn parse(text: &str) -> Result<Slo, SloError> {
     Slo::parse(text, Origin::Sent)
 }
 
@@ -14,7 +14,7 @@ fn near(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-12
 }
 
-/// Due at 0, sent at 1, first token at 1.4, then every 0.1 s, over at 2.
+/// Due at 0, sent at 1, first token at 1.4, then every 0.1 s, ended at 2.
 fn row(chunks: &[f64]) -> Row<'_> {
     Row {
         due: Some(0.0),
@@ -60,28 +60,31 @@ fn mistakes_are_named_with_what_is_known() {
         "{unknown}"
     );
     assert!(message("speed=1s").contains("`first_answer`"));
-    assert_eq!(parse(" "), Err(BadSlo::Empty));
+    assert_eq!(parse(" "), Err(SloError::Empty));
     for item in ["ttft", "=5s", "ttft=1s,", "ttft@sent=1s@planned"] {
-        assert!(matches!(parse(item), Err(BadSlo::NoLimit { .. })), "{item}");
+        assert!(
+            matches!(parse(item), Err(SloError::NoLimit { .. })),
+            "{item}"
+        );
     }
     for time in [
         "", "fast", "-1s", "0", "nan", "inf", "500", "1e300s", "ms", "5 5s",
     ] {
         let text = format!("ttft={time}");
         assert!(
-            matches!(parse(&text), Err(BadSlo::BadTime { .. })),
+            matches!(parse(&text), Err(SloError::BadTime { .. })),
             "{time}"
         );
     }
     assert_eq!(
         message("ttft=500"),
-        "the limit of `ttft`: 500 what? write 500ms or 500s"
+        "the limit of `ttft`: `500` has no unit; write 500ms or 500s"
     );
     assert!(message("ttft=1s@plan").contains("`@planned`"));
     assert!(message("tpot=50ms@planned").contains("leave `@planned` out"));
     assert_eq!(
         parse("e2e=1s,E2E=2s"),
-        Err(BadSlo::Twice {
+        Err(SloError::Twice {
             name: "e2e".to_owned()
         })
     );
@@ -123,7 +126,7 @@ fn what_was_not_measured_is_not_good_and_what_cannot_be_is_not_bad() {
         ..row(&[1.4])
     };
     assert_eq!(slo.verdict(&one_token), SloOutcome::Met);
-    // Many tokens in one piece: how fast they came was not seen.
+    // Many tokens in one chunk: their rate is unknown.
     let unknown = vec![Quantity::PerOutputToken, Quantity::MeanGap];
     assert_eq!(slo.verdict(&row(&[1.4])), SloOutcome::Unknown { unknown });
     let uncounted = Row {

@@ -39,7 +39,7 @@ fn near(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-9
 }
 
-/// Two in flight from 1 on; the last query without a successor ends at 7.
+/// Two in flight from 1 on; the last query that another follows ends at 7.
 const PAIR: [(f64, f64); 5] = [(0.0, 3.0), (1.0, 5.0), (3.0, 6.0), (5.0, 7.0), (6.0, 9.0)];
 
 #[test]
@@ -81,7 +81,7 @@ fn a_concurrency_that_was_never_reached_is_said() {
         found(&PAIR, closed(3, 0.0)),
         Err(NotSteady::NeverFull { most: 2, wanted: 3 })
     );
-    // One ends at the instant at which the next starts: that is not two.
+    // One ends at the instant at which the next starts: they do not overlap.
     let relay = [(0.0, 1.0), (1.0, 2.0)];
     assert_eq!(
         found(&relay, closed(2, 0.1)).unwrap_err().to_string(),
@@ -130,7 +130,7 @@ fn parts_have_windows_of_their_own() {
         .filter_map(|(part, window)| Some((part, window.ok()?)))
         .collect();
     assert!(near(windows[&1].from, 10_001.0));
-    let mut served = Served::within(windows);
+    let mut served = SteadyTally::within(windows);
     for part in [0, 1] {
         for (start, end) in PAIR {
             let shift = 1e4 * f64::from(part);
@@ -144,7 +144,7 @@ fn parts_have_windows_of_their_own() {
 }
 
 fn serve(rows: &[Row], window: Window) -> Steady {
-    let mut served = Served::within(BTreeMap::from([(0, window)]));
+    let mut served = SteadyTally::within(BTreeMap::from([(0, window)]));
     for row in rows {
         served.push(row);
     }
@@ -222,11 +222,11 @@ fn failed_queries_are_in_flight_and_serve_nothing() {
     let steady = serve(&[failed, query(0, 0.5, 2.5)], Window::new(0.0, 4.0));
     assert_eq!((steady.completed, steady.failed), (1, 1));
     assert!(near(steady.output_tokens_per_second.unwrap(), 2.5));
-    assert_eq!(Served::within(BTreeMap::new()).finish(), None);
+    assert_eq!(SteadyTally::within(BTreeMap::new()).finish(), None);
 }
 
 proptest! {
-    /// In flight at an instant, counted the slow way, is what the levels say.
+    /// The number in flight from the levels equals a direct count.
     #[test]
     fn levels_are_what_counting_gives(
         spans in prop::collection::vec((0_i32..50, 1_i32..20), 1..40),

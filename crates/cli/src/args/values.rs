@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use ipw_core::duration::{self, BadDuration, parse_positive};
-use ipw_core::size::{self, BadSize};
+use ipw_core::duration::{self, DurationError, parse_positive};
+use ipw_core::size::{self, SizeError};
 use serde::{Deserialize, Deserializer};
 
 /// `K=V`.
@@ -34,9 +34,9 @@ impl FromStr for KeyValue {
 pub(crate) struct Span(pub(crate) Duration);
 
 impl FromStr for Span {
-    type Err = BadDuration;
+    type Err = DurationError;
 
-    fn from_str(text: &str) -> Result<Self, BadDuration> {
+    fn from_str(text: &str) -> Result<Self, DurationError> {
         parse_positive(text).map(Self)
     }
 }
@@ -46,9 +46,9 @@ impl FromStr for Span {
 pub(crate) struct Pause(pub(crate) Duration);
 
 impl FromStr for Pause {
-    type Err = BadDuration;
+    type Err = DurationError;
 
-    fn from_str(text: &str) -> Result<Self, BadDuration> {
+    fn from_str(text: &str) -> Result<Self, DurationError> {
         duration::parse(text).map(Self)
     }
 }
@@ -70,9 +70,9 @@ impl<'de> Deserialize<'de> for Span {
 pub(crate) struct Size(pub(crate) u64);
 
 impl FromStr for Size {
-    type Err = BadSize;
+    type Err = SizeError;
 
-    fn from_str(text: &str) -> Result<Self, BadSize> {
+    fn from_str(text: &str) -> Result<Self, SizeError> {
         size::parse(text).map(Self)
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use ipw_analysis::gate::{By, Gate};
+use ipw_analysis::gate::{Criterion, Gate};
 use ipw_analysis::metric::Metric;
 use ipw_core::rollup::Choice;
 use ipw_core::text::printable;
@@ -29,7 +29,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, CliError> {
         .iter()
         .map(|path| open(path, args.basis.choice()))
         .collect::<Result<Vec<_>, _>>()?;
-    let by = if args.strict { By::Interval } else { By::Value };
+    let by = if args.strict {
+        Criterion::Interval
+    } else {
+        Criterion::Value
+    };
     let asked = ComparisonRequest {
         metrics: &metrics,
         gate: gate.as_ref(),

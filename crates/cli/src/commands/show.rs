@@ -1,7 +1,7 @@
 //! `ipw show RUN`.
 
 use anyhow::Context;
-use ipw_analysis::cost::{Rates, Running};
+use ipw_analysis::cost::{Rates, RunningCost};
 use ipw_findings::comparison::Facts;
 use ipw_findings::leaderboard::Filter;
 use ipw_findings::runs as found;
@@ -104,7 +104,7 @@ fn show_several(args: &ShowArgs) -> Result<bool, CliError> {
 }
 
 /// Cost and emissions of the energy; `None` without a rate or without energy.
-fn running(args: &ShowArgs, overview: &Overview) -> Option<Running> {
+fn running(args: &ShowArgs, overview: &Overview) -> Option<RunningCost> {
     let rates = Rates {
         per_kwh: args.price_per_kwh,
         grams_per_kwh: args.carbon_per_kwh,
@@ -117,7 +117,7 @@ fn running(args: &ShowArgs, overview: &Overview) -> Option<Running> {
         .flatten()
 }
 
-fn running_text(running: &Running, is_estimated: bool) -> String {
+fn running_text(running: &RunningCost, is_estimated: bool) -> String {
     let mark = if is_estimated { " (estimated)" } else { "" };
     let mut parts = vec![format!("{:.3e} kWh", running.kilowatt_hours)];
     if let Some(money) = running.money {

@@ -272,7 +272,7 @@ fn a_gate_decides_the_exit_code() {
     assert!(
         unknown
             .out
-            .contains("UNKNOWN: `joules_per_token` is not known"),
+            .contains("UNKNOWN: `joules_per_token` is unknown"),
         "{}",
         unknown.out
     );

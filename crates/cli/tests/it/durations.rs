@@ -3,7 +3,7 @@
 use crate::common::{Place, Said, ipw, said};
 use ipw_reference::Script;
 
-const WHAT: &str = "500 what? write 500ms or 500s";
+const WHAT: &str = "`500` has no unit; write 500ms or 500s";
 
 fn assert_refused(said: &Said, place: &str) {
     assert_eq!(said.code, Some(2), "{place}: {}", said.err);

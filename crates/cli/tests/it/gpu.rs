@@ -183,7 +183,7 @@ fn a_reset_costs_the_query_it_hits_and_nothing_else() {
             "the other board goes on"
         );
     }
-    assert!(ran.out.contains("started anew 1 time"), "{}", ran.out);
+    assert!(ran.out.contains("reset 1 time"), "{}", ran.out);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_board_that_is_lost_for_good_is_exit_5_with_everything_saved() {
     );
     assert!(share(last, "nvml/0")["total_joules"].is_f64());
     assert!(
-        ran.out.contains("held back by heat or power"),
+        ran.out.contains("throttled by heat or power"),
         "{}",
         ran.out
     );

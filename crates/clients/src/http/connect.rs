@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ipw_core::reply::{Failure, Timing};
 use ipw_core::time::Clock;
-use ipw_core::witness::{Sight, Witness};
+use ipw_core::witness::{ExchangeEvent, Witness};
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
@@ -42,7 +42,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    fn tell(&self, sight: Sight<'_>) {
+    fn tell(&self, sight: ExchangeEvent<'_>) {
         if let Some(witness) = self.witness {
             witness.saw(sight);
         }
@@ -159,7 +159,7 @@ impl Connector {
                 proxy.tunnel(&mut stream, &target).await?;
                 let at = opening.clock.now();
                 opening.timing.proxy = Some(at);
-                opening.tell(Sight::Tunnelled { at });
+                opening.tell(ExchangeEvent::Tunnelled { at });
             }
             stream = self.secure(stream, &mut opening).await?;
         }
@@ -217,7 +217,7 @@ impl Connector {
             let at = opening.clock.now();
             opening.timing.dns = Some(at);
             let addresses = &addresses;
-            opening.tell(Sight::Resolved { at, addresses });
+            opening.tell(ExchangeEvent::Resolved { at, addresses });
         }
         if addresses.is_empty() {
             return Err(unknown("the name has no address".to_owned()));
@@ -262,7 +262,7 @@ impl Connector {
         opening.timing.tls = Some(at);
         if opening.witness.is_some() {
             let with = agreed(stream.get_ref().1);
-            opening.tell(Sight::Secured { at, with: &with });
+            opening.tell(ExchangeEvent::Secured { at, with: &with });
         }
         if self.http2 && stream.get_ref().1.alpn_protocol() != Some(ALPN) {
             return Err(self.no_http2("it does not select `h2` in the TLS handshake (ALPN)"));
@@ -287,7 +287,7 @@ impl Connector {
 fn connected(opening: &mut Opening<'_>, peer: &str, proxy: Option<&str>) {
     let at = opening.clock.now();
     opening.timing.tcp = Some(at);
-    opening.tell(Sight::Connected { at, peer, proxy });
+    opening.tell(ExchangeEvent::Connected { at, peer, proxy });
 }
 
 /// The remote address, or an empty text without a witness.

@@ -20,7 +20,7 @@ use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Timing};
 use ipw_core::setting::Setting;
 use ipw_core::time::Clock;
-use ipw_core::witness::{Sight, Witness};
+use ipw_core::witness::{ExchangeEvent, Witness};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
@@ -72,7 +72,7 @@ impl SharedConnections {
             let (line, is_new) = self.line(way, newer_than, timing).await?;
             exchange.connection_reused = Some(!is_new);
             if let Some(witness) = way.witness {
-                witness.saw(Sight::Carried {
+                witness.saw(ExchangeEvent::Carried {
                     by: "HTTP/2",
                     is_new,
                     streams: line.limit(),

@@ -2,7 +2,7 @@
 
 use ipw_core::reply::TokenSource;
 use ipw_core::time::Timestamp;
-use ipw_core::witness::{Meaning, Sight, Witness};
+use ipw_core::witness::{ExchangeEvent, Meaning, Witness};
 
 use super::Chat;
 
@@ -29,7 +29,7 @@ pub(super) struct WitnessWatch<'a>(pub(super) &'a dyn Witness);
 
 impl Watch for WitnessWatch<'_> {
     fn read(&self, bytes: usize, at: Timestamp) {
-        self.0.saw(Sight::Read { at, bytes });
+        self.0.saw(ExchangeEvent::Read { at, bytes });
     }
 
     /// Reports the event's changes to the transcript: this works for every API.
@@ -61,7 +61,7 @@ impl Watch for WitnessWatch<'_> {
             is_last: chat.is_done(),
             is_fault: chat.is_broken(),
         };
-        self.0.saw(Sight::Event {
+        self.0.saw(ExchangeEvent::Event {
             at,
             data,
             meaning: &meaning,

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ipw_clients::{Canceller, Request, Sight, Witness};
+use ipw_clients::{Canceller, ExchangeEvent, Request, Witness};
 use ipw_core::query::Query;
 use ipw_core::reply::{Outcome, Reply};
 use ipw_reference::{Fault, RoleChunk, Script, words};
@@ -16,20 +16,22 @@ use crate::bench::{Bench, CLIENTS};
 struct Words(Mutex<Vec<String>>);
 
 impl Witness for Words {
-    fn saw(&self, sight: Sight<'_>) {
+    fn saw(&self, sight: ExchangeEvent<'_>) {
         let word = match sight {
-            Sight::Resolved { .. } => "resolved".to_owned(),
-            Sight::Connected { peer, .. } => format!("connected {}", peer.contains("127.0.0.1")),
-            Sight::Tunnelled { .. } => "tunnelled".to_owned(),
-            Sight::Secured { .. } => "secured".to_owned(),
-            Sight::Carried { by, is_new, .. } => format!("by {by}, {is_new}"),
-            Sight::Asked { head, body } => {
+            ExchangeEvent::Resolved { .. } => "resolved".to_owned(),
+            ExchangeEvent::Connected { peer, .. } => {
+                format!("connected {}", peer.contains("127.0.0.1"))
+            }
+            ExchangeEvent::Tunnelled { .. } => "tunnelled".to_owned(),
+            ExchangeEvent::Secured { .. } => "secured".to_owned(),
+            ExchangeEvent::Carried { by, is_new, .. } => format!("by {by}, {is_new}"),
+            ExchangeEvent::Asked { head, body } => {
                 let is_whole = head.starts_with("POST ") && body.starts_with(b"{");
                 format!("asked {is_whole}")
             }
-            Sight::Answered { status, .. } => format!("answered {status}"),
-            Sight::Read { .. } => return,
-            Sight::Event { meaning, .. } => {
+            ExchangeEvent::Answered { status, .. } => format!("answered {status}"),
+            ExchangeEvent::Read { .. } => return,
+            ExchangeEvent::Event { meaning, .. } => {
                 let mut said = vec!["event"];
                 said.extend(meaning.reasoning.map(|_| "reasoning"));
                 said.extend(meaning.answer.map(|_| "text"));

@@ -1,5 +1,5 @@
-//! Where the joules of a source went, over many steps: what was counted is what queries got, what
-//! nobody got, and what was lost (docs/method.md §6.3).
+//! Energy balance of a source over many steps: measured = queries + no query in flight + lost in
+//! gaps (docs/method.md §6.3).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,37 +7,36 @@ use super::tally::View;
 use super::{Idle, Step};
 use crate::units::{Joules, Watts};
 
-/// Sums over steps, from which the balance follows whatever idle turns out to be.
+/// Sums over steps. The balance follows from them for any idle power.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
     energy: f64,
     seconds: f64,
-    /// Of the steps in which somebody was in flight at some time.
+    /// Steps with a query in flight at any time.
     shared_energy: f64,
     shared_seconds: f64,
-    /// Energy of the time with somebody in flight, as far as time tells.
+    /// Energy of the time with a query in flight, in proportion to time.
     busy_energy: f64,
     busy_seconds: f64,
     lost: f64,
-    /// Whether somebody was in flight in the latest step.
+    /// Whether a query was in flight in the latest step.
     is_busy: bool,
-    calm: Option<Calm>,
+    calm: Option<QuietMean>,
 }
 
-/// What the first steps after work were like in which nobody was in flight: means that lean towards
-/// the latest.
+/// The first steps after work without a query in flight: exponentially weighted means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Calm {
+struct QuietMean {
     power: f64,
     square: f64,
     /// Relative variance from the dating of edges.
     dating: f64,
 }
 
-/// How much the latest quiet step counts among those before.
+/// Weight of the latest quiet step.
 const LATEST: f64 = 0.25;
 
-impl Calm {
+impl QuietMean {
     fn of(step: &Step, energy: f64) -> Self {
         let power = energy / step.seconds();
         Self {
@@ -56,41 +55,41 @@ impl Calm {
         }
     }
 
-    /// How far quiet steps were from idle, beyond what the dating of their edges explains.
+    /// Excess of quiet steps over idle power, beyond what the dating of their edges explains.
     fn excess(self, idle: f64) -> f64 {
         let off = self.square - 2.0 * self.power * idle + idle * idle;
         (off - self.dating * idle * idle).max(0.0)
     }
 }
 
-/// Where the joules of a source went.
+/// Energy balance of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Balance {
-    /// All that was counted, across gaps as well.
+    /// All energy that was counted, including that across gaps.
     #[serde(rename = "measured_joules")]
     pub measured: Joules,
-    /// What went to queries: the sum of their totals.
+    /// Energy attributed to queries: the sum of their totals.
     #[serde(rename = "queries_joules")]
     pub queries: Joules,
-    /// What was used while no query was in flight.
+    /// Energy while no query was in flight.
     #[serde(rename = "nobody_joules")]
-    pub nobody: Joules,
-    /// What was counted across gaps, and belongs to no query.
+    pub no_query: Joules,
+    /// Energy counted across gaps; it is attributed to no query.
     #[serde(rename = "lost_joules")]
     pub gaps: Joules,
-    /// What went to queries above idle; `None` when idle is unknown.
+    /// Energy of queries above idle; `None` when idle power is unknown.
     #[serde(rename = "above_idle_joules")]
     pub above_idle: Option<Joules>,
-    /// Idle power over the time that steps cover; `None` when it is unknown.
+    /// Idle power times the time that steps cover; `None` when idle power is unknown.
     #[serde(rename = "idle_joules")]
     pub idle: Option<Joules>,
-    /// What was used above idle in steps without any query; `None` when idle is unknown.
+    /// Energy above idle in steps without a query; `None` when idle power is unknown.
     #[serde(rename = "unassigned_joules")]
     pub unassigned: Option<Joules>,
 }
 
 impl Totals {
-    /// Takes a step.
+    /// Adds a step.
     pub fn add(&mut self, step: &Step, flights: &super::Flights) {
         let view = View::of(step, &mut flights.cursor_from(step.start));
         self.take(&view);
@@ -107,7 +106,7 @@ impl Totals {
         let was_busy = std::mem::replace(&mut self.is_busy, !view.is_empty());
         if view.is_empty() {
             if was_busy && seconds > 0.0 {
-                let latest = Calm::of(view.step, energy);
+                let latest = QuietMean::of(view.step, energy);
                 self.calm = Some(self.calm.map_or(latest, |calm| calm.then(latest)));
             }
             return;
@@ -118,8 +117,8 @@ impl Totals {
         self.busy_seconds += view.busy;
     }
 
-    /// Idle as it was measured, and as sure as the first quiet steps after work leave it: clocks
-    /// and fans take their time to come down (docs/method.md §6.5).
+    /// Idle power with its uncertainty widened by the first quiet steps after work: clocks and fans
+    /// take time to settle (docs/method.md §6.5).
     #[must_use]
     pub fn doubt(&self, idle: Idle) -> Idle {
         let excess = self
@@ -132,7 +131,7 @@ impl Totals {
         }
     }
 
-    /// The balance with this idle power.
+    /// The balance for this idle power.
     pub fn balance(&self, idle: Option<Idle>) -> Balance {
         let joules = Joules::from_joules;
         let measured = joules(self.energy + self.lost);
@@ -143,7 +142,7 @@ impl Totals {
                 queries: joules(self.busy_energy),
                 above_idle: None,
                 idle: None,
-                nobody: joules(self.energy - self.busy_energy),
+                no_query: joules(self.energy - self.busy_energy),
                 unassigned: None,
                 gaps,
             };
@@ -156,7 +155,7 @@ impl Totals {
             queries: joules(above + idle * self.busy_seconds),
             above_idle: Some(joules(above)),
             idle: Some(joules(idle * self.seconds)),
-            nobody: joules(unassigned + idle * (self.seconds - self.busy_seconds)),
+            no_query: joules(unassigned + idle * (self.seconds - self.busy_seconds)),
             unassigned: Some(joules(unassigned)),
             gaps,
         }

@@ -1,4 +1,4 @@
-//! How sure a query's share is (docs/method.md §6.5).
+//! Uncertainty of a query's share (docs/method.md §6.5).
 
 use std::time::Duration;
 
@@ -8,74 +8,75 @@ use crate::energy::{Kind, Meter};
 use crate::reading::Window;
 use crate::time::Timestamp;
 
-/// How much queries in one step differ in power above idle: one standard deviation, as a share of
-/// their mean. No counter can tell; what it is based on is in docs/method.md §6.5.
+/// Spread of power above idle among queries in one step: one standard deviation, relative to their
+/// mean. No counter can tell; docs/method.md §6.5 has the source.
 const UNLIKENESS: f64 = 0.3;
 
-/// Parts of two steps that differ by less are the same, as far as the edge between them goes.
+/// Parts of two adjacent steps that differ by less count as equal when their edge moves.
 const LEAST_DIFFERENCE: f64 = 0.01;
 
-/// What makes the share of a query unsure, as far as its steps have come.
+/// Uncertainty of a query's share over the steps so far.
 #[derive(Default)]
-pub(super) struct Doubt {
-    /// Length of all steps that it overlaps, and the time in them with somebody in flight.
+pub(super) struct Uncertainty {
+    /// Length of all steps that it overlaps, and the time in them with a query in flight.
     stretch: f64,
     busy: f64,
     steps: u32,
-    /// Idle time that its share of the steps has too much of, in seconds.
+    /// Idle time that its share of the steps contains in excess, in seconds.
     slack: f64,
-    /// Joules that depend on how this query differs from the others.
+    /// Joules that depend on how much this query differs from the others.
     mixed: f64,
-    /// How the others differ: in this stretch of company, and the squares of those before.
-    company: Company,
+    /// Spread of the others: the current group of concurrent queries, and the squares of earlier
+    /// groups.
+    company: Companions,
     others: f64,
-    /// Variance from the dating of its first edge, of those inside it, and from its ends inside
-    /// steps that hold idle time.
+    /// Variance from the dating of its first edge, of inner edges, and from its ends inside steps
+    /// with idle time.
     first_edge: f64,
     edges: f64,
     latest: Option<(Edge, f64)>,
 }
 
-/// A stretch of steps that a query has company in.
+/// Consecutive steps that a query shares with others.
 #[derive(Default)]
-struct Company {
+struct Companions {
     mixed: f64,
     /// The same for each of the others.
     each: f64,
 }
 
-impl Company {
-    /// The square of the joules that depend on how the others differ: the more they are, the more
-    /// they are like the mean.
+impl Companions {
+    /// Square of the joules that depend on how the others differ. It falls with their number, as
+    /// their mean approaches the usual one.
     fn square(&self) -> f64 {
         self.mixed * self.each
     }
 }
 
-/// What a query has of a step.
+/// A query's part of one step.
 pub(super) struct Piece {
-    /// Its part of what is shared.
+    /// Its part of the shared energy, 0 to 1.
     pub(super) part: f64,
-    /// What is shared, in joules.
+    /// Shared energy, in joules.
     pub(super) rest: f64,
-    /// What was counted, in joules.
+    /// Counted energy, in joules.
     pub(super) energy: f64,
-    /// Its own time in the step, divided by the number in flight, in seconds.
+    /// Its own time in the step divided by the number in flight, in seconds.
     pub(super) fair: f64,
 }
 
-/// An edge of a step, and the power around it.
+/// An edge of a step and the power around it.
 struct Edge {
     at: Timestamp,
     width: Duration,
     in_flight: i64,
-    /// What is shared in the step, in joules, over so many seconds in flight.
+    /// Shared energy of the step in joules, and the flight time that it covers in seconds.
     rest: f64,
     flight: f64,
 }
 
-impl Doubt {
-    /// Takes a step that the query is in.
+impl Uncertainty {
+    /// Adds a step that the query is in.
     pub(super) fn add(
         &mut self,
         view: &View<'_>,
@@ -91,8 +92,8 @@ impl Doubt {
         if idle.is_none() {
             self.edges += ends(view, piece, window);
         }
-        // An edge that really lies elsewhere moves the power at it from one step to the next, which
-        // matters as far as the query's parts of the two differ.
+        // An edge dated wrongly moves energy from one step to the next. That matters as far as the
+        // query's parts of the two steps differ.
         let first = |part: f64| Edge::of(view.first_edge(), view, piece).moves(part, window, idle);
         match &self.latest {
             None => self.first_edge = first(piece.part),
@@ -109,12 +110,12 @@ impl Doubt {
         self.latest = Some((Edge::of(view.last_edge(), view, piece), piece.part));
     }
 
-    /// Notes how much of a step is mixed with others'. A query's own power differs from the usual
-    /// in all of its steps alike, and so does that of those who stay with it; whoever comes after
-    /// a step alone is somebody else.
+    /// Adds the part of a step that is mixed with other queries. The power of a query deviates
+    /// alike in all of its steps, and so does that of its concurrent queries. A query alone in a
+    /// step starts a new group.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "nobody has 2^52 queries in flight"
+        reason = "fewer than 2^52 queries are in flight"
     )]
     fn mix(&mut self, piece: &Piece, sharers: u64) {
         if piece.part < 1.0 {
@@ -127,13 +128,13 @@ impl Doubt {
         }
     }
 
-    /// Whether somebody was in flight for less than this share of the steps.
+    /// Whether queries were in flight for less than this share of the steps.
     pub(super) fn is_busy_for_less_than(&self, share: f64) -> bool {
         self.busy < share * self.stretch
     }
 
-    /// Variance of the query's total, but for the scale of the source. `power` is what it drew of
-    /// what is shared.
+    /// Variance of the query's total, without the scale error of the source. `power` is the query's
+    /// part of the shared power.
     pub(super) fn variance(
         &self,
         meter: &Meter,
@@ -152,14 +153,14 @@ impl Doubt {
         let others = self.others + self.company.square();
         let mixed = UNLIKENESS.powi(2) * (self.mixed.powi(2) + others);
         let bound = meter.clock_bound.as_secs_f64();
-        // A clock that is off by up to its bound moves both ends of the query alike; how much is won
-        // at the one and lost at the other hangs on the neighbours, which are strangers.
+        // A clock error moves both ends of the query alike. Gain at one end and loss at the other
+        // depend on the neighbouring queries, which are independent.
         let clock = 2.0 * bound * bound / 3.0;
         edges + idle + mixed + (self.blur(meter) + clock) * power * power
     }
 
-    /// A power is a mean over some time, it is up to a period old when it is read, and it is held
-    /// until the next reading: by so many seconds, squared, both ends of the query are unsure.
+    /// Squared uncertainty of a query's ends in seconds. A power is averaged over time, is up to a
+    /// period old when read, and holds until the next reading.
     fn blur(&self, meter: &Meter) -> f64 {
         let Kind::Power(averaging) = meter.kind else {
             return 0.0;
@@ -171,8 +172,8 @@ impl Doubt {
     }
 }
 
-/// With idle unknown, where in a step that holds idle time the energy fell is not known either:
-/// uniform, for each end of the query inside it.
+/// Without idle power, the time of the energy within a step that holds idle time is unknown. It is
+/// uniform for each end of the query inside the step.
 fn ends(view: &View<'_>, piece: &Piece, window: Window) -> f64 {
     if view.seconds - view.busy < 1e-9 {
         return 0.0;
@@ -197,9 +198,8 @@ impl Edge {
         }
     }
 
-    /// Variance of the joules that the edge moves, of which the query has this part: it is uniform
-    /// over its width, times the power there. An edge in idle time that lies close to an end of the
-    /// query may really lie inside it.
+    /// Variance of the joules that the edge moves, given the query's part: uniform over its width,
+    /// times the power there. An edge in idle time close to an end of the query may lie inside it.
     fn moves(&self, part: f64, window: Window, idle: Option<Idle>) -> f64 {
         part * part * self.variance(window, idle)
     }
@@ -209,7 +209,7 @@ impl Edge {
         let in_flight = self.in_flight.max(i64::from(idle.is_none()));
         let in_flight = f64::from(i32::try_from(in_flight).unwrap_or(i32::MAX));
         let idle = idle.map_or(0.0, |idle| idle.power.watts());
-        // Power above idle for each in flight.
+        // Power above idle per query in flight.
         let density = self.rest / self.flight.max(1e-12);
         let power = idle + density * in_flight;
         let variance = power * power * half * half / 3.0;
@@ -218,8 +218,8 @@ impl Edge {
         if in_flight >= 1.0 || apart >= half {
             return variance;
         }
-        // With u uniform from −half to half: the means of (u − apart)² and of u (u − apart), where
-        // u lies beyond.
+        // With u uniform from −half to half: the means of (u − apart)² and of u (u − apart), over u
+        // > apart.
         let square = (half - apart).powi(3) / (6.0 * half);
         let cross =
             (half.powi(3) - apart.powi(3)) / 3.0 - apart * (half * half - apart * apart) / 2.0;

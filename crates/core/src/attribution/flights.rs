@@ -1,53 +1,53 @@
-//! Who was in flight when: sums over the number of queries in flight, from which any step's and any
-//! query's part follows at once (docs/method.md §6.3).
+//! Queries in flight over time: prefix sums, from which the part of any query in any step follows
+//! directly (docs/method.md §6.3).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::reading::Window;
 use crate::time::Timestamp;
 
-/// A query's stay among the others.
+/// Identifies one query in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlightId(u64);
 
-/// Queries in flight over time. With n the number in flight, it keeps F = ∫ n dt, G = ∫ dt ÷ n and
-/// the time in which n > 0, at every begin and end; between two of those n is constant.
+/// Queries in flight over time. With n the number in flight, it stores three sums at every begin
+/// and end: F = ∫ n dt, G = ∫ dt ÷ n, and the time with n > 0. Between two events n is constant.
 #[derive(Debug, Clone)]
 pub struct Flights {
     events: VecDeque<Event>,
-    /// The sums where the forgotten events end.
-    base: Sums,
-    /// Begin and end of the flights that may still be dated anew.
+    /// The sums at the end of the forgotten events.
+    base: FlightSums,
+    /// Begin and end of flights whose dates may still change.
     known: BTreeMap<FlightId, (Timestamp, Option<Timestamp>)>,
     next: u64,
 }
 
-/// Somebody begins or ends.
+/// The begin or end of a query.
 #[derive(Debug, Clone, Copy)]
 struct Event {
     id: FlightId,
     begins: bool,
     /// The sums up to here, and the number in flight from here on.
-    sums: Sums,
+    sums: FlightSums,
 }
 
 /// The sums at an instant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sums {
+pub(super) struct FlightSums {
     pub(super) at: Timestamp,
-    /// In flight from here on.
+    /// Number in flight from here on.
     pub(super) in_flight: i64,
     /// F, in nanoseconds.
     pub(super) flight_nanos: u64,
-    /// Time with somebody in flight, in nanoseconds.
+    /// Time with a query in flight, in nanoseconds.
     pub(super) busy_nanos: u64,
     /// G, in seconds.
     pub(super) fair_seconds: f64,
-    /// How many have begun.
+    /// Number of queries that have begun.
     pub(super) begun: u64,
 }
 
-impl Sums {
+impl FlightSums {
     const NOTHING: Self = Self {
         at: Timestamp::ZERO,
         in_flight: 0,
@@ -60,7 +60,7 @@ impl Sums {
     /// The sums at a later instant, before the next event.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "nobody has 2^52 queries in flight"
+        reason = "fewer than 2^52 queries are in flight"
     )]
     fn later(self, at: Timestamp) -> Self {
         let nanos = at.nanos().saturating_sub(self.at.nanos());
@@ -95,7 +95,7 @@ impl Default for Flights {
     fn default() -> Self {
         Self {
             events: VecDeque::new(),
-            base: Sums::NOTHING,
+            base: FlightSums::NOTHING,
             known: BTreeMap::new(),
             next: 0,
         }
@@ -103,14 +103,14 @@ impl Default for Flights {
 }
 
 impl Flights {
-    /// One query and nobody else.
+    /// One query without any other.
     pub fn alone(window: Window) -> Self {
         let mut flights = Self::default();
         flights.add(window);
         flights
     }
 
-    /// A query begins.
+    /// Begins a query.
     pub fn begin(&mut self, at: Timestamp) -> FlightId {
         let id = FlightId(self.next);
         self.next += 1;
@@ -119,7 +119,7 @@ impl Flights {
         id
     }
 
-    /// The query is over.
+    /// Ends a query.
     pub fn end(&mut self, id: FlightId, at: Timestamp) {
         if let Some((start, end @ None)) = self.known.get_mut(&id) {
             let at = at.max(*start);
@@ -128,7 +128,7 @@ impl Flights {
         }
     }
 
-    /// The query's begin and end are these after all, and will not change again.
+    /// Sets the final begin and end of a query.
     pub fn settle(&mut self, id: FlightId, window: Window) {
         let Some((start, end)) = self.known.remove(&id) else {
             return;
@@ -140,7 +140,7 @@ impl Flights {
         }
     }
 
-    /// A query of which all is known.
+    /// Adds a query with final times.
     pub fn add(&mut self, window: Window) {
         let id = FlightId(self.next);
         self.next += 1;
@@ -148,7 +148,7 @@ impl Flights {
         self.insert(id, false, window.end());
     }
 
-    /// Forgets what was before `needed`: as if nobody had been in flight then.
+    /// Forgets events before `needed`, as if no query had been in flight then.
     pub fn forget_before(&mut self, needed: Timestamp) {
         while let Some(event) = self.events.front().filter(|event| event.sums.at < needed) {
             self.base = event.sums;
@@ -156,13 +156,13 @@ impl Flights {
         }
     }
 
-    /// What is needed for times from `from` to `to`, and nothing else.
+    /// The events for times from `from` to `to` only.
     #[must_use]
     pub fn excerpt(&self, from: Timestamp, to: Timestamp) -> Self {
         let first = self.events.partition_point(|event| event.sums.at < from);
         let last = self.events.partition_point(|event| event.sums.at < to);
         let mut events = VecDeque::with_capacity(last.saturating_sub(first));
-        // Slices are copied as a whole, a ring is not; there may be thousands.
+        // Slices are copied as a whole, a ring element by element; there may be thousands.
         let (front, back) = self.events.as_slices();
         let split = front.len();
         events.extend(&front[first.min(split)..last.max(first).min(split)]);
@@ -175,29 +175,29 @@ impl Flights {
         }
     }
 
-    /// Whether there was never more than one in flight during `window`.
+    /// Whether at most one query was in flight throughout `window`.
     pub fn had_one_at_most(&self, window: Window) -> bool {
         let (from, to) = (self.at(window.start()), self.at(window.end()));
         to.flight_nanos - from.flight_nanos <= to.busy_nanos - from.busy_nanos
     }
 
-    /// Begins and ends that are remembered.
+    /// Number of begins and ends that are stored.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether none is.
+    /// Whether no event is stored.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// The sums just before an instant; before what is remembered there is nobody.
-    pub(super) fn at(&self, at: Timestamp) -> Sums {
+    /// The sums just before an instant; no query is in flight before the first stored event.
+    pub(super) fn at(&self, at: Timestamp) -> FlightSums {
         let after = self.events.partition_point(|event| event.sums.at < at);
         self.before(after).later(at)
     }
 
-    /// Looks at instants in order.
+    /// Looks up instants in order.
     pub(super) fn cursor(&self) -> Cursor<'_> {
         Cursor {
             flights: self,
@@ -206,7 +206,7 @@ impl Flights {
         }
     }
 
-    /// The same from an instant on.
+    /// Looks up instants in order, from `at` on.
     pub(super) fn cursor_from(&self, at: Timestamp) -> Cursor<'_> {
         Cursor {
             flights: self,
@@ -215,8 +215,8 @@ impl Flights {
         }
     }
 
-    /// How many events lie before `at`, of which `known` do. Usually the next few are the ones: the
-    /// search goes from there, in strides that double.
+    /// Number of events before `at`, of which `known` are given. Usually it is one of the next few:
+    /// the search starts there, with doubling strides.
     fn passed(&self, known: usize, at: Timestamp) -> usize {
         let is_before = |place: usize| {
             let event = self.events.get(place);
@@ -240,7 +240,7 @@ impl Flights {
     }
 
     /// The sums at the event before this place.
-    fn before(&self, place: usize) -> Sums {
+    fn before(&self, place: usize) -> FlightSums {
         place
             .checked_sub(1)
             .map_or(self.base, |last| self.events[last].sums)
@@ -252,7 +252,7 @@ impl Flights {
         }
     }
 
-    /// Dates an event, anew if it had been dated: the place from which on sums have changed.
+    /// Dates an event, again if it had a date. Returns the place from which on sums have changed.
     fn date(
         &mut self,
         (id, begins): (FlightId, bool),
@@ -263,24 +263,24 @@ impl Flights {
             return None;
         }
         let taken = old.map(|old| self.take_out((id, begins), old));
-        // Where the past is forgotten, it cannot change any more.
+        // A forgotten past cannot change any more.
         let at = at.max(self.base.at);
         let place = self.events.partition_point(|event| event.sums.at <= at);
-        let sums = Sums {
+        let sums = FlightSums {
             at,
-            ..Sums::NOTHING
+            ..FlightSums::NOTHING
         };
         self.events.insert(place, Event { id, begins, sums });
         Some(taken.map_or(place, |taken| taken.min(place)))
     }
 
-    /// Takes an event out: the place where it was.
+    /// Removes an event and returns its place.
     fn take_out(&mut self, (id, begins): (FlightId, bool), at: Timestamp) -> usize {
         let at = at.max(self.base.at);
         let first = self.events.partition_point(|event| event.sums.at < at);
         let mut same = self.events.range(first..);
         let Some(offset) = same.position(|event| event.id == id && event.begins == begins) else {
-            // It was forgotten: the rest goes on without it.
+            // It was forgotten: only the number in flight changes.
             self.base.in_flight += if begins { -1 } else { 1 };
             return 0;
         };
@@ -297,17 +297,17 @@ impl Flights {
     }
 }
 
-/// Looks at instants in order, without searching for each.
+/// Looks up instants in order, without a search for each.
 pub(super) struct Cursor<'a> {
     flights: &'a Flights,
     after: usize,
-    /// The latest answer: one step ends where the next begins.
-    latest: Option<Sums>,
+    /// The latest answer: a step ends where the next begins.
+    latest: Option<FlightSums>,
 }
 
 impl Cursor<'_> {
-    /// The sums just before an instant that is not before the last one asked for.
-    pub(super) fn at(&mut self, at: Timestamp) -> Sums {
+    /// The sums just before an instant; instants must not decrease.
+    pub(super) fn at(&mut self, at: Timestamp) -> FlightSums {
         if let Some(latest) = self.latest.filter(|latest| latest.at == at) {
             return latest;
         }

@@ -1,4 +1,4 @@
-//! What a source draws with nobody in flight (docs/method.md §6.5).
+//! Idle power of a source (docs/method.md §6.5).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::energy::Meter;
 use crate::reading::{Reading, Window};
 use crate::units::Watts;
 
-/// What a source draws with the model loaded and nobody in flight.
+/// Idle power of a source: the model is loaded and no query is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     /// Mean power.
@@ -20,9 +20,9 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// The mean power over the steps inside `window` in which nobody was in flight; `None` with
-    /// fewer than two of them. The spread of the steps' power, less what the dating of their edges
-    /// alone makes of it, says how sure the mean is (docs/method.md §6.5).
+    /// The mean power over the steps inside `window` without a query in flight; `None` with fewer
+    /// than two. Its uncertainty is the spread of the steps' power, less the part that the dating
+    /// of their edges explains (docs/method.md §6.5).
     pub fn over(
         meter: &Meter,
         readings: &[Reading],
@@ -30,7 +30,7 @@ impl Idle {
         flights: &Flights,
     ) -> Option<Self> {
         let mut cursor = flights.cursor();
-        let mut quiet = Quiet::default();
+        let mut quiet = IdleSteps::default();
         for step in steps(meter, readings) {
             let is_inside = step.start >= window.start() && step.end <= window.end();
             if is_inside && View::of(&step, &mut cursor).is_empty() {
@@ -41,22 +41,22 @@ impl Idle {
     }
 }
 
-/// Steps in which nobody was in flight, as they come.
+/// Steps without a query in flight, added one by one.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Quiet {
+pub struct IdleSteps {
     count: f64,
     seconds: f64,
-    /// Mean power, weighted by time, and the squares of what steps are off it, times time.
+    /// Time-weighted mean power, and the sum of squared deviations times time.
     power: f64,
     squares: f64,
-    /// What the dating of edges makes of the squares, for a power of 1.
+    /// Part of the squares that edge dating explains, for a power of 1.
     dating: f64,
     /// Widths of the first and the last edge, in seconds.
     edges: Option<(f64, f64)>,
 }
 
-impl Quiet {
-    /// Takes a step in which nobody was in flight; what is not believed says nothing.
+impl IdleSteps {
+    /// Adds a step without a query in flight; implausible steps are ignored.
     pub fn take(&mut self, step: &Step) {
         let seconds = step.seconds();
         let Some(energy) = step.believed().filter(|_| seconds > 0.0) else {
@@ -75,7 +75,7 @@ impl Quiet {
         self.edges = Some((first, step.end_width.as_secs_f64()));
     }
 
-    /// Their mean power; `None` with fewer than two of them.
+    /// Their mean power; `None` with fewer than two steps.
     pub fn idle(&self, meter: &Meter) -> Option<Idle> {
         let Self {
             count,
@@ -89,7 +89,7 @@ impl Quiet {
         }
         let squares = self.squares - self.dating * power * power;
         let variance = (squares / time).max(0.0) * count / (count - 1.0);
-        // Readings that average over a long time repeat each other.
+        // Readings averaged over a long time are correlated.
         let independent = (time / meter.blur().as_secs_f64().max(time / count)).max(1.0);
         let edges = |width: f64| (power * width / time).powi(2) / 12.0;
         let dating = edges(first) + edges(last);

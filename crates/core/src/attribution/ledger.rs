@@ -8,7 +8,7 @@ use crate::energy::{Meter, WindowEnergy};
 use crate::reading::Window;
 use crate::units::Joules;
 
-/// The weight of time alone: every query in flight draws the same.
+/// The weight of time alone: all queries in flight draw the same power.
 #[expect(
     clippy::cast_precision_loss,
     reason = "times in a step are far below 2^52 ns"
@@ -17,32 +17,32 @@ pub fn equal<Q>(_: &Q, window: Window, step: &Step) -> f64 {
     overlap_nanos(window, step) as f64
 }
 
-/// Shares the steps of one source among queries. What it holds at any time are the queries in
-/// flight, and those that are over but began after one that is not.
+/// Shares the steps of one source among queries. It holds the queries in flight, and ended ones
+/// that began after one still in flight.
 pub struct Ledger<'a, Q, W> {
     meter: &'a Meter,
     idle: Option<Idle>,
     weigh: W,
     flights: Flights,
     active: Vec<Active<Q>>,
-    /// Results that wait for those of queries that began earlier.
-    held: VecDeque<Option<Settled<Q>>>,
-    /// Queries that were yielded.
+    /// Results that wait for queries that began earlier.
+    held: VecDeque<Option<QueryAttribution<Q>>>,
+    /// Number of queries yielded.
     yielded: usize,
-    /// The queries' weights in the step at hand.
+    /// Weights of the queries in the current step.
     weights: Vec<f64>,
     totals: Totals,
     withheld: f64,
 }
 
-/// What one source says of one query.
+/// One source's energy for one query.
 #[derive(Debug)]
-pub struct Settled<Q> {
-    /// Whose.
+pub struct QueryAttribution<Q> {
+    /// The query.
     pub query: Q,
-    /// Of its whole window.
+    /// Energy of its whole window.
     pub energy: WindowEnergy,
-    /// Of the windows inside it that were asked for, without their power.
+    /// Energy of the requested windows inside it, without power.
     pub inside: [Option<WindowEnergy>; 2],
 }
 
@@ -54,9 +54,9 @@ struct Active<Q> {
 }
 
 impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
-    /// A ledger in which `weigh` says how much a query weighs in a step during a window, which is
-    /// its own or lies inside: [`equal`], or its tokens ([`super::TokenTimes`]). Where nothing in a
-    /// step has weight, time decides.
+    /// A ledger with these weights: [`equal`], or a query's tokens ([`super::TokenTimes`]). `weigh`
+    /// gives the weight of a query in a step during a window, which is its own or lies inside. A
+    /// step in which all weights are zero is shared by time.
     pub fn new(meter: &'a Meter, idle: Option<Idle>, weigh: W) -> Self {
         Self {
             meter,
@@ -72,8 +72,8 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         }
     }
 
-    /// Shares `steps`, in order, among `queries`, in the order of their beginnings; they come out
-    /// in that order.
+    /// Shares `steps`, in order, among `queries`, in order of their start. Results come in the same
+    /// order.
     pub fn settle(
         &mut self,
         steps: impl IntoIterator<Item = Step>,
@@ -81,7 +81,7 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         mut yields: impl FnMut(Q, WindowEnergy),
     ) -> Balance {
         let mut queries = queries.into_iter().peekable();
-        let mut yields = |settled: Settled<Q>| yields(settled.query, settled.energy);
+        let mut yields = |settled: QueryAttribution<Q>| yields(settled.query, settled.energy);
         for step in steps {
             while let Some((query, window)) =
                 queries.next_if(|(_, window)| window.start() < step.end)
@@ -96,9 +96,8 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         self.finish(&mut yields)
     }
 
-    /// A query begins that may be in the steps from now on, in the order of beginnings, before the
-    /// first step that ends after that. `inside` are windows within its own that want numbers of
-    /// their own.
+    /// Adds a query. Queries come in order of their start, before the first step that ends after
+    /// it. `inside` are windows within its own that get their own results.
     pub fn begin(&mut self, query: Q, window: Window, inside: [Option<Window>; 2]) {
         self.flights.add(window);
         let idle = self.idle.map(|idle| self.totals.doubt(idle));
@@ -116,16 +115,15 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         self.held.push_back(None);
     }
 
-    /// Shares the next step. Queries that are settled by it come out, in the order of their
-    /// beginnings.
-    pub fn take(&mut self, step: &Step, mut yields: impl FnMut(Settled<Q>)) {
+    /// Shares the next step. Yields the queries that it completes, in order of their start.
+    pub fn take(&mut self, step: &Step, mut yields: impl FnMut(QueryAttribution<Q>)) {
         self.share(step);
         self.flights.forget_before(step.start);
         self.yield_ready(&mut yields);
     }
 
-    /// There are no more steps: everybody comes out with what there was.
-    pub fn finish(&mut self, mut yields: impl FnMut(Settled<Q>)) -> Balance {
+    /// Ends the steps. All remaining queries are yielded with the steps so far.
+    pub fn finish(&mut self, mut yields: impl FnMut(QueryAttribution<Q>)) -> Balance {
         for active in std::mem::take(&mut self.active) {
             self.close(active);
         }
@@ -133,7 +131,7 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
         self.totals.balance(self.idle)
     }
 
-    /// What queries would have got whose energy was refused: part of the balance's `queries`.
+    /// Energy of queries whose result was withheld: part of the balance's `queries`.
     pub fn withheld(&self) -> Joules {
         Joules::from_joules(self.withheld)
     }
@@ -190,14 +188,14 @@ impl<'a, Q, W: Fn(&Q, Window, &Step) -> f64> Ledger<'a, Q, W> {
             first.map(|tally| tally.finish(self.meter)),
             second.map(|tally| tally.finish(self.meter)),
         ];
-        self.held[active.number - self.yielded] = Some(Settled {
+        self.held[active.number - self.yielded] = Some(QueryAttribution {
             query: active.query,
             energy,
             inside,
         });
     }
 
-    fn yield_ready(&mut self, yields: &mut impl FnMut(Settled<Q>)) {
+    fn yield_ready(&mut self, yields: &mut impl FnMut(QueryAttribution<Q>)) {
         while let Some(settled) = self.held.front_mut().and_then(Option::take) {
             self.held.pop_front();
             self.yielded += 1;

@@ -1,4 +1,4 @@
-//! Steps: what a source says of the time between two of its edges (docs/method.md §6.1, §6.2).
+//! Steps: the energy of a source between two of its edges (docs/method.md §6.1, §6.2).
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use crate::reading::Reading;
 use crate::time::Timestamp;
 use crate::units::{Joules, Watts};
 
-/// The time between two edges of a source, and what it counted in it.
+/// The time between two edges of a source, and the energy counted in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Its first edge.
     pub start: Timestamp,
     /// Its last edge.
     pub end: Timestamp,
-    /// What was counted; `None` when that is not known.
+    /// Counted energy; `None` when it is unknown.
     pub energy: Option<Joules>,
-    /// Why that is not believed, or not known.
+    /// Why the energy is implausible or unknown.
     pub lost: Option<Reason>,
-    /// How long the stretch of time is in which the first edge really lies.
+    /// Uncertainty of the first edge: the length of the interval in which it lies.
     pub start_width: Duration,
     /// The same for the last edge.
     pub end_width: Duration,
 }
 
 impl Step {
-    /// What was counted, if it can be believed.
+    /// The counted energy, if it is plausible.
     pub fn believed(&self) -> Option<Joules> {
         self.energy.filter(|_| self.lost.is_none())
     }
 
-    /// How long it is.
+    /// Its length.
     pub const fn length(&self) -> Duration {
         self.end.since(self.start)
     }
@@ -40,14 +40,14 @@ impl Step {
         self.length().as_secs_f64()
     }
 
-    /// Variance that the dating of its two edges gives to its power, at `power`.
+    /// Variance of the step's power from the dating of its two edges, at `power`.
     pub(super) fn dating_variance(&self, power: f64) -> f64 {
         let squares = self.start_width.as_secs_f64().powi(2) + self.end_width.as_secs_f64().powi(2);
         power * power * squares / 12.0 / self.seconds().powi(2)
     }
 }
 
-/// Makes steps of the readings of one source, one reading after the other.
+/// Turns the readings of one source into steps, reading by reading.
 #[derive(Debug, Clone)]
 pub struct Steps {
     kind: Kind,
@@ -63,14 +63,14 @@ pub struct Steps {
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     at: Timestamp,
-    /// When the value was taken.
+    /// When the value was read.
     read: Timestamp,
     value: f64,
     width: Duration,
 }
 
 impl Steps {
-    /// Of a source of which nothing has been read.
+    /// Steps of a source without readings.
     pub fn new(meter: &Meter) -> Self {
         let counter = match meter.kind {
             Kind::Counter(rollover) => Some(Counter::new(rollover, meter.plausible())),
@@ -87,7 +87,7 @@ impl Steps {
         }
     }
 
-    /// Takes the next reading; what comes back is the step that it ends.
+    /// Adds the next reading and returns the step that it ends.
     pub fn take(&mut self, reading: &Reading) -> Option<Step> {
         let last = self.edge;
         let edge = self.edge_of(reading, last.map(|last| last.read));
@@ -95,7 +95,7 @@ impl Steps {
         let (energy, lost) = match &mut self.counter {
             Some(counter) => {
                 if reading.previous.is_none() {
-                    // Nothing connects it with what came before: the machine slept.
+                    // Unconnected with earlier readings: the machine slept.
                     counter.forget();
                 }
                 match counter.update(Joules::from_joules(reading.value), since) {
@@ -114,13 +114,13 @@ impl Steps {
         let last = last?;
         let silence = reading.previous.map(|before| reading.at.since(before));
         let is_silent = silence.is_none_or(|silence| silence > self.longest_silence);
-        // A reset says more than a gap, but for a sleep, which looks like one.
+        // A reset is more specific than a gap, except for a sleep, which looks like a reset.
         let lost = match lost {
             _ if silence.is_none() => Some(Reason::Gap),
             None if is_silent => Some(Reason::Gap),
             lost => lost,
         };
-        // What a power was while nobody looked is not known.
+        // Power during a gap is unknown.
         let energy = energy.filter(|_| lost.is_none() || self.counter.is_some());
         Some(Step {
             start: last.at,
@@ -146,7 +146,7 @@ impl Steps {
     }
 }
 
-/// A power holds until the next reading, with the time that really passed.
+/// Energy of a power that holds until the next reading.
 fn held(last: Option<Edge>, until: Timestamp, largest: Watts) -> (Option<Joules>, Option<Reason>) {
     let power = last.map(|last| (Watts::from_watts(last.value), until.since(last.at)));
     match power {
@@ -160,7 +160,7 @@ fn held(last: Option<Edge>, until: Timestamp, largest: Watts) -> (Option<Joules>
     }
 }
 
-/// The steps of these readings, which are those of one source in order.
+/// The steps of the readings of one source, in order.
 pub fn steps<'a>(meter: &Meter, readings: &'a [Reading]) -> impl Iterator<Item = Step> + 'a {
     let mut steps = Steps::new(meter);
     readings
@@ -168,11 +168,12 @@ pub fn steps<'a>(meter: &Meter, readings: &'a [Reading]) -> impl Iterator<Item =
         .filter_map(move |reading| steps.take(reading))
 }
 
-/// When the counter changed, and how long the stretch is in which that lies. If it had not changed
-/// at the poll before, or its period is longer than the time between two polls, it changed between
-/// the two, and the middle is the date. Otherwise it changes faster than it is polled, last within a
-/// period before the poll, which is the date: what that is too late by, it is too late by at every
-/// edge.
+/// When the counter changed, and the length of the interval in which that lies.
+///
+/// There are two cases. A slow counter changed between the last two polls, and the middle is the
+/// date. This holds if it had not changed at the poll before, or if its period exceeds the polling
+/// interval. A fast counter changed last within a period before the poll, and the poll is the date.
+/// That bias is the same at every edge and cancels.
 pub fn edge_instant(
     reading: &Reading,
     last_change: Option<Timestamp>,

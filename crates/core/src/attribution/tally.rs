@@ -1,28 +1,28 @@
-//! What one query gets of one source, step by step, and when that is refused (docs/method.md §6.3,
+//! One query's energy from one source, step by step, and when it is withheld (docs/method.md §6.3,
 //! §6.7).
 
 use std::time::Duration;
 
-use super::doubt::{Doubt, Piece};
-use super::flights::{Cursor, Sums};
+use super::doubt::{Piece, Uncertainty};
+use super::flights::{Cursor, FlightSums};
 use super::{Flights, Idle, Step};
 use crate::energy::{Meter, Reason, Spread, WindowEnergy};
 use crate::reading::Window;
 use crate::time::Timestamp;
 use crate::units::Joules;
 
-/// Below this share of the window, what was seen says too little to stand for a number; and so it
-/// does, with idle unknown, where queries take up less than this share of the steps.
+/// Smallest share of the window that readings must cover for a result. With idle power unknown,
+/// also the smallest share of the steps with queries in flight.
 const LEAST_COVERAGE: f64 = 0.5;
 
-/// A step, and who was in flight in it.
+/// A step and the queries in flight in it.
 pub(super) struct View<'a> {
     pub(super) step: &'a Step,
     pub(super) seconds: f64,
-    /// Time with somebody in flight, in seconds.
+    /// Time with a query in flight, in seconds.
     pub(super) busy: f64,
-    start: Sums,
-    end: Sums,
+    start: FlightSums,
+    end: FlightSums,
 }
 
 impl<'a> View<'a> {
@@ -37,12 +37,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether nobody was in flight in it.
+    /// Whether no query was in flight in it.
     pub(super) fn is_empty(&self) -> bool {
         self.flight_nanos() == 0
     }
 
-    /// The part of a query in it, by time: its overlap ÷ the sum of all overlaps.
+    /// A query's part of it by time: its overlap ÷ the sum of all overlaps.
     #[expect(
         clippy::cast_precision_loss,
         reason = "times in a step are far below 2^52 ns"
@@ -57,7 +57,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// How many queries were in flight at some time in it.
+    /// Number of queries in flight at any time in it.
     pub(super) fn sharers(&self) -> u64 {
         let at_start = u64::try_from(self.start.in_flight).unwrap_or(0);
         at_start + self.end.begun.saturating_sub(self.start.begun)
@@ -68,26 +68,26 @@ impl<'a> View<'a> {
         seconds(self.flight_nanos())
     }
 
-    /// Its first edge: when, how unsure that is, and how many were in flight.
+    /// Its first edge: instant, uncertainty, and number in flight.
     pub(super) fn first_edge(&self) -> (Timestamp, Duration, i64) {
         let step = self.step;
         (step.start, step.start_width, self.start.in_flight)
     }
 
-    /// The same of its last edge.
+    /// The same for its last edge.
     pub(super) fn last_edge(&self) -> (Timestamp, Duration, i64) {
         let step = self.step;
         (step.end, step.end_width, self.end.in_flight)
     }
 
     fn flight_nanos(&self) -> u64 {
-        // A clock that went back makes no step, and no harm.
+        // A clock that went back yields no step.
         self.end
             .flight_nanos
             .saturating_sub(self.start.flight_nanos)
     }
 
-    /// What is shared among the queries: above idle, or of the time in which they were there.
+    /// Energy shared among the queries: above idle, or of the time in which they were in flight.
     fn rest(&self, energy: f64, idle: Option<Idle>) -> f64 {
         match idle {
             Some(idle) => energy - idle.power.watts() * self.seconds,
@@ -95,9 +95,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A query's own time in it, divided by the number in flight, in seconds.
+    /// A query's own time in it divided by the number in flight, in seconds.
     fn fair_seconds(&self, window: Window, flights: &Flights) -> f64 {
-        let within = |own: Timestamp, edge: &Sums, is_inside: bool| {
+        let within = |own: Timestamp, edge: &FlightSums, is_inside: bool| {
             if is_inside {
                 flights.at(own).fair_seconds
             } else {
@@ -120,26 +120,27 @@ fn seconds(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64()
 }
 
-/// What has been found out about a query so far.
+/// Energy of a query so far.
 pub(super) struct Tally {
     window: Window,
     idle: Option<Idle>,
-    /// Its share of what is shared, in joules.
+    /// Its share of the shared energy, in joules.
     share: f64,
-    /// Its own covered time, divided by the number in flight, in seconds.
+    /// Its own covered time divided by the number in flight, in seconds.
     fair: f64,
     covered: Duration,
-    /// `None` where nobody asks for them.
+    /// `None` where they are not requested.
     powers: Option<Vec<(f64, Duration)>>,
     lost: Option<Reason>,
-    doubt: Doubt,
+    doubt: Uncertainty,
 }
 
-/// Of a step that a query was in for less than this part of its longest one, the power is chance.
+/// A step that a query overlaps for less than this fraction of its longest one says little of its
+/// power.
 const MOMENT: u32 = 10;
 
-/// The power over its steps. One that it saw a moment of counts in the mean, and is no extreme: how
-/// long that moment was is a matter of microseconds.
+/// The power over its steps. A step with a tiny overlap counts in the mean only, not as an extreme:
+/// the length of that overlap is a matter of microseconds.
 fn power(powers: Vec<(f64, Duration)>) -> Option<Spread> {
     let longest = powers.iter().map(|(_, own)| *own).max()?;
     let is_whole = |(_, own): &&(f64, Duration)| *own * MOMENT >= longest;
@@ -161,11 +162,11 @@ impl Tally {
             covered: Duration::ZERO,
             powers: Some(Vec::new()),
             lost: None,
-            doubt: Doubt::default(),
+            doubt: Uncertainty::default(),
         }
     }
 
-    /// The same for a window inside a query's, of which nobody asks for the power.
+    /// A tally of a window inside a query's, without power.
     pub(super) fn inside(window: Window, idle: Option<Idle>) -> Self {
         Self {
             powers: None,
@@ -173,12 +174,12 @@ impl Tally {
         }
     }
 
-    /// Whose it is.
+    /// The window of the query.
     pub(super) const fn window(&self) -> Window {
         self.window
     }
 
-    /// Takes a step of which it gets `part`.
+    /// Adds a step with the query's `part` of it.
     pub(super) fn add(&mut self, view: &View<'_>, part: f64, flights: &Flights) {
         let own = Duration::from_nanos(overlap_nanos(self.window, view.step));
         if own.is_zero() {
@@ -186,7 +187,7 @@ impl Tally {
         }
         let Some(energy) = view.step.believed().map(Joules::joules) else {
             let reason = view.step.lost.unwrap_or(Reason::Gap);
-            // A reset says more than a gap.
+            // A reset is more specific than a gap.
             self.lost = Some(self.lost.map_or(reason, |before| before.min(reason)));
             return;
         };
@@ -211,7 +212,7 @@ impl Tally {
         self.share + idle * self.fair
     }
 
-    /// What the source says of the query.
+    /// The source's energy for the query.
     pub(super) fn finish(self, meter: &Meter) -> WindowEnergy {
         let length = self.window.length();
         if self.covered.is_zero() || length.is_zero() {
@@ -271,7 +272,7 @@ mod tests {
         let spread = power(steps).unwrap();
         assert!(spread.min > 21.9 && spread.max < 25.1, "{spread:?}");
         assert!(spread.mean > 23.5 && spread.mean < 26.0, "{spread:?}");
-        // All that a short query has are moments.
+        // All steps of a short query are tiny overlaps.
         let short = power(vec![(3.0, Duration::from_micros(5))]).unwrap();
         assert!(short.min > 2.9 && short.max < 3.1, "{short:?}");
         assert_eq!(power(Vec::new()), None);

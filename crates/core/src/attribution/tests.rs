@@ -1,5 +1,5 @@
-//! The two identities, over random steps, gaps, resets and overlaps; and what the rule says of small
-//! worlds that can be worked out by hand.
+//! The two balance identities over random steps, gaps, resets and overlaps, and the rule on small
+//! hand-computed cases.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn idle(watts: f64) -> Idle {
     }
 }
 
-/// A counter with an edge every 100 ms, seen at once: it had been read just before.
+/// A counter with an edge every 100 ms, polled just before each, so its edges are dated exactly.
 fn staircase(joules: impl IntoIterator<Item = f64>) -> Vec<Reading> {
     let mut value = 0.0;
     let edges = joules.into_iter().zip(0_u64..);
@@ -96,7 +96,7 @@ fn a_lone_query_gets_its_outer_edges_less_idle_times_slack() {
     let (total, above) = of(&energy);
     assert!(is_near(above, 15.0) && is_near(total, 16.5), "{energy:?}");
     assert_eq!((energy.coverage, energy.reason), (1.0, None));
-    // Interpolation would spread the first half step over the whole.
+    // Interpolation would spread the first half step over the whole step.
     let without = counter().energy(&trace, query);
     assert!(is_near(without.energy.unwrap().joules(), 14.0));
     assert_eq!(without.above_idle, None);
@@ -114,7 +114,7 @@ fn a_query_far_shorter_than_a_step_has_a_number_only_where_idle_is_known() {
         (unknown.energy, unknown.reason, unknown.coverage),
         (None, Some(Reason::TooShort), 1.0)
     );
-    // In company that fills the step it is a share like any other.
+    // With other queries that fill the step, it is a normal share.
     let company = flights(&[query, window(0, 140), window(160, 300)]);
     let shared = share(&counter(), &trace, query, &company, None);
     assert!(is_near(shared.energy.unwrap().joules(), 0.6), "{shared:?}");
@@ -151,7 +151,7 @@ fn sigma_grows_with_company_with_doubt_about_idle_and_with_late_polls() {
     let alone = sigma(&exact, &trace, &[], idle(10.0));
     assert!(alone < 1e-9, "all is known: {alone}");
     let shared = sigma(&exact, &trace, &[window(100, 150)], idle(10.0));
-    // Half of the 5 J above idle in the shared step, by three tenths, and the neighbour as well.
+    // Half of the 5 J above idle in the shared step, times three tenths, for both queries.
     assert!(
         (shared - 0.25 * 5.0 * 0.3 * 2.0_f64.sqrt()).abs() < 1e-9,
         "{shared}"
@@ -164,14 +164,14 @@ fn sigma_grows_with_company_with_doubt_about_idle_and_with_late_polls() {
     assert!((doubtful - 2.0 * 0.05).abs() < 1e-9, "{doubtful}");
     let mut late = trace.clone();
     for reading in &mut late {
-        // Polled every 20 ms: the change was at most that long ago.
+        // Polled every 20 ms: the change was at most 20 ms earlier.
         reading.previous = Some(reading.at.before(Duration::from_millis(20)));
     }
     assert!(sigma(&exact, &late, &[], idle(10.0)) > 0.05);
 }
 
-/// Queries of different power end to end, read every 5 ms by a counter whose clock is off: what that
-/// moves from one to its neighbour is within what sigma says, however far off it is.
+/// Queries of different power end to end, read every 5 ms by a counter with a clock error. The
+/// energy moved between neighbours is within sigma for any error up to the bound.
 #[test]
 fn a_clock_that_is_off_by_no_more_than_its_bound_is_within_sigma() {
     const BOUND: u64 = 40;
@@ -249,7 +249,7 @@ fn a_clock_that_is_off_by_no_more_than_its_bound_is_within_sigma() {
 
 #[test]
 fn quiet_steps_that_are_not_idle_are_told_by_sigma() {
-    // 30 W rather than 10 in the first quiet step after each query: clocks were still up.
+    // 30 W rather than 10 W in the first quiet step after each query: clocks were still up.
     let trace = staircase([0.0, 1.0, 11.0, 3.0, 1.0, 6.0, 11.0, 3.0, 1.0]);
     let queries = [window(100, 200), window(450, 600)];
     let meter = counter();
@@ -264,7 +264,7 @@ fn quiet_steps_that_are_not_idle_are_told_by_sigma() {
 }
 
 #[test]
-fn idle_is_what_nobody_in_flight_leaves() {
+fn idle_power_is_that_of_steps_without_queries() {
     let trace = staircase([0.0, 1.0, 1.2, 0.8, 9.0, 1.0]);
     let busy = flights(&[window(310, 390)]);
     let idle = Idle::over(&counter(), &trace, window(0, 500), &busy).unwrap();
@@ -332,7 +332,7 @@ fn tokens_weigh_where_they_were_processed() {
 
 #[test]
 fn a_ledger_yields_in_the_order_of_beginnings_and_shares_by_tokens() {
-    // One reads 300 tokens, one 100, in the same step.
+    // One query reads 300 tokens and one 100 in the same step.
     let trace = staircase([0.0, 8.0, 4.0]);
     let meter = counter();
     let weigh = |tokens: &f64, window: Window, step: &Step| {
@@ -358,7 +358,7 @@ fn a_ledger_yields_in_the_order_of_beginnings_and_shares_by_tokens() {
     );
 }
 
-/// A source as it may behave: energies of steps, and what is wrong with them.
+/// A simulated source: energies of steps, and their faults.
 #[derive(Debug, Clone)]
 struct Scene {
     meter: Meter,
@@ -367,7 +367,7 @@ struct Scene {
     idle: Option<Idle>,
 }
 
-/// What happens at a reading.
+/// The fault of a reading.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
     Plain,
@@ -443,10 +443,10 @@ fn near(left: f64, right: f64, what: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    /// What was measured is what queries got, what nobody got, and what was lost; the same above
-    /// idle. Live, one query at a time, gives what one pass over all gives.
+    /// Measured = queries + no query + lost; the same above idle. Live shares, query by query,
+    /// equal those of one pass over all.
     #[test]
-    fn every_joule_is_somebodys_or_nobodys(scene in scene()) {
+    fn measured_energy_is_queries_plus_no_query_plus_lost(scene in scene()) {
         let Scene { meter, readings, queries, idle } = scene;
         let mut ledger = Ledger::new(&meter, idle, equal);
         let (mut totals, mut above, mut offline) = (0.0, 0.0, Vec::new());
@@ -460,7 +460,7 @@ proptest! {
         near(balance.measured.joules(), all, "measured")?;
         let given = totals + ledger.withheld().joules();
         near(given, balance.queries.joules(), "queries")?;
-        near(given + balance.nobody.joules() + balance.gaps.joules(), all, "first identity")?;
+        near(given + balance.no_query.joules() + balance.gaps.joules(), all, "first identity")?;
         if let (Some(share), Some(idle), Some(unassigned)) = (balance.above_idle, balance.idle, balance.unassigned) {
             near(share.joules() + idle.joules() + unassigned.joules() + balance.gaps.joules(), all, "second identity")?;
             if ledger.withheld() == Joules::ZERO {
@@ -476,7 +476,7 @@ proptest! {
             let joules = |energy: &WindowEnergy| energy.energy.map_or(0.0, Joules::joules);
             near(joules(&live), joules(offline), "live and later")?;
             let sigma = |energy: &WindowEnergy| energy.sigma.map_or(0.0, Joules::joules);
-            // Of idle, the ledger knows what the steps before have shown.
+            // The ledger's idle power includes the steps seen so far.
             prop_assert!(sigma(&live).is_finite() && sigma(&live) >= 0.0);
             prop_assert!(sigma(offline).is_finite() && sigma(offline) >= sigma(&live) * 0.999);
         }
@@ -487,8 +487,8 @@ proptest! {
         near(books.balance(idle).queries.joules(), balance.queries.joules(), "the books")?;
     }
 
-    /// The two sides of a query have, in one pass over all, what each has on its own, and add up
-    /// to the whole by whatever weights.
+    /// The two sides of a query get the same energy in one pass as separately. They add up to the
+    /// whole for any weights.
     #[test]
     fn sides_are_shared_by_the_same_rule(scene in scene(), by_tokens in prop::bool::ANY) {
         let Scene { meter, readings, queries, idle } = scene;
@@ -540,7 +540,7 @@ proptest! {
         }
     }
 
-    /// Readings in any order, of any value: no panic, and no number that is none.
+    /// Readings in any order and of any value cause no panic and no NaN or infinity.
     #[test]
     fn whatever_readings_say_there_is_a_number_or_a_reason(
         readings in prop::collection::vec((0_u64..5000, prop::option::of(0_u64..5000), prop::num::f64::ANY), 0..40),
@@ -571,7 +571,7 @@ proptest! {
         }
     }
 
-    /// A reset takes the numbers of those who were in flight, and of nobody else.
+    /// A reset affects only the queries that were in flight.
     #[test]
     fn a_reset_costs_only_those_who_were_there(scene in scene()) {
         let Scene { meter, readings, queries, idle } = scene;
@@ -586,7 +586,7 @@ proptest! {
         }
     }
 
-    /// A query's energy may be worked out from all flights, or from those around it.
+    /// A query's energy is the same from all flights as from those around it.
     #[test]
     fn an_excerpt_of_the_flights_says_what_all_of_them_say(scene in scene()) {
         let Scene { meter, readings, queries, idle } = scene;

@@ -1,4 +1,4 @@
-//! Tokens as weights: what a query processed in a step (docs/method.md §6.3).
+//! Tokens as weights: those that a query processed in a step (docs/method.md §6.3).
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use super::Step;
 use crate::reading::Window;
 use crate::time::Timestamp;
 
-/// What decides how a step is shared.
+/// Weights by which a step is shared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weights {
     /// Time alone.
     #[default]
     Equal,
-    /// The tokens that were processed in it.
+    /// Tokens processed in the step.
     Tokens,
 }
 
 impl Weights {
-    /// The weights as files and flags spell them.
+    /// The name in files and flags.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Equal => "equal",
@@ -27,19 +27,19 @@ impl Weights {
     }
 }
 
-/// When a query's tokens were processed, as far as its reply tells.
+/// Times at which a query's tokens were processed, from its reply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenTimes {
-    /// Tokens of the prompt, and from when to when it was read: sent to first token.
+    /// Tokens of the prompt, and their time: from the request to the first token.
     pub input: Option<(f64, Window)>,
     /// Tokens of the reply.
     pub output: f64,
-    /// When its chunks arrived, in order; each stands for the same number of tokens.
+    /// Arrival of its chunks, in order. Each stands for the same number of tokens.
     pub chunks: Vec<Timestamp>,
 }
 
 impl TokenTimes {
-    /// Tokens processed in the step: the prompt's by time, the reply's as they arrived.
+    /// Tokens processed in the step: the prompt's in proportion to time, the reply's on arrival.
     pub fn within(&self, step: &Step) -> f64 {
         self.between(step.start, step.end)
     }
@@ -58,7 +58,7 @@ impl TokenTimes {
         self.read(start, end) + self.written(start, end)
     }
 
-    /// Tokens of the prompt that were read from `start` to `end`: by time.
+    /// Tokens of the prompt read from `start` to `end`, in proportion to time.
     pub fn read(&self, start: Timestamp, end: Timestamp) -> f64 {
         self.input.map_or(0.0, |(tokens, window)| {
             let overlap = window.overlap(start, end).as_secs_f64();
@@ -71,7 +71,7 @@ impl TokenTimes {
         })
     }
 
-    /// Tokens of the reply that came after `start`, up to `end`: as their chunks did.
+    /// Tokens of the reply after `start`, up to `end`, on arrival of their chunks.
     #[expect(clippy::cast_precision_loss, reason = "no reply has 2^52 chunks")]
     pub fn written(&self, start: Timestamp, end: Timestamp) -> f64 {
         let until = |instant| self.chunks.partition_point(|chunk| *chunk <= instant);

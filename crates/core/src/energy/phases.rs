@@ -1,4 +1,4 @@
-//! The two sides of a query: before and after its first token (docs/method.md §6.8).
+//! The two phases of a query: before and after its first token (docs/method.md §6.8).
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use crate::source::Domain;
 use crate::time::Timestamp;
 use crate::units::{Joules, Watts};
 
-/// Where a query divides in two.
+/// Instants that divide a query into phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
-    /// When it was sent.
+    /// When the request was sent.
     pub sent: Timestamp,
     /// When the first token came.
     pub first_token: Timestamp,
-    /// How long the service says that it read the prompt.
+    /// Prompt processing time according to the service.
     pub prompt: Option<Duration>,
 }
 
 impl Split {
-    /// The two sides of a query that was in flight during `window`; `None` if it does not divide.
+    /// The two phases of a query in flight during `window`; `None` without a division.
     pub fn windows(self, window: Window) -> Option<[Window; 2]> {
         let start = match self.prompt {
             Some(prompt) => self.first_token.before(prompt),
@@ -32,7 +32,7 @@ impl Split {
         ])
     }
 
-    /// What the first side is.
+    /// Meaning of the first phase.
     pub const fn kind(self, was_alone: bool) -> PhaseKind {
         match self.prompt {
             Some(_) => PhaseKind::ServiceTiming,
@@ -42,31 +42,31 @@ impl Split {
     }
 }
 
-/// What prefill and decode took.
+/// Energy and time of prefill and decode.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Phases {
-    /// What the first of them is.
+    /// Meaning of the first phase.
     pub kind: PhaseKind,
-    /// How long the first took, and what.
+    /// Time and energy before the first token.
     pub prefill: Phase,
     /// From the first token on.
     pub decode: Phase,
 }
 
-/// What the time before the first token was.
+/// Meaning of the time before the first token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PhaseKind {
-    /// From the send to the first token, with nobody else in flight.
+    /// From the request to the first token, without other queries in flight.
     #[default]
     Alone,
-    /// As long as the service says that it read the prompt, up to the first token.
+    /// The prompt processing time that the service reports, up to the first token.
     ServiceTiming,
-    /// From the send to the first token, with others in flight: waiting is in it.
+    /// From the request to the first token with other queries in flight: includes waiting.
     WaitAndPrefill,
 }
 
 impl PhaseKind {
-    /// The kind as columns spell it.
+    /// The name in columns.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -76,14 +76,14 @@ impl PhaseKind {
     }
 }
 
-/// What one phase of a query took.
+/// Time and energy of one phase of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Phase {
-    /// Its time.
+    /// Length of the phase.
     pub time: Duration,
     /// Energy on the basis.
     pub headline: Option<Joules>,
-    /// Energy by domain: GPUs, CPU packages, memory, neural engines.
+    /// Energy of the GPUs.
     pub gpu: Option<Joules>,
     /// CPU packages.
     pub cpu: Option<Joules>,
@@ -94,7 +94,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// What `energy` says of a window this long.
+    /// The phase with this energy and length.
     pub fn of(energy: &QueryEnergy, time: Duration) -> Self {
         Self {
             time,

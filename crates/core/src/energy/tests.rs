@@ -1,4 +1,4 @@
-//! Energy of windows against what the counter was made from.
+//! Energy of windows compared with the power that drives the counter.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn window(start: u64, end: u64) -> Window {
     Window::new(at(start), at(end)).unwrap()
 }
 
-/// Readings of a counter polled every `poll` ms: only changes, as the sampler keeps them.
+/// Readings of a counter polled every `poll` ms: changes only, as the sampler stores them.
 fn readings(poll: u64, values: impl IntoIterator<Item = f64>) -> Vec<Reading> {
     let mut kept: Vec<Reading> = Vec::new();
     for (index, value) in values.into_iter().enumerate() {
@@ -168,7 +168,7 @@ fn a_reading_that_nothing_connects_with_the_last_is_a_gap() {
 
 #[test]
 fn a_slow_staircase_is_dated_between_its_polls() {
-    // 100 ms steps seen by 10 ms polls: the change was 5 ms before the poll on average.
+    // 100 ms steps polled every 10 ms: the change is 5 ms before the poll on average.
     let trace = readings(
         10,
         (0..100).map(|poll: u32| f64::from(poll.saturating_sub(1) / 10) * 2.0),
@@ -195,11 +195,11 @@ fn power_is_held_and_dated_back_by_half_of_what_it_averages() {
         kind: Kind::Power(Duration::from_millis(averaging)),
         ..meter(Rollover::Resets)
     };
-    // 300 W from 500 ms to 1 s, as an instant sensor shows it.
+    // 300 W from 500 ms to 1 s, from an instantaneous sensor.
     let energy = power(0).energy(&trace, window(400, 1100));
     assert!((joules(energy) - (20.0 + 150.0)).abs() < 1e-9, "{energy:?}");
     assert_eq!((energy.coverage, energy.reason), (1.0, None));
-    // A sensor that averages 200 ms tells of what was 100 ms ago.
+    // The reading of a sensor that averages over 200 ms is delayed by 100 ms.
     let energy = power(200).energy(&trace, window(400, 900));
     assert!((joules(energy) - 150.0).abs() < 1e-9, "{energy:?}");
     let mut broken = trace.clone();
@@ -268,7 +268,7 @@ fn share(domain: Domain, method: Method, joules: Option<f64>) -> Share {
     }
 }
 
-/// Shares used as the tree says.
+/// Shares with the uses of the source tree.
 fn query_energy(mut shares: Vec<Share>) -> QueryEnergy {
     let sources: Vec<&Source> = shares.iter().map(|share| &*share.source).collect();
     let used = uses(&sources, |_| false);
@@ -328,8 +328,8 @@ fn one_unknown_package_makes_the_sum_unknown_and_an_estimate_does_not_stand_in()
 }
 
 proptest! {
-    /// Cutting a window in two changes nothing, wrapping changes nothing, and energy is never
-    /// negative nor more than the counter counted.
+    /// Cutting a window in two changes nothing, and neither does wrapping. Energy is never negative
+    /// nor above the counter's total.
     #[test]
     fn windows_add_up_and_wrapping_changes_nothing(
         steps in prop::collection::vec(0u32..2000, 20..200),

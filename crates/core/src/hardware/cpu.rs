@@ -1,21 +1,20 @@
 //! Short names of CPUs, from `/proc/cpuinfo` and `machdep.cpu.brand_string`.
 //!
-//! A tier that the number tells anyway is dropped: `Xeon8480+` for a Platinum, `Ryzen7950X` for a
-//! Ryzen 9. Where the number alone would not do it stays, with a hyphen: `i9-13900K`,
-//! `Ultra7-155H`.
+//! A tier that the number implies is dropped: `Xeon8480+` for a Platinum, `Ryzen7950X` for a Ryzen
+//! 9. Otherwise it stays, with a hyphen: `i9-13900K`, `Ultra7-155H`.
 
 use super::{is_safe, spelled, without_parentheses};
 
-/// Names that hypervisors invent; they say nothing about the device.
+/// Placeholder names of hypervisors.
 const INVENTED: [&str; 6] = ["qemu", "kvm", "virtual", "unknown", "bochs", "vmware"];
 
 const NOISE: &str = "intel amd apple arm aws ibm ampere genuine cpu processor soc apu gen dual quad \
     six eight platinum gold silver bronze hx model generation family";
 
-/// Where the name ends and talk begins: clock, graphics, feature lists, revisions.
+/// The model name ends here: clock, graphics, feature lists, revisions follow.
 const ENDS: [&str; 7] = ["@", " with ", " w/", ",", " rev ", " Rev ", " - "];
 
-/// The short name, if the name says anything.
+/// The short name, if the name identifies a model.
 pub(super) fn short(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     if INVENTED.iter().any(|invented| lower.contains(invented)) {
@@ -47,7 +46,7 @@ pub(super) fn short(name: &str) -> Option<String> {
     is_name.then_some(label)
 }
 
-/// The words of the name proper, without characters that a label cannot have.
+/// The words of the model name, without characters that a label cannot contain.
 fn words(name: &str) -> Vec<String> {
     let plain = without_parentheses(name);
     let end = ENDS

@@ -1,14 +1,14 @@
-//! Short names of GPUs, from what the drivers, lspci and Metal call them.
+//! Short names of GPUs, from the names that drivers, lspci and Metal report.
 
 use super::{spelled, without_parentheses};
 
-/// Words that every device of a vendor or of a class carries, and form factors.
+/// Words common to all devices of a vendor or class, and form factors.
 const NOISE: &str = "nvidia amd ati intel apple advanced micro devices inc corporation corp geforce \
     radeon instinct tesla quadro grid jetson graphics gpu gpus generation edition workstation \
     server developer kit engineering reference series design with oam ac mba pcie sxm hbm data \
     center device blackwell nvgpu integrated tm";
 
-/// The short name, if there is anything in the name but the vendor.
+/// The short name, if the name has more than the vendor.
 pub(super) fn short(name: &str) -> Option<String> {
     let plain = without_parentheses(name);
     let product = first_alternative(product(&plain));
@@ -71,7 +71,7 @@ fn is_slice(word: &str) -> bool {
         .is_some_and(|size| matches!(size.len(), 1 | 2) && size.parse::<u8>().is_ok())
 }
 
-/// What a bare `780M`, `VII` or `74a1` needs to be recognised.
+/// The prefix that a bare `780M`, `VII` or `74a1` needs to be recognised.
 fn prefix(name: &str, body: &str) -> &'static str {
     let starts_with_digit = body.starts_with(|c: char| c.is_ascii_digit());
     if !starts_with_digit && body != "VII" {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// As the vendors' libraries, lspci and Metal report them.
+/// Names as the vendors' libraries, lspci and Metal report them.
 const GPUS: [(&str, &str); 67] = [
     ("NVIDIA H100 80GB HBM3", "H100"),
     ("NVIDIA H100 PCIe", "H100"),
@@ -91,7 +91,7 @@ const GPUS: [(&str, &str); 67] = [
     ("Apple M2 Ultra", "M2Ultra"),
 ];
 
-/// `/proc/cpuinfo`, `sysctl machdep.cpu.brand_string`.
+/// Names from `/proc/cpuinfo` and `sysctl machdep.cpu.brand_string`.
 const CPUS: [(&str, &str); 59] = [
     ("AMD EPYC 9654 96-Core Processor", "EPYC9654"),
     ("AMD EPYC 7763 64-Core Processor", "EPYC7763"),

@@ -1,4 +1,4 @@
-//! When queries are due.
+//! The schedule of queries.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -7,30 +7,31 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The rule by which queries arrive.
+/// How queries arrive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
-    /// One at a time: the next is due when the last is over.
+    /// One at a time: each query starts when the previous one ends.
     Sequential,
-    /// A fixed number in flight: the next is due when one of them is over.
+    /// A fixed number in flight: a query starts when another ends.
     Closed {
-        /// How many.
+        /// Number of queries in flight.
         concurrency: NonZeroUsize,
     },
-    /// By a schedule, whatever the service does.
+    /// By a schedule, independent of the service's speed.
     Open {
         /// Queries per second.
         rate: Rate,
-        /// How they are spread.
+        /// Distribution of the intervals between queries.
         process: Process,
-        /// Upper limit in flight; what is due and cannot go yet waits, and its wait shows.
+        /// Upper limit in flight. A query over the limit waits, and its wait counts in its planned
+        /// latency.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         concurrency: Option<NonZeroUsize>,
     },
-    /// At the times that a file names, in seconds from the first query on.
+    /// At the times in a file, in seconds from the first query.
     Trace {
-        /// The file: one number in a line.
+        /// The file, with one number per line.
         path: PathBuf,
         /// Upper limit in flight.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +40,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// How many may be in flight at a time; `None`: as many as are due.
+    /// Upper limit in flight; `None` for no limit.
     pub const fn concurrency(&self) -> Option<NonZeroUsize> {
         match self {
             Self::Sequential => Some(NonZeroUsize::MIN),
@@ -48,7 +49,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether queries come by a schedule.
+    /// Whether queries follow a schedule.
     pub const fn is_open(&self) -> bool {
         matches!(self, Self::Open { .. } | Self::Trace { .. })
     }
@@ -59,7 +60,7 @@ impl Arrivals {
 #[serde(try_from = "f64", into = "f64")]
 pub struct Rate(f64);
 
-/// More than this no machine sends.
+/// No machine sends queries at a higher rate.
 const FASTEST: f64 = 1e7;
 
 impl Rate {
@@ -77,7 +78,7 @@ impl TryFrom<f64> for Rate {
             Ok(Self(rate))
         } else {
             Err(format!(
-                "`{rate}` is no rate: queries per second, above zero"
+                "`{rate}` is not a rate: give queries per second, above zero"
             ))
         }
     }
@@ -96,21 +97,20 @@ impl FromStr for Rate {
         let number: f64 = text
             .trim()
             .parse()
-            .map_err(|_| format!("`{text}` is no number of queries per second"))?;
+            .map_err(|_| format!("`{text}` is not a number of queries per second"))?;
         number.try_into()
     }
 }
 
-/// How arrivals of one rate are spread.
+/// Distribution of the intervals between queries, at a given rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Process {
-    /// Evenly.
+    /// Equal intervals.
     Constant,
-    /// Each independent of the others: exponential waits.
+    /// Independent arrivals: exponential intervals.
     Poisson,
-    /// Waits from a gamma distribution of this shape: below 1 in bursts, 1 is Poisson, above it
-    /// more even.
+    /// Gamma-distributed intervals with this shape: bursty below 1, Poisson at 1, more even above.
     Gamma(f64),
 }
 
@@ -126,8 +126,10 @@ impl FromStr for Process {
                 Some(Ok(shape)) if shape.is_finite() && (0.01..=1e6).contains(&shape) => {
                     Ok(Self::Gamma(shape))
                 }
-                Some(_) => Err(format!("`{text}`: the shape is a number from 0.01 on")),
-                None => Err(format!("`{text}` is none of {known}")),
+                Some(_) => Err(format!(
+                    "`{text}`: the shape must be a number of at least 0.01"
+                )),
+                None => Err(format!("unknown process `{text}`; known are {known}")),
             },
         }
     }

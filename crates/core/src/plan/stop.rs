@@ -1,21 +1,21 @@
-//! When a run has sent enough.
+//! The end of a run.
 
 use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
-/// The rule by which a run ends.
+/// When a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// With the dataset.
+    /// At the end of the dataset.
     Exhausted,
-    /// After this number of queries, or with the dataset if it is smaller.
+    /// After this number of queries, or at the end of a smaller dataset.
     After(NonZeroU64),
 }
 
 impl Stop {
-    /// Whether enough queries went out.
+    /// Whether the run has sent all of its queries.
     pub const fn is_reached(self, sent: u64) -> bool {
         match self {
             Self::Exhausted => false,
@@ -23,7 +23,7 @@ impl Stop {
         }
     }
 
-    /// How many queries go out at most, if that is limited.
+    /// Upper limit of queries, if there is one.
     pub const fn most(self) -> Option<u64> {
         match self {
             Self::Exhausted => None,

@@ -1,11 +1,11 @@
-//! How many failures are too many.
+//! Limits on failures.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of rows, or a share of them.
+/// A limit on failed rows, as a number or a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Tolerance {
@@ -16,7 +16,7 @@ pub enum Tolerance {
 }
 
 impl Tolerance {
-    /// Whether `failed` of `rows` is more than that.
+    /// Whether `failed` of `rows` exceeds the limit.
     #[expect(clippy::cast_precision_loss, reason = "a run has fewer than 2^52 rows")]
     pub fn is_exceeded(self, failed: u64, rows: u64) -> bool {
         match self {
@@ -65,22 +65,22 @@ impl From<Tolerance> for String {
     }
 }
 
-/// What failures do to a run.
+/// Limits on the failures of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failures {
-    /// More than this and the run ends with exit code 4.
+    /// If more rows fail, the run ends with exit code 4.
     pub max_failed: Tolerance,
-    /// More than this and no further query is sent; `None`: failures stop nothing.
+    /// If more queries fail, no further query is sent; `None` never stops the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_error_rate: Option<Tolerance>,
 }
 
-/// Before this many queries are over, their share of failures says little.
+/// The share of failures is ignored until this many queries have ended.
 const ENOUGH_TO_TELL: u64 = 10;
 
 impl Failures {
-    /// Whether to send no more.
+    /// Whether to stop sending.
     pub fn stop_after(&self, failed: u64, sent: u64) -> bool {
         match self.max_error_rate {
             None => false,

@@ -1,7 +1,7 @@
-//! The secrets that this process uses, to be kept out of what it stores and shows.
+//! The secrets of this process, which must not appear in stored or shown texts.
 //!
-//! A service that gets a key can send it back. What comes in goes through [`hide`] before it becomes
-//! a row, a message or a file. Where no secret is in use, that costs one look at an empty list.
+//! A service can echo its key. All received texts pass through [`hide`] before they become a row, a
+//! message or a file. Without secrets, that costs one look at an empty list.
 
 use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
@@ -10,20 +10,21 @@ use serde_json::Value;
 
 use super::MASK;
 
-/// Shorter texts may be words of an honest reply; `EMPTY` and `none` are usual keys of local services.
+/// Shorter texts may be words of a normal reply; `EMPTY` and `none` are common keys of local
+/// services.
 const SHORTEST: usize = 8;
-/// Characters of a secret at the end of a text that was cut, from which on they are taken for it.
+/// From this length on, the beginning of a secret at the end of a truncated text is masked.
 const SHORTEST_CUT: usize = 6;
 
 static KNOWN: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
-/// From here on [`hide`] replaces this text.
+/// Registers a secret for [`hide`].
 pub fn remember(secret: &str) {
     let secret = secret.trim();
     if secret.len() < SHORTEST {
         return;
     }
-    // As it stands in JSON, where that is another text.
+    // The JSON-escaped form, if it differs.
     let escaped = Value::from(secret).to_string();
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     for text in [secret, escaped.trim_matches('"')] {
@@ -31,17 +32,17 @@ pub fn remember(secret: &str) {
             known.push(text.to_owned());
         }
     }
-    // One may be part of another: the longer one goes first.
+    // A secret may contain another: replace the longer one first.
     known.sort_by_key(|text| std::cmp::Reverse(text.len()));
 }
 
-/// Whether there is anything to hide.
+/// Whether any secret is registered.
 pub fn is_any() -> bool {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     !known.is_empty()
 }
 
-/// The text with `[secret]` in place of every secret in use.
+/// The text with `[secret]` in place of every registered secret.
 pub fn hide(text: &str) -> Cow<'_, str> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let mut text = Cow::Borrowed(text);
@@ -56,7 +57,7 @@ pub fn hide(text: &str) -> Cow<'_, str> {
     text
 }
 
-/// How much of a text that was cut is before the beginning of `secret` at its end.
+/// Length of the beginning of `secret` at the end of a truncated text.
 fn cut(head: &str, secret: &str) -> Option<usize> {
     let lengths = (SHORTEST_CUT..secret.len()).rev();
     let begun = lengths.filter_map(|length| secret.get(..length));

@@ -1,7 +1,7 @@
 //! Compares each run with the first, paired by query where possible.
 
 use ipw_analysis::compare::{Comparison, NotCompared, Pairing, Side, Tolerance, compare};
-use ipw_analysis::gate::{By, Gate, Judged, Outcome, is_passed};
+use ipw_analysis::gate::{ClauseResult, Criterion, Gate, Outcome, is_passed};
 use ipw_analysis::metric::Metric;
 use ipw_core::warning::{Severity, Warning};
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct SideBySide {
     /// Differences up to this size count as equal.
     pub tolerance: Tolerance,
     /// Whether gates decide by the value or its interval.
-    pub by: By,
+    pub by: Criterion,
 }
 
 /// A run with its letter.
@@ -50,7 +50,7 @@ pub struct Against {
     /// Whether a refusal was overruled.
     pub is_forced: bool,
     /// Outcome of each condition of the gate; `None` without a gate.
-    pub gate: Option<Vec<Judged>>,
+    pub gate: Option<Vec<ClauseResult>>,
 }
 
 /// What to compare, and how.
@@ -60,7 +60,7 @@ pub struct ComparisonRequest<'a> {
     /// Conditions that must hold.
     pub gate: Option<&'a Gate>,
     /// Whether conditions are decided by the value or its interval.
-    pub by: By,
+    pub by: Criterion,
     /// Whether to compare runs despite a refusal.
     pub is_forced: bool,
 }
@@ -143,7 +143,7 @@ fn is_refusal(warning: &Warning) -> bool {
 
 impl Against {
     /// Evaluates the gate on this comparison.
-    pub fn judged(&self, gate: &Gate, by: By) -> Vec<Judged> {
+    pub fn judged(&self, gate: &Gate, by: Criterion) -> Vec<ClauseResult> {
         let mut judged = gate.judge(&self.comparisons, by);
         for one in &mut judged {
             let metric = one.clause.metric;

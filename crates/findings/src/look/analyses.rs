@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
-use ipw_analysis::bootstrap::Sure;
+use ipw_analysis::bootstrap::MetricEstimate;
 use ipw_analysis::metric::Metric;
 use ipw_analysis::outliers::{Outliers, outliers};
 use ipw_analysis::regression::regressions;
@@ -221,7 +221,7 @@ pub(super) fn sure(look: &Look<'_>, wanted: &[Metric], seed: u64) -> Map<String,
     let energy = &look.overview.energy;
     let relative = energy.sigma_joules.zip(energy.joules);
     let relative = relative.map(|(sigma, joules)| sigma / joules);
-    let told = |(metric, sure): (Metric, Option<Sure>)| {
+    let told = |(metric, sure): (Metric, Option<MetricEstimate>)| {
         let mut told = json!(sure);
         if let (true, Some(sure), Some(relative)) = (metric.has_energy(), sure, relative) {
             told["with_energy_sigma"] = json!(sure.with_sigma(relative));

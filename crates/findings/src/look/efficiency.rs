@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ipw_analysis::bootstrap::{Delta, Sure, intervals};
+use ipw_analysis::bootstrap::{Delta, MetricEstimate, intervals};
 use ipw_analysis::line::fingerprint;
 use ipw_analysis::metric::{Frame, Metric, Row};
 use ipw_core::row::{self, Fields};
@@ -92,7 +92,11 @@ impl Consumer for Sampling<'_> {
 
 impl Sureness {
     /// The interval of each metric.
-    pub(super) fn intervals(&self, wanted: &[Metric], seed: u64) -> BTreeMap<Metric, Option<Sure>> {
+    pub(super) fn intervals(
+        &self,
+        wanted: &[Metric],
+        seed: u64,
+    ) -> BTreeMap<Metric, Option<MetricEstimate>> {
         match self {
             Self::Streamed(delta) => delta.intervals(wanted),
             Self::Kept(rows) => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ipw_core::cache::NoCache;
+use ipw_core::cache::CacheLocationError;
 
 use super::error::ModelError;
 use super::reference::ModelRef;
@@ -25,8 +25,8 @@ impl Cache {
     pub fn locate() -> Result<Self, ModelError> {
         let located = ipw_core::cache::directory(|name| std::env::var_os(name));
         located.map(Self::at).map_err(|error| match error {
-            NoCache::NoHome => ModelError::NoHome,
-            NoCache::Relative { path } => ModelError::RelativeCache { path },
+            CacheLocationError::NoHome => ModelError::NoHome,
+            CacheLocationError::Relative { path } => ModelError::RelativeCache { path },
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ipw_clients::{Meaning, Sight, Witness};
+use ipw_clients::{ExchangeEvent, Meaning, Witness};
 use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
 
@@ -131,21 +131,21 @@ impl Log {
 }
 
 impl Witness for Log {
-    fn saw(&self, sight: Sight<'_>) {
+    fn saw(&self, sight: ExchangeEvent<'_>) {
         let mut exchange = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match sight {
-            Sight::Resolved { addresses, .. } => {
+            ExchangeEvent::Resolved { addresses, .. } => {
                 let addresses = addresses.iter().map(|address| address.ip().to_string());
                 exchange.addresses = addresses.collect();
             }
-            Sight::Connected { peer, proxy, .. } => {
+            ExchangeEvent::Connected { peer, proxy, .. } => {
                 exchange.peer = Some(peer.to_owned());
                 exchange.proxy = proxy.map(str::to_owned);
             }
             // The time is in the row.
-            Sight::Tunnelled { .. } => {}
-            Sight::Secured { with, .. } => exchange.tls = Some(with.to_owned()),
-            Sight::Carried {
+            ExchangeEvent::Tunnelled { .. } => {}
+            ExchangeEvent::Secured { with, .. } => exchange.tls = Some(with.to_owned()),
+            ExchangeEvent::Carried {
                 by,
                 is_new,
                 streams,
@@ -156,12 +156,12 @@ impl Witness for Log {
                     streams,
                 });
             }
-            Sight::Asked { head, body } => {
+            ExchangeEvent::Asked { head, body } => {
                 let body = String::from_utf8_lossy(body).into_owned();
                 let head = head.to_owned();
                 exchange.request = Some(SentRequest { head, body });
             }
-            Sight::Answered {
+            ExchangeEvent::Answered {
                 status, headers, ..
             } => {
                 exchange.response = Some(ResponseHead {
@@ -169,8 +169,8 @@ impl Witness for Log {
                     headers: headers.to_vec(),
                 });
             }
-            Sight::Read { at, bytes } => exchange.pieces.push(Piece::Read { at, bytes }),
-            Sight::Event { at, data, meaning } => {
+            ExchangeEvent::Read { at, bytes } => exchange.pieces.push(Piece::Read { at, bytes }),
+            ExchangeEvent::Event { at, data, meaning } => {
                 let data = String::from_utf8_lossy(data).into_owned();
                 let said = said(&data, meaning);
                 exchange.pieces.push(Piece::Event { at, data, said });

@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ipw_core::verdict::{Grade, Judged, Verdict};
+use ipw_core::verdict::{Grade, JudgeReply, Verdict};
 use ipw_scoring::judge;
 use ipw_store::disk::DiskFile;
 use ipw_store::file;
@@ -54,7 +54,7 @@ impl Entry {
             scorer: Some(judge::ID),
             extracted: self.extracted.clone(),
             reason: self.reason.clone(),
-            judge: Some(Box::new(Judged {
+            judge: Some(Box::new(JudgeReply {
                 model: self.model.clone(),
                 prompt: self.prompt.clone(),
                 output: self.output.clone(),

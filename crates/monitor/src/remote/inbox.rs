@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ipw_core::alignment::Aligned;
+use ipw_core::alignment::ClockOffset;
 use ipw_core::time::Timestamp;
 
 /// Maximum number of waiting readings: some minutes. Older ones are dropped.
@@ -13,7 +13,7 @@ const MOST: usize = 200_000;
 pub(super) struct Inbox {
     readings: VecDeque<(usize, Timestamp, f64)>,
     fault: Option<String>,
-    aligned: Option<Aligned>,
+    aligned: Option<ClockOffset>,
 }
 
 impl Inbox {
@@ -32,11 +32,11 @@ impl Inbox {
         self.fault.get_or_insert(words);
     }
 
-    pub(super) fn align(&mut self, aligned: Option<Aligned>) {
+    pub(super) fn align(&mut self, aligned: Option<ClockOffset>) {
         self.aligned = aligned.or(self.aligned);
     }
 
-    pub(super) fn aligned(&self) -> Option<Aligned> {
+    pub(super) fn aligned(&self) -> Option<ClockOffset> {
         self.aligned
     }
 

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use ipw_core::alignment::{Arrivals, LookOutcome};
+use ipw_core::alignment::{Arrivals, SampleOutcome};
 use ipw_core::counter::Rollover;
 use ipw_core::hardware::Device;
 use ipw_core::source::{Domain, Gauge, Method, Quantity, Source};
@@ -258,9 +258,9 @@ impl Reader {
         }
         self.last_stamp = Some(stamp);
         match self.arrivals.take(stamp, now) {
-            LookOutcome::Kept => {}
-            LookOutcome::Stepped => line.fault("its clock was set"),
-            LookOutcome::Nonsense => {
+            SampleOutcome::Kept => {}
+            SampleOutcome::Stepped => line.fault("its clock was set"),
+            SampleOutcome::Nonsense => {
                 line.fault("its clock is inconsistent");
                 return false;
             }

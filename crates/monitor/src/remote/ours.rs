@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ipw_core::alignment::{Alignment, Exchange, LookOutcome};
+use ipw_core::alignment::{Alignment, Exchange, SampleOutcome};
 use ipw_core::hardware::Device;
 use ipw_core::source::{Quantity, Source};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -202,9 +202,9 @@ async fn ask(
             answered,
         });
         match taken {
-            LookOutcome::Kept => {}
-            LookOutcome::Stepped => line.fault("its clock was set"),
-            LookOutcome::Nonsense => line.fault("its clock is inconsistent"),
+            SampleOutcome::Kept => {}
+            SampleOutcome::Stepped => line.fault("its clock was set"),
+            SampleOutcome::Nonsense => line.fault("its clock is inconsistent"),
         }
         sleep(BREATH).await;
     }

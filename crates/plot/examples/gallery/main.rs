@@ -1,4 +1,4 @@
-//! Every figure with made-up data: `cargo run -p ipw-plot --example gallery -- DIR`.
+//! Every figure with synthetic data: `cargo run -p ipw-plot --example gallery -- DIR`.
 
 mod samples;
 

@@ -1,13 +1,13 @@
-//! Made-up data that looks like runs. The same numbers every time.
+//! Synthetic data that resembles runs, with the same numbers every time.
 
 use ipw_plot::{
     Arrangement, Axis, Band, Bar, Caption, CompareBars, Correctness, Curve, Density, Difference,
-    Ecdf, Ending, Forest, Group, Heading, Interval, Mark, Origin, Panel, Pareto, PowerSource,
-    PowerTimeline, Quantity, Run, Samples, Scatter, Segment, Slot, Span, StackedBars, Style,
-    Subject, SweepCurves, SweepLine, Unit,
+    Ecdf, Forest, Group, Heading, Interval, Mark, Origin, Panel, Pareto, PowerSource,
+    PowerTimeline, Quantity, QueryOutcome, Run, Samples, Scatter, Segment, Slot, Span, StackedBars,
+    Style, Subject, SweepCurves, SweepLine, Unit,
 };
 
-/// A figure by the name of its file.
+/// A figure with the name of its file.
 pub(crate) type Drawing = (&'static str, Box<dyn Fn(&Style) -> String>);
 
 /// Every figure.
@@ -51,7 +51,7 @@ fn drawing<T: 'static>(figure: T, svg: fn(&T, &Style) -> String) -> Box<dyn Fn(&
     Box::new(move |style| svg(&figure, style))
 }
 
-/// Numbers that look random and are not: a multiplicative generator (Lehmer).
+/// Pseudo-random numbers: a multiplicative generator (Lehmer).
 struct Numbers(u64);
 
 impl Numbers {
@@ -332,9 +332,9 @@ fn timeline(arrangement: Arrangement, queries: usize) -> PowerTimeline {
         .map(|index| {
             let start = 5.0 + f64::from(index) * every;
             let ending = match index % 11 {
-                4 => Ending::Truncated,
-                9 => Ending::Failed,
-                _ => Ending::Complete,
+                4 => QueryOutcome::Truncated,
+                9 => QueryOutcome::Failed,
+                _ => QueryOutcome::Complete,
             };
             Span {
                 start,
@@ -359,7 +359,7 @@ fn timeline(arrangement: Arrangement, queries: usize) -> PowerTimeline {
             "Power over time: Llama-3.1-8B on one A100",
             queries,
             None,
-            "NVML 50 ms, RAPL 10 ms; line: mean, band: least to greatest; gap: no reading",
+            "NVML 50 ms, RAPL 10 ms; line: mean, band: minimum to maximum; gap: no reading",
         ),
         sources,
         arrangement,
@@ -569,7 +569,7 @@ fn pareto() -> Pareto {
             "Accuracy against energy: eleven runs on starter",
             256,
             Some("95 % intervals in both directions"),
-            "hollow: estimated, with a front of their own",
+            "hollow: estimated, with a separate front",
         ),
         x: Axis::log("Energy per query", Unit::JoulesPerQuery),
         y: Axis::linear("Accuracy", Unit::Percent),

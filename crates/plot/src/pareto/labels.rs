@@ -1,4 +1,4 @@
-//! Names beside points, none on another: the nearest free place, with a line where it is far.
+//! Labels beside points without overlaps: the nearest free place, with a leader line if it is far.
 
 use super::{Run, front, steps};
 use crate::colour::Paint;
@@ -10,7 +10,7 @@ use crate::text::{clean, cut, width};
 const SIZE: f64 = 10.5;
 const MOST_LABELS: usize = 60;
 
-/// Names beside their points where there is room; the front first.
+/// Draws labels beside their points where there is room, those of the front first.
 pub(super) fn draw(scene: &mut Scene, plot: &Plot, runs: &[&Run], places: &[(f64, f64)]) {
     let mut taken: Vec<Rect> = places.iter().map(|at| around(*at, 6.0, 6.0)).collect();
     for (run, at) in runs.iter().zip(places) {
@@ -33,7 +33,7 @@ pub(super) fn draw(scene: &mut Scene, plot: &Plot, runs: &[&Run], places: &[(f64
     };
     for index in order.into_iter().take(MOST_LABELS) {
         let name = cut(&clean(&runs[index].name), SIZE, 170.0);
-        // Rather on a line of the front than nowhere.
+        // A label on a line of the front is better than none.
         let beside = [taken.as_slice(), &lines].concat();
         let place = free_place(&name, index, places, &beside, &bounds)
             .or_else(|| free_place(&name, index, places, &taken, &bounds));
@@ -50,7 +50,7 @@ pub(super) fn draw(scene: &mut Scene, plot: &Plot, runs: &[&Run], places: &[(f64
     }
 }
 
-/// What the lines of a front cover.
+/// Rectangles covered by the lines of a front.
 fn front_lines(plot: &Plot, runs: &[&Run], origin: Origin) -> Vec<Rect> {
     let line = |pair: &[(f64, f64)]| Rect {
         left: pair[0].0.min(pair[1].0) - 1.0,
@@ -101,17 +101,17 @@ fn whiskers(plot: &Plot, run: &Run, at: (f64, f64)) -> Vec<Rect> {
     taken
 }
 
-/// Beyond this a line leads from the label to its point.
+/// Above this distance, a leader line connects the label with its point.
 const FAR: f64 = 15.0;
 
-/// How far a rectangle is from a point.
+/// Distance of a rectangle from a point.
 fn far(at: (f64, f64), rect: &Rect) -> f64 {
     let across = (rect.left - at.0).max(at.0 - rect.right).max(0.0);
     let up = (rect.top - at.1).max(at.1 - rect.bottom).max(0.0);
     across.hypot(up)
 }
 
-/// Whether a point lies on the line that leads from `at` to its label.
+/// Whether a point lies on the leader line from `at` to its label.
 fn near_line(point: (f64, f64), at: (f64, f64), rect: &Rect) -> bool {
     let end = nearest(at, rect);
     let along = (end.0 - at.0, end.1 - at.1);
@@ -122,7 +122,7 @@ fn near_line(point: (f64, f64), at: (f64, f64), rect: &Rect) -> bool {
     (aside.0 - share * along.0).hypot(aside.1 - share * along.1) < 9.0
 }
 
-/// The place of a rectangle that is nearest to a point.
+/// The point of a rectangle that is nearest to a given point.
 fn nearest(at: (f64, f64), rect: &Rect) -> (f64, f64) {
     (
         at.0.clamp(rect.left, rect.right),
@@ -130,8 +130,8 @@ fn nearest(at: (f64, f64), rect: &Rect) -> (f64, f64) {
     )
 }
 
-/// The nearest of the places around a point that nothing stands in and that no other point is
-/// nearer to, unless a line leads there.
+/// The nearest free rectangle around a point. No other point may be closer to it, unless it has a
+/// leader line.
 fn free_place(
     name: &str,
     own: usize,

@@ -1,7 +1,7 @@
-//! The queries below the power: one bar each, packed in lanes; too many of them become the number
-//! in flight.
+//! Queries below the power: one bar per query, packed in lanes. Too many queries are drawn as the
+//! number in flight.
 
-use super::{Ending, Span, drawable};
+use super::{QueryOutcome, Span, drawable};
 use crate::axis::{Axis, Ruler, position};
 use crate::colour::Paint;
 use crate::frame::Plot;
@@ -10,9 +10,9 @@ use crate::scale::{Kind, Scale};
 use crate::scene::{PathData, Rect, Scene};
 use crate::unit::Unit;
 
-/// Up to so many queries are bars.
+/// Largest number of queries drawn as bars.
 const MOST_SPANS: usize = 300;
-/// Up to so many lanes can be told apart.
+/// Largest number of distinguishable lanes.
 const MOST_LANES: usize = 24;
 
 const TRUNCATED: usize = 4;
@@ -22,7 +22,7 @@ const FAILED: usize = 3;
 pub(super) fn ruler(queries: &[Span]) -> Ruler {
     if let Some(lanes) = lanes(queries) {
         let used = lanes.iter().map(|(lane, _)| lane + 1).max().unwrap_or(1);
-        // A lane more than there are, so that few do not become thick.
+        // One lane more than needed, so that a few bars do not become thick.
         let high = position(used.max(4)) - 0.5;
         let scale = Scale {
             kind: Kind::Linear,
@@ -50,7 +50,7 @@ pub(super) fn ruler(queries: &[Span]) -> Ruler {
     )
 }
 
-/// Bars, or the area of the number in flight.
+/// Draws bars, or the area of the number in flight.
 pub(super) fn draw(scene: &mut Scene, plot: &Plot, queries: &[Span]) {
     let Some(lanes) = lanes(queries) else {
         area(scene, plot, queries);
@@ -73,9 +73,9 @@ pub(super) fn draw(scene: &mut Scene, plot: &Plot, queries: &[Span]) {
         };
         let element = scene.rect(&bar).word("rx", "1");
         match span.ending {
-            Ending::Complete => element.fill(Paint::Soft).close(),
-            Ending::Truncated => element.fill(Paint::Series(TRUNCATED)).close(),
-            Ending::Failed => element
+            QueryOutcome::Complete => element.fill(Paint::Soft).close(),
+            QueryOutcome::Truncated => element.fill(Paint::Series(TRUNCATED)).close(),
+            QueryOutcome::Failed => element
                 .hatched(FAILED)
                 .stroke(Paint::Series(FAILED), 1.0)
                 .close(),
@@ -95,18 +95,22 @@ pub(super) fn legend(queries: &[Span]) -> Vec<Entry> {
     }
     let kinds = [
         (
-            Ending::Complete,
+            QueryOutcome::Complete,
             Swatch::Area { paint: Paint::Soft },
             "complete query",
         ),
         (
-            Ending::Truncated,
+            QueryOutcome::Truncated,
             Swatch::Area {
                 paint: Paint::Series(TRUNCATED),
             },
             "truncated",
         ),
-        (Ending::Failed, Swatch::Hatch { series: FAILED }, "failed"),
+        (
+            QueryOutcome::Failed,
+            Swatch::Hatch { series: FAILED },
+            "failed",
+        ),
     ];
     kinds
         .into_iter()
@@ -115,7 +119,7 @@ pub(super) fn legend(queries: &[Span]) -> Vec<Entry> {
         .collect()
 }
 
-/// Each query in the first lane that is free; `None` if they are too many to be bars.
+/// Each query in the first free lane; `None` with too many queries for bars.
 fn lanes(queries: &[Span]) -> Option<Vec<(usize, Span)>> {
     let mut spans: Vec<Span> = queries.iter().copied().filter(drawable).collect();
     if spans.len() > MOST_SPANS {
@@ -138,14 +142,14 @@ fn lanes(queries: &[Span]) -> Option<Vec<(usize, Span)>> {
     (ends.len() <= MOST_LANES).then_some(placed)
 }
 
-/// How many are in flight from each instant on.
+/// The number in flight from each instant on.
 fn in_flight(queries: &[Span]) -> Vec<(f64, usize)> {
     let mut changes: Vec<(f64, i64)> = queries
         .iter()
         .filter(|span| drawable(span))
         .flat_map(|span| [(span.start, 1), (span.end, -1)])
         .collect();
-    // At one instant ends come first: one that follows another is not in flight with it.
+    // At equal instants ends come first, so back-to-back queries do not overlap.
     changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut held = 0_i64;
     changes
@@ -158,7 +162,7 @@ fn in_flight(queries: &[Span]) -> Vec<(f64, usize)> {
 }
 
 fn area(scene: &mut Scene, plot: &Plot, queries: &[Span]) {
-    // The most in each pixel: a peak is not lost between two columns.
+    // The maximum per pixel, so that no peak is lost between two columns.
     let mut columns: Vec<(f64, f64)> = Vec::new();
     for (at, held) in in_flight(queries) {
         let Some((x, y)) = plot.place(at, position(held)) else {
@@ -195,7 +199,7 @@ mod tests {
         Span {
             start,
             end,
-            ending: Ending::Complete,
+            ending: QueryOutcome::Complete,
         }
     }
 

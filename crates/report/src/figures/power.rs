@@ -3,7 +3,7 @@
 use ipw_findings::look::Look;
 use ipw_findings::timeline::{Flight, Series};
 use ipw_plot::{
-    Arrangement, Caption, Ending, Interval, Origin, PowerSource, PowerTimeline, Slot, Span,
+    Arrangement, Caption, Interval, Origin, PowerSource, PowerTimeline, QueryOutcome, Slot, Span,
 };
 
 use super::{Drawing, heading, method};
@@ -42,9 +42,9 @@ fn span(flight: &Flight) -> Span {
         start: flight.start,
         end: flight.end,
         ending: match (flight.is_answered, flight.is_complete) {
-            (false, _) => Ending::Failed,
-            (true, false) => Ending::Truncated,
-            (true, true) => Ending::Complete,
+            (false, _) => QueryOutcome::Failed,
+            (true, false) => QueryOutcome::Truncated,
+            (true, true) => QueryOutcome::Complete,
         },
     }
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use ipw_core::alignment::Aligned;
+use ipw_core::alignment::ClockOffset;
 use ipw_core::hardware::Device;
 use ipw_core::source::{Quantity, Role, Source};
 use ipw_core::text::printable;
@@ -178,7 +178,7 @@ impl Collector for Http {
         self.role
     }
 
-    fn aligned(&self) -> Option<Aligned> {
+    fn aligned(&self) -> Option<ClockOffset> {
         self.trips.aligned()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ipw_core::alignment::{Aligned, How};
+use ipw_core::alignment::{AlignmentMethod, ClockOffset};
 
 /// Number of requests that are remembered.
 const REMEMBERED: usize = 30;
@@ -47,9 +47,9 @@ impl Trips {
     }
 
     /// The bound of the timestamps' error.
-    pub(super) fn aligned(&self) -> Option<Aligned> {
-        (self.looks > 0).then_some(Aligned {
-            how: How::RoundTrip,
+    pub(super) fn aligned(&self) -> Option<ClockOffset> {
+        (self.looks > 0).then_some(ClockOffset {
+            how: AlignmentMethod::RoundTrip,
             shift_nanos: 0,
             bound: self.worst / 2,
             drift_ppm: None,
@@ -85,7 +85,7 @@ mod tests {
         let aligned = trips.aligned().unwrap();
         assert_eq!(
             (aligned.how, aligned.bound),
-            (How::RoundTrip, milliseconds(15))
+            (AlignmentMethod::RoundTrip, milliseconds(15))
         );
         assert_eq!((aligned.shift_nanos, aligned.looks), (0, 43));
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use ipw_core::attribution::{Ledger, Settled, Step, Weights, equal};
+use ipw_core::attribution::{Ledger, QueryAttribution, Step, Weights, equal};
 use ipw_core::energy::{Phase, Phases, QueryEnergy, Share, WindowEnergy};
 use ipw_core::reading::Window;
 
@@ -38,7 +38,7 @@ struct Waiting {
 }
 
 impl Pending {
-    fn settle(&mut self, place: usize, settled: &Settled<Rc<FlightRow>>) {
+    fn settle(&mut self, place: usize, settled: &QueryAttribution<Rc<FlightRow>>) {
         let row = &mut self.rows[settled.query.row - self.done];
         row.seen[place] = Some((settled.energy, settled.inside));
         row.left -= 1;

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use ipw_core::attribution::{Idle, Quiet, Step};
+use ipw_core::attribution::{Idle, IdleSteps, Step};
 use ipw_core::reading::Window;
 use ipw_core::rollup::Use;
 use ipw_core::time::Timestamp;
@@ -137,14 +137,14 @@ impl Following {
 /// Finds steps without a query in flight, from the first query on. Earlier power may belong to the
 /// warm-up.
 pub(super) struct QuietSteps {
-    sources: Vec<(Vec<Window>, Quiet)>,
+    sources: Vec<(Vec<Window>, IdleSteps)>,
     from: Option<Timestamp>,
 }
 
 impl QuietSteps {
     pub(super) fn of(width: usize, from: Option<Timestamp>) -> Self {
         Self {
-            sources: vec![(Vec::new(), Quiet::default()); width],
+            sources: vec![(Vec::new(), IdleSteps::default()); width],
             from,
         }
     }

@@ -10,7 +10,7 @@ use ipw_core::record::Gaps;
 use ipw_core::rollup::Basis;
 use ipw_core::source::Domain;
 use ipw_core::units::Joules;
-use ipw_core::verdict::{Grade, Judged};
+use ipw_core::verdict::{Grade, JudgeReply};
 use serde::Serialize;
 use serde_json::json;
 
@@ -121,7 +121,7 @@ fn evaluation() -> Column<Grade> {
                 let scorer = grade.scorer?;
                 let config = match grade.judge.as_deref() {
                     None => json!({ "scorer": scorer }),
-                    Some(Judged { model, prompt, .. }) => {
+                    Some(JudgeReply { model, prompt, .. }) => {
                         json!({ "scorer": scorer, "judge": { "model": model, "prompt": prompt } })
                     }
                 };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ipw_analysis::efficiency::{Derived, Efficiency};
 use ipw_analysis::interval::Estimate;
-use ipw_analysis::marginal::{Marginal, NotTold};
+use ipw_analysis::marginal::{Marginal, MarginalError};
 use ipw_core::attribution::Weights;
 use serde::{Deserialize, Serialize};
 
@@ -95,11 +95,11 @@ impl Untold {
     }
 }
 
-impl From<NotTold> for Untold {
-    fn from(why: NotTold) -> Self {
+impl From<MarginalError> for Untold {
+    fn from(why: MarginalError) -> Self {
         match why {
-            NotTold::TooFew { .. } => Self::TooFew,
-            NotTold::Collinear { .. } => Self::Collinear,
+            MarginalError::TooFew { .. } => Self::TooFew,
+            MarginalError::Collinear { .. } => Self::Collinear,
         }
     }
 }

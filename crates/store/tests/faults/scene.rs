@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrow::json::LineDelimitedWriter;
 use ipw_core::counter::Rollover;
-use ipw_core::energy::{Meter, Metered, QueryEnergy, Reason};
+use ipw_core::energy::{Meter, MeteredSource, QueryEnergy, Reason};
 use ipw_core::event::{Event, Notice, Observer as _};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::query::Query;
@@ -173,7 +173,7 @@ pub(crate) fn write_at(
     let directory = run.directory().to_owned();
     let sources = [source()];
     let meter = Meter::of(&sources[0], Duration::from_millis(10));
-    let metered = sources.iter().map(|about| Metered {
+    let metered = sources.iter().map(|about| MeteredSource {
         about,
         meter: &meter,
         role: Role::Service,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipw_core::alignment::Aligned;
+use ipw_core::alignment::ClockOffset;
 use ipw_core::attribution::{FlightId, Flights, Idle};
 use ipw_core::reading::{Reading, Window};
 use ipw_core::rollup::Use;
@@ -37,7 +37,7 @@ pub(super) struct State {
     pub(super) next_ticket: u64,
     pub(super) faults: Vec<String>,
     /// The clock offset of each source against ours.
-    pub(super) aligned: Vec<Option<Aligned>>,
+    pub(super) aligned: Vec<Option<ClockOffset>>,
     /// Whether the clock offsets still have to go to disk.
     pub(super) unsaved_alignment: bool,
     pub(super) uses: Uses,
@@ -130,7 +130,7 @@ impl State {
     }
 
     /// Notes a clock offset. It goes to disk when its bound has widened.
-    pub(super) fn align(&mut self, first: usize, count: usize, aligned: Aligned) {
+    pub(super) fn align(&mut self, first: usize, count: usize, aligned: ClockOffset) {
         for known in self.aligned.iter_mut().skip(first).take(count) {
             let bound = known.map(|known| known.bound);
             self.unsaved_alignment |= bound.is_none_or(|bound| aligned.bound > bound);

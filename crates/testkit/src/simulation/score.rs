@@ -129,7 +129,7 @@ impl Tally {
             self.compare(query, &energy);
         });
         let somebodys = given + ledger.withheld().joules();
-        let sum = somebodys + balance.nobody.joules() + balance.gaps.joules();
+        let sum = somebodys + balance.no_query.joules() + balance.gaps.joules();
         let off = (sum / balance.measured.joules() - 1.0).abs();
         self.unbalanced = self.unbalanced.max(off);
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A stream of random numbers with a known start.
+/// Random numbers from a fixed seed.
 struct Random(ipw_core::random::Random);
 
 impl Random {
@@ -16,8 +16,8 @@ impl Random {
     }
 }
 
-/// Queries that arrive at `rate` at a service with `workers`, each taking a second on average,
-/// from empty; those of the first tenth are the ramp.
+/// Queries at `rate` to a service with `workers`, each taking a second on average, from an empty
+/// queue. The first tenth is the ramp.
 fn service(seed: u64, rate: f64, workers: usize, seconds: f64) -> Vec<(f64, f64)> {
     let mut random = Random(ipw_core::random::Random::new(seed));
     let mut free = vec![0.0_f64; workers];
@@ -66,7 +66,7 @@ fn an_overloaded_service_grows() {
     assert!(stable == 0 && growing >= 96, "{stable} {growing}");
 }
 
-/// A queue near saturation wanders for long: that must not pass for growth.
+/// A queue near saturation wanders slowly, which is not growth.
 #[test]
 fn near_saturation_a_walk_is_no_growth() {
     for (load, workers) in [(0.8, 1), (0.9, 1), (0.95, 8)] {
@@ -106,7 +106,7 @@ fn a_constant_is_stable_and_a_line_grows() {
     assert_eq!(line.verdict, TrendVerdict::Growing);
     assert!((line.per_second.unwrap().slope - 0.1).abs() < 1e-9);
     assert_eq!(trend(-0.005).verdict, TrendVerdict::Stable);
-    // By 2.5 % over the window: it grows for certain, and it does not matter.
+    // Growth of 2.5 % over the window is certain but does not matter.
     let slight = trend(0.000_2);
     assert!(slight.per_second.unwrap().low > 0.0);
     assert_eq!(slight.verdict, TrendVerdict::Stable);

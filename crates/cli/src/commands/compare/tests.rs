@@ -53,7 +53,7 @@ fn findings() -> SideBySide {
         is_forced: false,
         gate: None,
     };
-    against.gate = Some(against.judged(&gate, By::Value));
+    against.gate = Some(against.judged(&gate, Criterion::Value));
     SideBySide {
         runs: vec![
             run("A", facts("plain", How::Measured)),
@@ -61,7 +61,7 @@ fn findings() -> SideBySide {
         ],
         against: vec![against],
         tolerance,
-        by: By::Value,
+        by: Criterion::Value,
     }
 }
 
@@ -138,7 +138,7 @@ fn what_is_withheld_is_unknown_to_a_gate_and_says_why() {
         .filter(|metric| metric.has_energy())
         .collect();
     let gate = Gate::parse("ipw>=-5%").unwrap();
-    let judged = one.judged(&gate, By::Value);
+    let judged = one.judged(&gate, Criterion::Value);
     assert_eq!(judged[0].outcome, Outcome::Unknown);
     assert!(
         judged[0].reason.starts_with("`ipw` was not compared"),

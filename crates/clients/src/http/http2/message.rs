@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
 use ipw_core::reply::Failure;
-use ipw_core::witness::{Sight, Witness};
+use ipw_core::witness::{ExchangeEvent, Witness};
 
 use crate::http::{HttpError, shown};
 
@@ -76,7 +76,7 @@ impl Message {
             .skip(1)
             .filter(|line| !line.starts_with("host: "));
         head.extend(others.map(str::to_owned));
-        witness.saw(Sight::Asked {
+        witness.saw(ExchangeEvent::Asked {
             head: &head.join("\n"),
             body: &self.body,
         });

@@ -17,7 +17,7 @@ use ipw_analysis::saturation::{Slope, Trend, TrendVerdict};
 use ipw_analysis::slo::Goodput;
 use ipw_analysis::steady::{NotSteady, Steady};
 use ipw_core::account::Account;
-use ipw_core::alignment::{Aligned, How};
+use ipw_core::alignment::{AlignmentMethod, ClockOffset};
 use ipw_core::attribution::{Balance, Idle, Weights};
 use ipw_core::counter::Rollover;
 use ipw_core::hardware::Device;
@@ -213,8 +213,8 @@ fn telemetry() -> Telemetry {
     let joules = Joules::from_joules;
     let counter = SourceReport {
         role: Some(Role::Service),
-        clock: Some(Aligned {
-            how: How::Exchange,
+        clock: Some(ClockOffset {
+            how: AlignmentMethod::Exchange,
             shift_nanos: -5,
             bound: Duration::from_micros(250),
             drift_ppm: Some(0.5),
@@ -237,7 +237,7 @@ fn telemetry() -> Telemetry {
         balance: Some(Balance {
             measured: joules(10.0),
             queries: joules(8.0),
-            nobody: joules(1.5),
+            no_query: joules(1.5),
             gaps: joules(0.5),
             above_idle: Some(joules(6.0)),
             idle: Some(joules(3.0)),

@@ -92,7 +92,7 @@ impl Headers {
             .filter(|text| text.chars().all(|c| c == '\t' || matches!(c, ' '..='~')));
         let Some(text) = text else {
             return Err(wrong(
-                "contains a character that headers do not allow: a line break, a control character, or non-ASCII".to_owned(),
+                "contains characters that headers do not allow: line breaks, control characters or non-ASCII".to_owned(),
             ));
         };
         let parts = text

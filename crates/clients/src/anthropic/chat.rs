@@ -145,7 +145,7 @@ impl stream::Chat for Chat {
         match stream::parse(data) {
             Ok(event) => self.take(event, at),
             Err(error) => {
-                self.fault = Some(stream::bad_event(data, "one of the messages API", &error));
+                self.fault = Some(stream::bad_event(data, "valid in the messages API", &error));
             }
         }
     }

@@ -79,7 +79,7 @@ mod tests {
             (
                 "odd.pem",
                 "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-                "cannot be used",
+                "unusable certificate",
             ),
         ] {
             let path = directory.path().join(name);

@@ -179,7 +179,11 @@ impl stream::Chat for Responses {
         match parse(data) {
             Ok(event) => self.take(event, at),
             Err(error) => {
-                self.fault = Some(stream::bad_event(data, "one of the responses API", &error));
+                self.fault = Some(stream::bad_event(
+                    data,
+                    "valid in the responses API",
+                    &error,
+                ));
             }
         }
     }

@@ -118,7 +118,7 @@ fn what_is_no_chat_says_so() {
             Failure::BadEvent,
             "not part of a chat",
         ),
-        ("{\"a\": 1}\n", Failure::BadEvent, "no `done`"),
+        ("{\"a\": 1}\n", Failure::BadEvent, "`done` is missing"),
         (
             "{\"message\":{\"content\":\"a\"",
             Failure::Closed,

@@ -12,6 +12,8 @@ mod http2;
 mod proxy;
 mod race;
 pub(crate) mod shown;
+mod socket;
+mod stamps;
 pub(crate) mod tls;
 mod turn;
 mod url;
@@ -20,13 +22,14 @@ pub(crate) use connect::Connector;
 pub(crate) use connection::Connection;
 pub(crate) use head::{Head, Status};
 pub(crate) use proxy::Proxy;
+use stamps::Stamper;
 pub use url::BaseUrl;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipw_core::client::NotReady;
-use ipw_core::reply::{Exchange, Failure, Timing};
-use ipw_core::time::{Clock, Timestamp};
+use ipw_core::reply::{Exchange, Failure, Stamp, Timing};
+use ipw_core::time::Clock;
 use ipw_core::witness::{ExchangeEvent, Witness};
 
 /// A failure of the transport.
@@ -49,7 +52,7 @@ impl HttpError {
 /// The connections to one service.
 pub(crate) struct Pool {
     connector: Connector,
-    clock: Arc<dyn Clock>,
+    stamper: Arc<Stamper>,
     kept: Connections,
 }
 
@@ -77,7 +80,7 @@ pub(crate) enum Body {
 
 impl Body {
     /// The next piece with its receive time; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Stamp)>, HttpError> {
         match self {
             Self::Own(body) => body.next().await,
             Self::Shared(body) => body.next().await,
@@ -123,7 +126,7 @@ impl Pool {
         };
         Self {
             connector,
-            clock,
+            stamper: Arc::new(Stamper::new(clock)),
             kept,
         }
     }
@@ -142,7 +145,7 @@ impl Pool {
             Connections::Shared(sharing) => {
                 let way = http2::Way {
                     connector: &self.connector,
-                    clock: &self.clock,
+                    stamper: &self.stamper,
                     witness,
                 };
                 return sharing.send(way, request, timing, exchange).await;
@@ -160,8 +163,11 @@ impl Pool {
             }
         }
         exchange.connection_reused = None;
-        let connection = self.connector.connect(&self.clock, timing, witness).await?;
-        timing.connected = Some(self.clock.now());
+        let connection = self
+            .connector
+            .connect(&self.stamper, timing, witness)
+            .await?;
+        timing.connected = Some(self.stamper.now());
         exchange.connection_reused = Some(false);
         on(connection, request, timing, exchange, witness).await
     }
@@ -170,14 +176,14 @@ impl Pool {
     /// connect.
     pub(crate) async fn warm(&self, queries: usize) -> Result<(), NotReady> {
         // Connecting ahead of time must not count for any query.
-        let mut own = Timing::begun(self.clock.now());
+        let mut own = Timing::begun(self.stamper.now());
         match &self.kept {
             Connections::Shared(sharing) => {
-                sharing.warm(&self.connector, &self.clock, queries).await
+                sharing.warm(&self.connector, &self.stamper, queries).await
             }
             Connections::Idle(idle) => {
                 while lock(idle).len() < queries {
-                    match self.connector.connect(&self.clock, &mut own, None).await {
+                    match self.connector.connect(&self.stamper, &mut own, None).await {
                         Ok(connection) => lock(idle).push(connection),
                         Err(_) => break,
                     }

@@ -293,13 +293,14 @@ async fn read<C: Chat>(
     while !chat.is_done() && !chat.is_broken() {
         let quiet_since = chat.transcript().first_token.and(last_event);
         let next = patience.wait(quiet_since, answered.body.next()).await?;
-        let Some((bytes, at)) = next else {
+        let Some((bytes, stamp)) = next else {
             splitter.finish(|data| watch.event(chat, data, timing.end));
             return Ok(());
         };
-        timing.end = at;
+        timing.came(stamp);
+        let at = stamp.at;
         received += bytes.len() as u64;
-        watch.read(bytes.len(), at);
+        watch.read(bytes.len(), stamp);
         let each = |data: &[u8]| {
             watch.event(chat, data, at);
             last_event = Some(at);
@@ -351,10 +352,10 @@ fn not_a_stream(answered: &HttpReply) -> Option<String> {
 async fn error_body(answered: &mut HttpReply, timing: &mut Timing) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < ERROR_BODY {
-        let Ok(Some((bytes, at))) = answered.body.next().await else {
+        let Ok(Some((bytes, stamp))) = answered.body.next().await else {
             break;
         };
-        timing.end = at;
+        timing.came(stamp);
         body.extend_from_slice(bytes);
     }
     body

@@ -138,9 +138,83 @@ pub struct Timing {
     /// Delay of the thread that takes timestamps: busy, stopped, or not scheduled. `None` if it was
     /// not observed.
     pub own_delay: Option<Duration>,
+    /// Which clock dated the bytes of the reply; `None` if no socket was read.
+    pub stamp_source: Option<StampSource>,
+}
+
+/// What dated the bytes that came from a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StampSource {
+    /// The kernel, when the packet arrived.
+    Kernel,
+    /// This process, after it had read them.
+    Read,
+    /// The kernel for some reads of a reply, this process for others.
+    Mixed,
+}
+
+impl StampSource {
+    /// Its name in files.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Read => "read",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// When bytes came from a socket, and what says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// When they came.
+    pub at: Timestamp,
+    /// What says so.
+    pub source: StampSource,
+    /// When this process had read them.
+    pub read: Timestamp,
+}
+
+impl Stamp {
+    /// Bytes that are dated by their read.
+    pub const fn by_read(at: Timestamp) -> Self {
+        Self {
+            at,
+            source: StampSource::Read,
+            read: at,
+        }
+    }
 }
 
 impl Timing {
+    /// A read of the reply's head.
+    pub fn came_first(&mut self, stamp: Stamp) {
+        self.first_byte.get_or_insert(stamp.at);
+        self.stamped_by(stamp.source);
+    }
+
+    /// A read of the reply's body.
+    pub fn came(&mut self, stamp: Stamp) {
+        self.end = stamp.at;
+        self.stamped_by(stamp.source);
+    }
+
+    fn stamped_by(&mut self, source: StampSource) {
+        self.stamp_source = match self.stamp_source {
+            None => Some(source),
+            Some(before) if before == source => Some(source),
+            Some(_) => Some(StampSource::Mixed),
+        };
+    }
+
+    /// Reads of the socket that brought several chunks. They share the stamp of the last packet, so
+    /// all but the last may have come earlier; `None` if no socket was read.
+    pub fn shared_reads(&self) -> Option<u64> {
+        self.stamp_source?;
+        let reads = self.chunks.chunk_by(|one, next| one == next);
+        Some(reads.filter(|chunks| chunks.len() > 1).count() as u64)
+    }
+
     /// The timing of an attempt that starts now.
     pub fn begun(start: Timestamp) -> Self {
         Self {
@@ -157,6 +231,7 @@ impl Timing {
             chunks: Vec::new(),
             end: start,
             own_delay: None,
+            stamp_source: None,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use crate::reply::{ServiceTiming, TokenCounts, TokenSource};
+use crate::reply::{ServiceTiming, Stamp, TokenCounts, TokenSource};
 use crate::time::Timestamp;
 
 /// Receives the events of one exchange, in order.
@@ -71,8 +71,8 @@ pub enum ExchangeEvent<'a> {
     },
     /// A read returned part of the body.
     Read {
-        /// When.
-        at: Timestamp,
+        /// When the bytes arrived, and when the read returned.
+        stamp: Stamp,
         /// Bytes of the body, without framing.
         bytes: usize,
     },

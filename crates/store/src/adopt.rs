@@ -7,14 +7,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::{
     Array, ArrayRef, ListArray, RecordBatch, StringArray, StructArray, make_array, new_empty_array,
     new_null_array,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::{can_cast_types, cast};
-use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_cast::{can_cast_types, cast};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::shape::Shape;
 
@@ -296,8 +295,8 @@ fn below(array: &ArrayRef, above: Option<&NullBuffer>) -> Result<ArrayRef, Arrow
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{BooleanArray, Float64Array, NullArray};
-    use arrow::datatypes::Field;
+    use arrow_array::{BooleanArray, Float64Array, NullArray};
+    use arrow_schema::Field;
     use ipw_core::verdict::{Grade, Verdict};
 
     use super::*;

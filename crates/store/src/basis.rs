@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, new_null_array};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, new_null_array};
 use ipw_core::rollup::{Basis, Choice, Use, uses};
 use ipw_core::row::Share;
 use ipw_core::source::{Role, Source};

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, StringArray,
     StructArray, new_null_array,
 };
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Fields};
 
 type Build<T> = Box<dyn Fn(&[&T]) -> ArrayRef + Send + Sync>;
 
@@ -102,7 +102,7 @@ impl<T: 'static> Column<T> {
     ) -> Self {
         Self::leaf(name, DataType::Utf8, move |rows| {
             let bytes = rows.iter().filter_map(|row| get(row)).map(str::len).sum();
-            let mut texts = arrow::array::StringBuilder::with_capacity(rows.len(), bytes);
+            let mut texts = arrow_array::builder::StringBuilder::with_capacity(rows.len(), bytes);
             for row in rows {
                 texts.append_option(get(row));
             }

@@ -9,10 +9,11 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
-use arrow::array::{Array, BooleanArray, RecordBatch};
-use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::StreamWriter;
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
 
 use crate::adopt::Adoption;
 use crate::disk::{self, DiskFile};

@@ -20,9 +20,8 @@ mod turns;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
 use ipw_core::setting::Setting;
 use serde_json::Value;
 

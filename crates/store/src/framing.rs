@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 
-use arrow::error::ArrowError;
-use arrow::ipc::{Message, RecordBatch, root_as_message};
+use arrow_ipc::{Message, RecordBatch, root_as_message};
+use arrow_schema::ArrowError;
 
 use crate::checksum::SealedSpan;
 

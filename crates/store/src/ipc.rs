@@ -7,10 +7,9 @@ use std::io::{BufReader, Read, Take};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamReader;
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::checksum::ChecksumReader;
 use crate::framing::framing;

@@ -81,7 +81,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The error of the Arrow library.
         #[source]
-        source: arrow::error::ArrowError,
+        source: arrow_schema::ArrowError,
     },
     /// A JSON file of the run does not parse.
     #[error("`{}` is damaged", path.display())]
@@ -193,7 +193,7 @@ impl StoreError {
     pub(crate) fn arrow(
         action: &'static str,
         path: &Path,
-    ) -> impl FnOnce(arrow::error::ArrowError) -> Self {
+    ) -> impl FnOnce(arrow_schema::ArrowError) -> Self {
         move |source| Self::Arrow {
             action,
             path: path.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 use serde_json::json;
 
 use crate::features::features;

@@ -10,12 +10,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayData, RecordBatch, RecordBatchOptions, make_array};
-use arrow::buffer::{Buffer, MutableBuffer};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
-use arrow::error::ArrowError;
-use arrow::ipc::convert::try_fb_to_schema;
-use arrow::ipc::{MessageHeader, MetadataVersion};
+use arrow_array::{RecordBatch, RecordBatchOptions, make_array};
+use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_data::ArrayData;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::{MessageHeader, MetadataVersion};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::framing::{Frame, Messages, Place, damaged};
 use crate::ipc::{Stream, guarded};
@@ -100,7 +100,7 @@ impl Projected {
         let is_sound = frame
             .sealed
             .is_none_or(|sealed| sealed.holds(frame.head, &[]));
-        if !is_known || !is_sound || schema.endianness() != arrow::ipc::Endianness::Little {
+        if !is_known || !is_sound || schema.endianness() != arrow_ipc::Endianness::Little {
             return Ok(None);
         }
         let schema = try_fb_to_schema(schema)?;

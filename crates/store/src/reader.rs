@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use arrow::array::{Array, RecordBatch, StructArray};
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_schema::{DataType, Field, SchemaRef};
 use ipw_core::rollup::Choice;
 use serde_json::Value;
 

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arrow::array::{Array, Float64Array, Int32Array, Int64Array, RecordBatch};
-use arrow::datatypes::Fields;
+use arrow_array::{Array, Float64Array, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::Fields;
 use ipw_core::alignment::ClockOffset;
 use ipw_core::attribution::Idle;
 use ipw_core::energy::{Meter, MeteredSource};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use arrow::array::{BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use ipw_core::chat::Message;
 use ipw_core::row::Fields;
 

@@ -10,7 +10,7 @@ mod columns;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use ipw_core::row::{Energy, Fields, OTHER_BASIS, Phases, Row, Share};
 
 use crate::ipc::guarded;

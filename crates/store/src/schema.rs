@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
-use arrow::error::ArrowError;
-use arrow::json::ReaderBuilder;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_json::ReaderBuilder;
+use arrow_schema::{ArrowError, DataType, Field, Fields, SchemaRef};
 use ipw_core::energy::QueryEnergy;
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::price::Price;
@@ -248,7 +247,7 @@ fn metadata_array(field: &Arc<Field>, rows: &[&Row]) -> Result<ArrayRef, ArrowEr
     decoder.serialize(&values)?;
     match decoder.flush()? {
         Some(batch) => Ok(Arc::clone(batch.column(0))),
-        None => Ok(arrow::array::new_empty_array(field.data_type())),
+        None => Ok(arrow_array::new_empty_array(field.data_type())),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::Fields;
+use arrow_array::RecordBatch;
+use arrow_schema::Fields;
 use ipw_core::server_metric::{Sample, known_as};
 use ipw_core::time::Timestamp;
 

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 
 use crate::output::DATASET_INFO;
 use crate::state::{STATE_FILE, State, fresh_fingerprint};

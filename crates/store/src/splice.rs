@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StructArray};
-use arrow::compute::interleave;
-use arrow::datatypes::DataType;
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_schema::DataType;
+use arrow_select::interleave::interleave;
 
 use crate::StoreError;
 use crate::schema::RenewedColumns;

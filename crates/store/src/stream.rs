@@ -8,12 +8,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::buffer::Buffer;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use arrow::ipc::MetadataVersion;
-use arrow::ipc::writer::{IpcWriteOptions, StreamEncoder};
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_ipc::MetadataVersion;
+use arrow_ipc::writer::{IpcWriteOptions, StreamEncoder};
+use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::disk::DiskFile;
 use crate::{StoreError, checksum, file};
@@ -143,9 +142,9 @@ mod tests {
     use std::fs::{self, File, OpenOptions};
     use std::io::Cursor;
 
-    use arrow::array::{Array, Int64Array, StringArray};
-    use arrow::datatypes::{DataType, Field, Schema};
-    use arrow::ipc::reader::StreamReader;
+    use arrow_array::{Array, Int64Array, StringArray};
+    use arrow_ipc::reader::StreamReader;
+    use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
 

@@ -12,9 +12,9 @@ mod zones;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
-use arrow::json::writer::{LineDelimited, WriterBuilder};
+use arrow_array::RecordBatch;
+use arrow_json::writer::{LineDelimited, WriterBuilder};
+use arrow_schema::ArrowError;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value};
 

@@ -10,8 +10,8 @@ mod row;
 
 use std::collections::BTreeSet;
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::datatypes::{self, SchemaRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
 use ipw_core::row::Fields;
 
 pub use columns::{COLUMNS, TidyColumn};
@@ -38,7 +38,7 @@ impl Run {
         let mut columns: Vec<&'static TidyColumn> = COLUMNS.iter().collect();
         let empty = maker.empty(&columns)?;
         columns.retain(|column| !empty.contains(column.name));
-        let fields: datatypes::Fields = columns.iter().map(|column| column.field()).collect();
+        let fields: arrow_schema::Fields = columns.iter().map(|column| column.field()).collect();
         Ok(Tidy {
             run: self,
             maker,
@@ -158,9 +158,9 @@ impl<'a> Maker<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Float64Array, Int64Array, StringArray, StructArray};
-    use arrow::datatypes::{DataType, Field, Schema};
-    use arrow::ipc::writer::StreamWriter;
+    use arrow_array::{Float64Array, Int64Array, StringArray, StructArray};
+    use arrow_ipc::writer::StreamWriter;
+    use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
     use crate::state::State;
@@ -204,7 +204,7 @@ mod tests {
                     ("output", floats([Some(7.0), None])),
                 ]),
             ),
-            ("lm_correctness", Arc::new(arrow::array::NullArray::new(2))),
+            ("lm_correctness", Arc::new(arrow_array::NullArray::new(2))),
         ]);
         let columns = vec![
             ("problem", texts(["p", "q"])),

@@ -8,7 +8,7 @@ mod sets;
 
 use std::path::Path;
 
-use arrow::array::{Array as _, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_array::{Array as _, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
 use ipw_core::verdict::Grade;
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow_schema::{DataType, Field, Fields};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::shape::Shape;
 use ipw_store::column::Entry;
@@ -125,6 +125,8 @@ fn the_columns_stand_in_the_order_that_others_rely_on() {
             "schedule_lag_seconds",
             "chunk_seconds",
             "own_delay_seconds",
+            "stamp_source",
+            "shared_reads",
         ]
     );
     let DataType::List(share) = inside(arrow.fields(), "energy")[0].data_type() else {

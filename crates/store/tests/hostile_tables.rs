@@ -13,12 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{
+use arrow_array::types::Int32Type;
+use arrow_array::{
     Array, ArrayRef, DictionaryArray, FixedSizeListArray, Int32Array, NullArray, RecordBatch,
     StringArray,
 };
-use arrow::datatypes::{DataType, Field, Int32Type};
-use arrow::ipc::writer::StreamWriter;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{DataType, Field};
 use ipw_store::tables::{self, TableRows};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};

@@ -5,9 +5,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use arrow::json::ReaderBuilder;
-use arrow::json::reader::infer_json_schema_from_iterator;
+use arrow_json::ReaderBuilder;
+use arrow_json::reader::infer_json_schema_from_iterator;
+use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use arrow::array::Float64Array;
+use arrow_array::Float64Array;
 use ipw_core::time::Clock;
 use ipw_reference::{Script, Service};
 use ipw_runner::SystemClock;

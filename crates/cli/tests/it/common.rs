@@ -186,9 +186,9 @@ pub(crate) fn spawn(command: &mut Command) -> Child {
 /// The rows of a run as JSON, by our own reader.
 pub(crate) fn rows(run: &Path) -> Vec<Value> {
     let run = Run::open(run).unwrap();
-    let mut writer = arrow::json::WriterBuilder::new()
+    let mut writer = arrow_json::WriterBuilder::new()
         .with_explicit_nulls(true)
-        .build::<_, arrow::json::writer::LineDelimited>(Vec::new());
+        .build::<_, arrow_json::writer::LineDelimited>(Vec::new());
     for batch in run.batches() {
         writer.write(&batch.unwrap()).unwrap();
     }

@@ -117,7 +117,10 @@ fn what_cannot_be_used_ends_with_2_before_anything_is_sent() {
         (&["--header-file", "/nowhere/headers"], "/nowhere/headers"),
         (&["--header-file", bad], "line 1"),
         (&["--header-env", "IPW_TEST_NOT_SET"], "not set"),
-        (&["--header-env", "X-Team: very-secret"], "name of a variable"),
+        (
+            &["--header-env", "X-Team: very-secret"],
+            "name of a variable",
+        ),
     ] {
         let said = said(&mut place.profile(more));
         assert_eq!(said.code, Some(2), "{more:?}: {}", said.err);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Child;
 use std::time::Duration;
 
-use arrow::array::{Int64Array, StringArray};
+use arrow_array::{Int64Array, StringArray};
 use ipw_reference::{Fault, Script};
 use ipw_store::Run;
 use ipw_store::reader::column;

@@ -393,7 +393,10 @@ fn runs_of_the_original_are_shown() {
     for original in &made {
         for (run, is_graded) in original.both() {
             let text = done(&["show"], run).out;
-            assert!(text.contains("the Python original wrote this run: it has no outcomes"), "{text}");
+            assert!(
+                text.contains("the Python original wrote this run: it has no outcomes"),
+                "{text}"
+            );
             assert!(text.contains(&original.model), "{text}");
             let shown = json_of(&["show", "--json"], run);
             let overview = &shown["overview"];

@@ -30,7 +30,7 @@ reply
 Content-Type: text/event-stream
 Transfer-Encoding: chunked
 
-stream (ms since sent, ms since the event before, bytes read)
+stream (ms since sent, ms since the event before, bytes read, µs from arrival to read)
 role only
 reasoning "word0"
 text "word0"
@@ -47,7 +47,8 @@ whole query # ms
 tokens/s #
 tokens input 1, output 3, reasoning 1, cached 0
 counted by usage: the service's own count
-service says prompt # ms, decode # ms"#;
+service says prompt # ms, decode # ms
+stamped by the kernel, when packets arrived"#;
 
 fn ping(place: &Place, more: &[&str]) -> Said {
     let mut command = ipw();

@@ -249,11 +249,7 @@ fn rows_are_readable_while_the_run_goes_on() {
     assert_eq!(summary(&place.run())["status"], "running");
     let shown = said(ipw().arg("show").arg(place.run()));
     assert_eq!(shown.code, Some(0));
-    assert!(
-        shown.out.contains("running, or killed"),
-        "{}",
-        shown.out
-    );
+    assert!(shown.out.contains("running, or killed"), "{}", shown.out);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(rows(&place.run()).len() >= so_far);

@@ -15,6 +15,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
+use super::socket::{self, Socket};
+use super::stamps::Stamper;
 use super::turn::FairSocket;
 use super::{BaseUrl, HttpError, Proxy, http2, proxy, race, tls};
 
@@ -89,6 +91,7 @@ impl Connector {
 
     /// Does slow one-time work ahead of the first connection.
     pub(crate) fn prepared(self) -> Self {
+        socket::start_stamping();
         if self.url.is_encrypted() {
             // Connecting reports the error.
             let _ = self.config();
@@ -111,13 +114,13 @@ impl Connector {
     /// Connects, with proxy and TLS; `timing` is updated at each step.
     pub(crate) async fn connect(
         &self,
-        clock: &Arc<dyn Clock>,
+        stamper: &Arc<Stamper>,
         timing: &mut Timing,
         witness: Option<&dyn Witness>,
     ) -> Result<Connection, HttpError> {
         let open = async {
-            let stream = self.stream(clock.as_ref(), timing, witness).await?;
-            Ok(Connection::new(stream, Arc::clone(clock)))
+            let stream = self.stream(stamper.clock(), timing, witness).await?;
+            Ok(Connection::new(stream, Arc::clone(stamper)))
         };
         self.within_limit(open).await
     }
@@ -125,13 +128,13 @@ impl Connector {
     /// Connects with HTTP/2 and waits for the service's settings.
     pub(super) async fn connect_http2(
         &self,
-        clock: &Arc<dyn Clock>,
+        stamper: &Arc<Stamper>,
         timing: &mut Timing,
         witness: Option<&dyn Witness>,
     ) -> Result<http2::Connection, HttpError> {
         let open = async {
-            let stream = self.stream(clock.as_ref(), timing, witness).await?;
-            let opened = http2::Connection::open(stream, Arc::clone(clock)).await;
+            let stream = self.stream(stamper.clock(), timing, witness).await?;
+            let opened = http2::Connection::open(stream, Arc::clone(stamper)).await;
             opened.map_err(|why| self.no_http2(&why))
         };
         self.within_limit(open).await
@@ -233,7 +236,7 @@ impl Connector {
         let _ = socket.set_nodelay(true);
         let peer = peer(&socket, opening.witness);
         connected(opening, &peer, self.proxy.as_ref().map(Proxy::place));
-        Ok(Box::new(FairSocket::new(socket)))
+        Ok(Box::new(FairSocket::new(Socket::new(socket))))
     }
 
     async fn secure(

@@ -12,13 +12,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use ipw_core::reply::{Failure, Timing};
-use ipw_core::time::{Clock, Timestamp};
+use ipw_core::reply::{Failure, Stamp, Timing};
+use ipw_core::time::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::HttpError;
 use super::framing::Framing;
 use super::head::Head;
+use super::stamps::{Stamper, WallTime};
 
 /// Initial buffer size for a read.
 const LEAST_READ: usize = 8 << 10;
@@ -30,31 +31,56 @@ pub(super) const LARGEST_HEAD: usize = 256 << 10;
 const MOST_INTERIM: usize = 64;
 
 /// A plain or TLS socket.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
+    /// When the kernel received the bytes of the last read; `None` where it does not say.
+    fn arrived(&self) -> Option<WallTime> {
+        None
+    }
+}
+
+impl Stream for tokio::net::UnixStream {}
+
+impl Stream for Box<dyn Stream> {
+    fn arrived(&self) -> Option<WallTime> {
+        (**self).arrived()
+    }
+}
+
+/// A read of several records hands them out one by one: the stamp is that of their read.
+impl<S: Stream> Stream for tokio_rustls::client::TlsStream<S> {
+    fn arrived(&self) -> Option<WallTime> {
+        self.get_ref().0.arrived()
+    }
+}
+
+#[cfg(test)]
+impl Stream for tokio::io::DuplexStream {}
 
 /// A connection that carries one exchange at a time.
 pub(crate) struct Connection {
     stream: Box<dyn Stream>,
-    clock: Arc<dyn Clock>,
+    stamper: Arc<Stamper>,
     buffer: Vec<u8>,
     /// Range of the buffer that was read but not yet used.
     unused: Range<usize>,
     /// Range of the last head in the buffer; valid until the next read.
     head: Range<usize>,
     /// Time of the last read.
-    read_at: Timestamp,
+    read_at: Stamp,
+    /// Bytes that are read next cannot have come before: our last write, or the last read.
+    not_before: Timestamp,
 }
 
 impl Connection {
-    pub(crate) fn new(stream: Box<dyn Stream>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(stream: Box<dyn Stream>, stamper: Arc<Stamper>) -> Self {
         Self {
             stream,
-            clock,
+            stamper,
             buffer: vec![0; LEAST_READ],
             unused: 0..0,
             head: 0..0,
-            read_at: Timestamp::ZERO,
+            read_at: Stamp::by_read(Timestamp::ZERO),
+            not_before: Timestamp::ZERO,
         }
     }
 
@@ -88,7 +114,7 @@ impl Connection {
                 Ok(0) => return Err(lost(timing, "the service closed it")),
                 Err(error) => return Err(lost(timing, &error.to_string())),
             }
-            timing.first_byte.get_or_insert(self.read_at);
+            timing.came_first(self.read_at);
             while let Some(mut head) = self.head()? {
                 if head.is_interim() {
                     interim.came(self.head.len())?;
@@ -137,12 +163,15 @@ impl Connection {
                     *sending = SendState::Done;
                 }
                 SendState::Bytes(bytes) => {
-                    let before = self.clock.now();
+                    let before = self.stamper.now();
                     let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
                     if written == 0 {
                         return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
                     }
-                    timing.sent.get_or_insert(before);
+                    if timing.sent.is_none() {
+                        timing.sent = Some(before);
+                        self.not_before = before;
+                    }
                     *bytes = &bytes[written..];
                 }
                 SendState::Done => return Poll::Ready(Ok(())),
@@ -170,7 +199,8 @@ impl Connection {
         let read = room.filled().len();
         let is_full = room.remaining() == 0;
         if read > 0 {
-            self.read_at = self.clock.now();
+            self.read_at = self.stamper.date(self.stream.arrived(), self.not_before);
+            self.not_before = self.read_at.at;
         }
         self.unused.end += read;
         if is_full && self.buffer.len() < MOST_READ {
@@ -240,7 +270,7 @@ impl Body {
     }
 
     /// The next piece with its receive time; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<(&[u8], Stamp)>, HttpError> {
         let lost = |why: &str| {
             let text = format!("connection lost mid-reply: {why}");
             HttpError::new(Failure::Closed, text)

@@ -19,11 +19,11 @@ use std::time::Duration;
 use ipw_core::client::NotReady;
 use ipw_core::reply::{Exchange, Timing};
 use ipw_core::setting::Setting;
-use ipw_core::time::Clock;
 use ipw_core::witness::{ExchangeEvent, Witness};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use super::stamps::Stamper;
 use super::{Connector, HttpError, HttpReply, lock};
 use connection::Slot;
 
@@ -36,7 +36,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy)]
 pub(super) struct Way<'a> {
     pub(super) connector: &'a Connector,
-    pub(super) clock: &'a Arc<dyn Clock>,
+    pub(super) stamper: &'a Arc<Stamper>,
     pub(super) witness: Option<&'a dyn Witness>,
 }
 
@@ -130,7 +130,7 @@ impl SharedConnections {
             turn
         };
         let line = self.open(way, timing).await?;
-        timing.connected = Some(way.clock.now());
+        timing.connected = Some(way.stamper.now());
         Ok((line, true))
     }
 
@@ -139,10 +139,10 @@ impl SharedConnections {
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let Way {
             connector,
-            clock,
+            stamper,
             witness,
         } = way;
-        let opened = connector.connect_http2(clock, timing, witness).await;
+        let opened = connector.connect_http2(stamper, timing, witness).await;
         let connection = opened.inspect_err(|error| {
             *lock(&self.failed) = Some((number, error.clone()));
         })?;
@@ -174,17 +174,17 @@ impl SharedConnections {
     pub(super) async fn warm(
         &self,
         connector: &Connector,
-        clock: &Arc<dyn Clock>,
+        stamper: &Arc<Stamper>,
         queries: usize,
     ) -> Result<(), NotReady> {
         let way = Way {
             connector,
-            clock,
+            stamper,
             witness: None,
         };
         let (mut most, mut in_vain) = (self.places(), 0);
         while self.places() < queries {
-            let mut own = Timing::begun(clock.now());
+            let mut own = Timing::begun(stamper.now());
             if self.open(way, &mut own).await.is_err() {
                 return Ok(());
             }

@@ -9,6 +9,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::connection::Stream;
+use super::stamps::WallTime;
+
 /// Bytes per turn: well below a millisecond of work.
 const MOST_BYTES: usize = 64 << 10;
 /// Minimum cost of a read, in bytes.
@@ -51,6 +54,12 @@ impl<S> FairSocket<S> {
             socket,
             turn: Turn::default(),
         }
+    }
+}
+
+impl<S: Stream> Stream for FairSocket<S> {
+    fn arrived(&self) -> Option<WallTime> {
+        self.socket.arrived()
     }
 }
 

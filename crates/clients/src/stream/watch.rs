@@ -1,6 +1,6 @@
 //! Reports a stream to a witness; without one it costs nothing.
 
-use ipw_core::reply::TokenSource;
+use ipw_core::reply::{Stamp, TokenSource};
 use ipw_core::time::Timestamp;
 use ipw_core::witness::{ExchangeEvent, Meaning, Witness};
 
@@ -9,7 +9,7 @@ use super::Chat;
 /// Observes the reads and events of one stream.
 pub(super) trait Watch {
     /// Reports a read of `bytes` bytes.
-    fn read(&self, bytes: usize, at: Timestamp);
+    fn read(&self, bytes: usize, stamp: Stamp);
 
     /// Passes an event to `chat` and reports it.
     fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp);
@@ -18,7 +18,7 @@ pub(super) trait Watch {
 pub(super) struct NoWitness;
 
 impl Watch for NoWitness {
-    fn read(&self, _bytes: usize, _at: Timestamp) {}
+    fn read(&self, _bytes: usize, _stamp: Stamp) {}
 
     fn event(&self, chat: &mut impl Chat, data: &[u8], at: Timestamp) {
         chat.event(data, at);
@@ -28,8 +28,8 @@ impl Watch for NoWitness {
 pub(super) struct WitnessWatch<'a>(pub(super) &'a dyn Witness);
 
 impl Watch for WitnessWatch<'_> {
-    fn read(&self, bytes: usize, at: Timestamp) {
-        self.0.saw(ExchangeEvent::Read { at, bytes });
+    fn read(&self, bytes: usize, stamp: Stamp) {
+        self.0.saw(ExchangeEvent::Read { stamp, bytes });
     }
 
     /// Reports the event's changes to the transcript: this works for every API.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use ipw_clients::{ExchangeEvent, Meaning, Witness};
-use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
+use ipw_core::reply::{ServiceTiming, Stamp, TokenCounts, TokenSource};
 use ipw_core::time::Timestamp;
 
 /// Everything observed in one exchange, in order.
@@ -61,8 +61,8 @@ pub struct ResponseHead {
 pub enum Piece {
     /// A read returned bytes.
     Read {
-        /// When the read returned.
-        at: Timestamp,
+        /// When the bytes arrived, and when the read returned.
+        stamp: Stamp,
         /// Number of bytes.
         bytes: usize,
     },
@@ -169,7 +169,9 @@ impl Witness for Log {
                     headers: headers.to_vec(),
                 });
             }
-            ExchangeEvent::Read { at, bytes } => exchange.pieces.push(Piece::Read { at, bytes }),
+            ExchangeEvent::Read { stamp, bytes } => {
+                exchange.pieces.push(Piece::Read { stamp, bytes });
+            }
             ExchangeEvent::Event { at, data, meaning } => {
                 let data = String::from_utf8_lossy(data).into_owned();
                 let said = said(&data, meaning);

@@ -83,8 +83,10 @@ fn reads(ping: &Ping<'_>) -> Vec<Value> {
     let pieces = ping.exchange.pieces.iter();
     pieces
         .filter_map(|piece| match piece {
-            Piece::Read { at, bytes } => Some(json!({
-                "seconds": since(ping, *at),
+            Piece::Read { stamp, bytes } => Some(json!({
+                "seconds": since(ping, stamp.at),
+                "read_seconds": since(ping, stamp.read),
+                "stamp_source": stamp.source.label(),
                 "bytes": bytes,
             })),
             Piece::Event { .. } => None,

@@ -1,6 +1,6 @@
 //! What energy did to a batch.
 
-use arrow::array::{Float64Array, RecordBatch};
+use arrow_array::{Float64Array, RecordBatch};
 
 use crate::StoreError;
 use crate::reader::column;

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use arrow::array::{
+use arrow_array::{
     Array, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
 use ipw_core::attribution::TokenTimes;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use ipw_core::nearest::nearest_few;
 
 use super::{ExportError, Runs};

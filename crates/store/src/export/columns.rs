@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray as _, ListArray, RecordBatch, StructArray};
-use arrow::datatypes::{DataType, FieldRef, Fields};
-use arrow::error::ArrowError;
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
 
 use super::sheet::Fault;

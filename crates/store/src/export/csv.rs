@@ -6,9 +6,8 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StructArray};
-use arrow::datatypes::{DataType, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, StructArray};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use super::choice::names;
 use super::sheet::Fault;

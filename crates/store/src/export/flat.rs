@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 use ipw_core::nearest::nearest_few;
 
 use super::choice::{SUGGESTIONS, glob};

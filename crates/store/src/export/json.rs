@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
-use arrow::datatypes::DataType;
-use arrow::error::ArrowError;
-use arrow::json::writer::NullableEncoder;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_json::writer::NullableEncoder;
+use arrow_schema::{ArrowError, DataType};
 
 use super::sheet::Fault;
 use super::template::{Template, encoder};

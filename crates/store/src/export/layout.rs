@@ -6,12 +6,11 @@
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::{
     Array, ArrayRef, ListArray, RecordBatch, StringArray, StructArray, new_null_array,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
 
 use super::choice::{IN_FRONT, is_by_model, lowered};
 use super::json::texts;
@@ -154,8 +153,8 @@ fn fit(from: Option<&ArrayRef>, to: &DataType, rows: usize) -> Result<ArrayRef, 
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Float64Array, Int64Array};
-    use arrow::buffer::OffsetBuffer;
+    use arrow_array::{Float64Array, Int64Array};
+    use arrow_buffer::OffsetBuffer;
 
     use super::*;
 

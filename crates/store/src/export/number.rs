@@ -106,7 +106,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use arrow::array::{ArrayRef, Float64Array};
+    use arrow_array::{ArrayRef, Float64Array};
 
     use super::super::json::texts;
     use super::*;
@@ -115,7 +115,7 @@ mod tests {
     fn expected(values: &[f64]) -> Vec<String> {
         let array: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
         let texts = texts(&array).unwrap();
-        let texts = texts.as_any().downcast_ref::<arrow::array::StringArray>();
+        let texts = texts.as_any().downcast_ref::<arrow_array::StringArray>();
         texts.unwrap().iter().flatten().map(str::to_owned).collect()
     }
 

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{mem, thread};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory,
 };

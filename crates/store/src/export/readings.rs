@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
-use arrow::compute::{TakeOptions, take};
-use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
-use arrow::error::ArrowError;
+use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{ArrowError, DataType, Field, Fields, SchemaRef};
+use arrow_select::take::{TakeOptions, take};
 use ipw_core::source::{Quantity, Source};
 use ipw_core::time::Timestamp;
 use serde::Serialize;

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
 
 use super::turns::{self, Feed};
 use super::{About, ExportError, Format, csv, json, packed};

@@ -6,14 +6,14 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray as _, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray,
-    RecordBatch, StringArray, StructArray,
+use arrow_array::cast::AsArray as _;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
+    StringArray, StructArray,
 };
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, FieldRef};
-use arrow::error::ArrowError;
-use arrow::json::writer::{EncoderOptions, NullableEncoder, make_encoder};
+use arrow_buffer::NullBuffer;
+use arrow_json::writer::{EncoderOptions, NullableEncoder, make_encoder};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::number;
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 
 use super::sheet::{Fault, Out};
 

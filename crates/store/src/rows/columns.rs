@@ -1,6 +1,6 @@
 //! The columns of a batch that rows are read from.
 
-use arrow::array::{
+use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     StringArray, StructArray,
 };

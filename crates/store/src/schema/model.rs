@@ -2,7 +2,7 @@
 //!
 //! A field that nothing fills yet is typed and null, so that the schema is the same in every run.
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 use ipw_core::energy::{GpuState, Spread};
 use ipw_core::hardware::{Device, SystemInfo};
 use ipw_core::price::{Cost, Price};

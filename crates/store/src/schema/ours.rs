@@ -202,9 +202,33 @@ fn timing() -> Column<Row> {
                 "delay of `ipw`'s own thread during the query (busy, stopped, not scheduled); timestamps may be late by this much",
                 "the embedded engine takes its own timestamps",
             ),
+            stamp_source(),
+            shared_reads(),
         ],
     )
     .says("instants of the query", "never")
+}
+
+fn stamp_source() -> Column<Row> {
+    Column::made_text("stamp_source", |row: &Row| {
+        let source = row.record.reply.timing.stamp_source;
+        source.map(|source| source.label().into())
+    })
+    .says(
+        "what dated the bytes of the reply: `kernel` (when packets arrived), `read` (after each read) or `mixed`",
+        "no socket was read",
+    )
+}
+
+fn shared_reads() -> Column<Row> {
+    Column::int("shared_reads", |row: &Row| {
+        let shared = row.record.reply.timing.shared_reads();
+        shared.and_then(|reads| i64::try_from(reads).ok())
+    })
+    .says(
+        "reads that brought several chunks; all have the stamp of the last packet, so the others may have arrived earlier",
+        "no socket was read",
+    )
 }
 
 fn energy() -> Column<Row> {

@@ -1,9 +1,10 @@
 //! How long rows become when they are written out: a dictionary's entry, a view or a list of nothing
 //! can be in a row many times over.
 
-use arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait, RecordBatch};
-use arrow::datatypes::{DataType, GenericBinaryType, GenericStringType};
-use arrow::error::ArrowError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{GenericBinaryType, GenericStringType};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
+use arrow_schema::{ArrowError, DataType};
 
 const MIB: u64 = 1 << 20;
 /// What the rows of one slice may take.

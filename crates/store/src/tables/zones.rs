@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 
 const UTC: &str = "+00:00";
 

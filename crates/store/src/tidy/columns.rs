@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
-use arrow::datatypes::{DataType, Field};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow_schema::{DataType, Field};
 
 use super::row::{From, TidyRow};
 

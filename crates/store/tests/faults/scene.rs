@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::json::LineDelimitedWriter;
+use arrow_json::LineDelimitedWriter;
 use ipw_core::counter::Rollover;
 use ipw_core::energy::{Meter, MeteredSource, QueryEnergy, Reason};
 use ipw_core::event::{Event, Notice, Observer as _};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use arrow::array::Int64Array;
+use arrow_array::Int64Array;
 use ipw_store::reader::column;
 use ipw_store::{Overview, Run, readings};
 use ipw_testkit::fuzz::{Random, rounds, torn};

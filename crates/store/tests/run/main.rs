@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{Array, Int64Array, StringArray};
+use arrow_array::{Array, Int64Array, StringArray};
 use ipw_core::energy::{QueryEnergy, Reason};
 use ipw_core::hardware::SystemInfo;
 use ipw_core::query::Query;
@@ -247,7 +247,7 @@ fn a_finished_run_has_every_row_in_order_with_its_values() {
     for batch in &batches {
         let indices = column::<Int64Array>(batch, "query_index").unwrap();
         let answers = column::<StringArray>(batch, "answer").unwrap();
-        let tags = column::<arrow::array::ListArray>(batch, "dataset_metadata.tags").unwrap();
+        let tags = column::<arrow_array::ListArray>(batch, "dataset_metadata.tags").unwrap();
         for row in 0..batch.num_rows() {
             assert_eq!(indices.value(row), expected);
             assert!(answers.is_null(row));

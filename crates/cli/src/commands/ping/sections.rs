@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use ipw_core::reply::{ServiceTiming, TokenCounts, TokenSource};
+use ipw_core::reply::{ServiceTiming, Stamp, StampSource, TokenCounts, TokenSource};
 use ipw_core::text::{excerpt, printable};
 use ipw_core::time::Timestamp;
 
@@ -119,7 +119,7 @@ fn stream(out: &mut String, ping: &Ping<'_>) {
     if ping.exchange.pieces.is_empty() && timing.chunks.is_empty() {
         return;
     }
-    out.push_str("\nstream (ms since sent, ms since the event before, bytes read)\n");
+    out.push_str("\nstream (ms since sent, ms since the event before, bytes read, µs from arrival to read)\n");
     let mut before = None;
     let mut arrival = |at: Timestamp| {
         let gap = before.replace(at).map(|before: Timestamp| at.since(before));
@@ -128,23 +128,23 @@ fn stream(out: &mut String, ping: &Ping<'_>) {
     };
     if ping.exchange.pieces.is_empty() {
         for at in &timing.chunks {
-            let _ = writeln!(out, "{}           text", arrival(*at));
+            let _ = writeln!(out, "{} {:>15}   text", arrival(*at), "");
         }
         return;
     }
     let mut read = None;
     for piece in &ping.exchange.pieces {
         match piece {
-            Piece::Read { at, bytes } => {
+            Piece::Read { stamp, bytes } => {
                 partial(out, read, sent);
-                read = Some((*at, *bytes));
+                read = Some((*stamp, *bytes));
             }
             Piece::Event { at, data, said } => {
                 let bytes = read
                     .take()
-                    .map_or_else(String::new, |(_, bytes)| bytes.to_string());
+                    .map_or_else(String::new, |(stamp, bytes)| amount(stamp, bytes));
                 let words: Vec<_> = said.iter().map(|said| words(said, data)).collect();
-                let _ = writeln!(out, "{} {bytes:>7}   {}", arrival(*at), words.join(" · "));
+                let _ = writeln!(out, "{} {bytes:>15}   {}", arrival(*at), words.join(" · "));
             }
         }
     }
@@ -152,10 +152,31 @@ fn stream(out: &mut String, ping: &Ping<'_>) {
 }
 
 /// A read that completed no event.
-fn partial(out: &mut String, read: Option<(Timestamp, usize)>, sent: Timestamp) {
-    if let Some((at, bytes)) = read {
-        let since = at.since(sent).as_secs_f64() * 1e3;
-        let _ = writeln!(out, "{since:>10.2} {:>9} {bytes:>7}   no whole event", "");
+fn partial(out: &mut String, read: Option<(Stamp, usize)>, sent: Timestamp) {
+    if let Some((stamp, bytes)) = read {
+        let since = stamp.at.since(sent).as_secs_f64() * 1e3;
+        let amount = amount(stamp, bytes);
+        let _ = writeln!(out, "{since:>10.2} {:>9} {amount:>15}   no whole event", "");
+    }
+}
+
+fn stamped(source: StampSource) -> String {
+    match source {
+        StampSource::Kernel => "the kernel, when packets arrived",
+        StampSource::Read => "this process, after each read",
+        StampSource::Mixed => "the kernel for some reads, this process for others",
+    }
+    .to_owned()
+}
+
+/// How much a read brought, and how long after the kernel had it; no delay without its stamp.
+fn amount(stamp: Stamp, bytes: usize) -> String {
+    match stamp.source {
+        StampSource::Kernel => {
+            let delay = stamp.read.since(stamp.at).as_secs_f64() * 1e6;
+            format!("{bytes} {delay:>7.0}")
+        }
+        _ => format!("{bytes} {:>7}", ""),
     }
 }
 
@@ -233,6 +254,7 @@ fn row(out: &mut String, ping: &Ping<'_>) {
         ("tokens", some(counts(&reply.tokens))),
         ("counted by", reply.token_source.map(counted)),
         ("service says", some(durations(&reply.service_timing))),
+        ("stamped by", reply.timing.stamp_source.map(stamped)),
     ] {
         match value {
             Some(value) => line(out, name, &value),

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use h2::{Reason, RecvStream};
 use http::HeaderMap;
-use ipw_core::reply::Failure;
-use ipw_core::time::Timestamp;
+use ipw_core::reply::{Failure, Stamp};
 
 use super::connection::said;
 use super::wire::Stamps;
@@ -46,7 +45,7 @@ impl Body {
     }
 
     /// The next piece with its receive time; `None` at the end.
-    pub(in crate::http) async fn next(&mut self) -> Result<Option<(&[u8], Timestamp)>, HttpError> {
+    pub(in crate::http) async fn next(&mut self) -> Result<Option<(&[u8], Stamp)>, HttpError> {
         while !self.is_over {
             if self.turn.is_over() {
                 tokio::task::yield_now().await;

@@ -10,13 +10,13 @@ use h2::Reason;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Response;
 use ipw_core::reply::{Failure, Timing};
-use ipw_core::time::Clock;
 
 use super::Body;
 use super::message::Message;
 use super::wire::{Stamps, Wire};
 use crate::http::connection::{InterimHeads, LARGEST_HEAD, Stream};
 use crate::http::head::{Head, MOST_HEADERS};
+use crate::http::stamps::Stamper;
 use crate::http::{HttpError, HttpReply};
 
 /// Flow-control windows, large enough that a service never waits for us.
@@ -38,9 +38,9 @@ impl Connection {
     /// the service did instead.
     pub(in crate::http) async fn open(
         stream: Box<dyn Stream>,
-        clock: Arc<dyn Clock>,
+        stamper: Arc<Stamper>,
     ) -> Result<Self, String> {
-        let (wire, stamps) = Wire::new(stream, clock);
+        let (wire, stamps) = Wire::new(stream, stamper);
         let mut builder = Builder::new();
         builder
             .enable_push(false)
@@ -208,13 +208,13 @@ fn poll_head(
     context: &mut Context<'_>,
 ) -> Poll<Result<Response<h2::RecvStream>, ExchangeError>> {
     while let Poll::Ready(Some(Ok(_))) = response.poll_informational(context) {
-        timing.first_byte.get_or_insert(stamps.read_at());
+        timing.came_first(stamps.read_at());
         // `h2` limits the size of each.
         interim.came(0)?;
     }
     let polled = Pin::new(response).poll(context);
     if let Poll::Ready(Ok(_)) = polled {
-        timing.first_byte.get_or_insert(stamps.read_at());
+        timing.came_first(stamps.read_at());
     }
     polled.map_err(|error| lost(&error, timing))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ipw_core::time::Clock;
 use ipw_runner::SystemClock;
 
 use super::*;
@@ -14,7 +15,7 @@ struct Pair {
     served: Served,
     sharing: SharedConnections,
     connector: Connector,
-    clock: Arc<dyn Clock>,
+    stamper: Arc<Stamper>,
 }
 
 impl Pair {
@@ -26,17 +27,17 @@ impl Pair {
             served,
             sharing: SharedConnections::default(),
             connector: Connector::new(url, Duration::from_secs(20)).speaking_http2(true),
-            clock,
+            stamper: Arc::new(Stamper::new(clock)),
         }
     }
 
     async fn ask(&self) -> Result<HttpReply, HttpError> {
         let way = Way {
             connector: &self.connector,
-            clock: &self.clock,
+            stamper: &self.stamper,
             witness: None,
         };
-        let mut timing = Timing::begun(self.clock.now());
+        let mut timing = Timing::begun(self.stamper.now());
         let mut exchange = Exchange::default();
         let sent = self.sharing.send(way, REQUEST, &mut timing, &mut exchange);
         sent.await

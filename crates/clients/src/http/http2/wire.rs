@@ -6,24 +6,25 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use ipw_core::time::{Clock, Timestamp};
+use ipw_core::reply::Stamp;
+use ipw_core::time::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::http::connection::Stream;
 use crate::http::lock;
+use crate::http::stamps::Stamper;
 
 /// The start of any HTTP/1.1 answer.
 const HTTP_1: &[u8] = b"HTTP/1.";
 
 /// Times of the socket's last reads and writes.
 pub(super) struct Stamps {
-    clock: Arc<dyn Clock>,
-    /// Time of the last read that returned bytes, in nanoseconds.
-    read_at: AtomicU64,
+    /// Time of the last read that returned bytes.
+    read_at: Mutex<Stamp>,
     /// Whether a read happened in this turn.
     has_read: AtomicBool,
     /// Whether a second read in this turn was held back.
@@ -37,8 +38,8 @@ pub(super) struct Stamps {
 impl Stamps {
     /// Time of the last read that returned bytes: not before the read of the bytes at hand, and not
     /// after now.
-    pub(super) fn read_at(&self) -> Timestamp {
-        Timestamp::from_nanos(self.read_at.load(Ordering::Acquire))
+    pub(super) fn read_at(&self) -> Stamp {
+        *lock(&self.read_at)
     }
 
     /// A cell that the next successful write fills with its start time.
@@ -76,13 +77,13 @@ impl Stamps {
 pub(super) struct Wire {
     stream: Box<dyn Stream>,
     stamps: Arc<Stamps>,
+    stamper: Arc<Stamper>,
 }
 
 impl Wire {
-    pub(super) fn new(stream: Box<dyn Stream>, clock: Arc<dyn Clock>) -> (Self, Arc<Stamps>) {
+    pub(super) fn new(stream: Box<dyn Stream>, stamper: Arc<Stamper>) -> (Self, Arc<Stamps>) {
         let stamps = Arc::new(Stamps {
-            clock,
-            read_at: AtomicU64::new(0),
+            read_at: Mutex::new(Stamp::by_read(Timestamp::ZERO)),
             has_read: AtomicBool::new(false),
             is_held: AtomicBool::new(false),
             next_write: Mutex::default(),
@@ -91,6 +92,7 @@ impl Wire {
         let wire = Self {
             stream,
             stamps: Arc::clone(&stamps),
+            stamper,
         };
         (wire, stamps)
     }
@@ -100,7 +102,7 @@ impl Wire {
         &mut self,
         write: impl FnOnce(Pin<&mut Box<dyn Stream>>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        let before = self.stamps.clock.now();
+        let before = self.stamper.now();
         let written = ready!(write(Pin::new(&mut self.stream)))?;
         if written > 0 {
             self.stamps.wrote(before);
@@ -126,8 +128,9 @@ impl AsyncRead for Wire {
             return Poll::Ready(Ok(()));
         };
         let stamps = &self.stamps;
-        let at = stamps.clock.now();
-        stamps.read_at.store(at.nanos(), Ordering::Release);
+        let mut read_at = lock(&stamps.read_at);
+        *read_at = self.stamper.date(self.stream.arrived(), read_at.at);
+        drop(read_at);
         stamps.has_read.store(true, Ordering::Relaxed);
         stamps.is_http1.get_or_init(|| came.starts_with(HTTP_1));
         Poll::Ready(Ok(()))
@@ -168,6 +171,7 @@ impl AsyncWrite for Wire {
 mod tests {
     use std::task::Waker;
 
+    use ipw_core::time::Clock;
     use ipw_testkit::ManualClock;
     use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex};
 
@@ -176,7 +180,10 @@ mod tests {
     fn wire() -> (Wire, Arc<Stamps>, DuplexStream, Arc<ManualClock>) {
         let (ours, theirs) = duplex(64);
         let clock = Arc::new(ManualClock::default());
-        let (wire, stamps) = Wire::new(Box::new(ours), Arc::clone(&clock) as Arc<dyn Clock>);
+        let (wire, stamps) = Wire::new(
+            Box::new(ours),
+            Arc::new(Stamper::new(Arc::clone(&clock) as Arc<dyn Clock>)),
+        );
         (wire, stamps, theirs, clock)
     }
 
@@ -214,7 +221,7 @@ mod tests {
             clock.set(Timestamp::from_nanos(at + 5));
             assert_eq!(read(&mut wire), None);
             assert!(stamps.is_held());
-            assert_eq!(stamps.read_at(), Timestamp::from_nanos(at));
+            assert_eq!(stamps.read_at().at, Timestamp::from_nanos(at));
         }
         // Without bytes to read, nothing is held or stamped; the end of stream does not count as a
         // read.
@@ -223,7 +230,7 @@ mod tests {
         assert!(!stamps.is_held());
         drop(theirs);
         assert_eq!(read(&mut wire), Some(Vec::new()));
-        assert_eq!(stamps.read_at(), Timestamp::from_nanos(20));
+        assert_eq!(stamps.read_at().at, Timestamp::from_nanos(20));
     }
 
     #[test]

@@ -68,7 +68,7 @@ const PROFILE_EXAMPLES: &str = "\
 Examples:
   ipw profile --client-base-url http://127.0.0.1:8080 --model smollm2 --concurrency 8
   ipw profile --client-base-url http://127.0.0.1:8080 --dataset questions.jsonl --max-queries 100
-  ipw profile --client-base-url http://gpu1:8000 --telemetry grpc://gpu1:50053 --name baseline";
+  ipw profile --client-base-url http://127.0.0.1:8000 --telemetry grpc://127.0.0.1:50053";
 
 /// Measure the correct work that an LLM inference service does per unit of time and energy.
 #[derive(Debug, Parser)]
@@ -277,7 +277,7 @@ pub(crate) enum HostChoice {
     Auto,
     /// This machine (containers, WSL)
     Local,
-    /// Another machine (tunnels)
+    /// Another machine, also if a tunnel makes its address local
     Remote,
 }
 

@@ -139,7 +139,7 @@ pub enum ClientError {
     },
     /// The completions API has no system role.
     #[error(
-        "the completions API has no system role, and the prompt is sent as it is\nhelp: leave `{}` out, or use `{}`",
+        "the completions API has no system role, and the prompt is sent as it is\nhelp: remove `{}`, or use `{}`",
         Setting::System,
         Setting::ClientParam.to("api=chat")
     )]

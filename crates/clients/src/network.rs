@@ -51,7 +51,7 @@ pub enum NetworkError {
     },
     /// HTTP/2 is requested, but the proxy forwards only HTTP/1.1.
     #[error(
-        "{proxy} forwards `http://` requests with HTTP/1.1 only\nhelp: leave `{}` out, use https, or exempt the service with `NO_PROXY`",
+        "{proxy} forwards `http://` requests with HTTP/1.1 only\nhelp: remove `{}`, use https, or exempt the service with `NO_PROXY`",
         Setting::Http2
     )]
     Forwarded {

@@ -223,7 +223,7 @@ impl Service {
 
     fn unreachable(&self, error: HttpError) -> NotReady {
         let help = if error.failure == Failure::Protocol {
-            format!("leave `{}` out", Setting::Http2)
+            format!("remove `{}`", Setting::Http2)
         } else {
             let url = self.url.as_str();
             format!(

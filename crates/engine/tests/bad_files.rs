@@ -57,7 +57,7 @@ fn absurdities() -> Vec<(&'static str, GgufValue, &'static str)> {
         (
             "general.architecture",
             GgufValue::text("mamba"),
-            "architecture is `mamba`; the embedded engine runs llama",
+            "architecture is `mamba`; the embedded engine supports llama",
         ),
         ("llama.block_count", whole(0), "`llama.block_count` is 0"),
         (

@@ -11,7 +11,8 @@ use ipw_core::time::Clock;
 use ipw_findings::calibration;
 use ipw_store::Summary;
 use ipw_store::resume::EarlierParts;
-use ipw_store::summary::{Part, ProfilerConfig};
+use ipw_store::summary::{GivenParameters, Part, ProfilerConfig};
+use serde_json::{Map, Value};
 
 use crate::hardware::Hardware;
 
@@ -55,7 +56,8 @@ fn profiler_config(plan: &Plan) -> ProfilerConfig {
     };
     let params = |params: &Params| {
         let params = params.clone().into_iter();
-        params.map(|(name, text)| (name, text.into())).collect()
+        let params = params.map(|(name, text)| (name, Value::from(text)));
+        GivenParameters::from(params.collect::<Map<_, _>>())
     };
     let places = plan.load.arrivals.concurrency();
     ProfilerConfig {
@@ -68,7 +70,7 @@ fn profiler_config(plan: &Plan) -> ProfilerConfig {
         output_dir: Some(plan.output.directory.display().to_string()),
         max_concurrency: places.map(|places| places.get() as u64),
         max_queries: max_queries.map(NonZeroU64::get),
-        additional_parameters: Some(plan.generation.parameters.clone()),
+        additional_parameters: Some(plan.generation.parameters.clone().into()),
         warmup_queries: Some(plan.load.warmup.into()),
         ..ProfilerConfig::default()
     }

@@ -31,7 +31,7 @@ use ipw_core::warning::{RunKind, Severity, Warning};
 use ipw_report::{Options, Page, csv, html, json, markdown};
 use ipw_store::output::Existing;
 use ipw_store::schema::RunSchema;
-use ipw_store::summary::{ClientInfo, ProfilerConfig};
+use ipw_store::summary::{ClientInfo, GivenParameters, ProfilerConfig};
 use ipw_store::{CommitPolicy, Overview, Run, RunWriter, Status, Summary};
 use ipw_testkit::ManualClock;
 use serde_json::{Map, Value, json};
@@ -41,8 +41,8 @@ const HOST: &str = "alices-laptop";
 const HOSTILE: &str =
     "</script><script>window.hacked=1</script><img src=x onerror=alert(1)>\u{202e}\0";
 
-fn map(value: &Value) -> Option<Map<String, Value>> {
-    value.as_object().cloned()
+fn map(value: &Value) -> Option<GivenParameters> {
+    value.as_object().cloned().map(GivenParameters::from)
 }
 
 fn absent(collector: &str, reason: &str) -> Absent {

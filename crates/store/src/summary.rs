@@ -29,7 +29,7 @@ pub use energy::{
     Attribution, DerivedMetrics, EfficiencySummary, MarginalCosts, SourceCost, Untold,
 };
 pub use load::{LoadSummary, SloKept};
-pub use origin::{ClientInfo, ProfilerConfig, ServerMetrics, Versions};
+pub use origin::{ClientInfo, GivenParameters, ProfilerConfig, ServerMetrics, Versions};
 pub use quality::QualityEntry;
 pub use scoring::{Judging, Scoring};
 pub(crate) use stored::Stored;

@@ -8,13 +8,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BasisChoice {
-    /// Every measured source, each joule once
+    /// All sources, without double counting
     All,
     /// GPUs only
     Gpu,
     /// CPU packages only
     Cpu,
-    /// The whole chip only
+    /// The whole chip (system on chip) only
     Soc,
 }
 

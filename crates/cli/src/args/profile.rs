@@ -16,17 +16,17 @@ use super::{BasisChoice, HostChoice, KeyValue, NetworkArgs, Pause, Size, Span};
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ProfileArgs {
-    /// Client that talks to the service (see `ipw list clients`) [default: embedded; openai if a
-    /// URL is given]
+    /// Kind of service (see `ipw list clients`) [default: embedded, in this process; openai if a URL
+    /// is given]
     #[arg(long, value_name = "ID", env = "IPW_CLIENT", help_heading = "Service")]
     pub(crate) client: Option<String>,
-    /// Model to measure [default: smollm2-135m, or the only model of the service]
+    /// Model to measure [default: the service's only model; for embedded: smollm2-135m]
     ///
     /// Use the name that the service knows. The client `embedded` takes a name from `ipw models
     /// list`, a GGUF file or `hf:owner/repo/file.gguf`.
     #[arg(long, value_name = "NAME", env = "IPW_MODEL", help_heading = "Service")]
     pub(crate) model: Option<String>,
-    /// Base URL of the service, with or without `/v1`; `unix:PATH` for a socket
+    /// Base URL of the service, with or without `/v1`, or `unix:PATH` [default: the client's]
     #[arg(
         long,
         value_name = "URL",
@@ -75,8 +75,8 @@ pub(crate) struct ProfileArgs {
     /// Allow sending the API key over plain http to another machine
     #[arg(long, help_heading = "Service", hide_short_help = true)]
     pub(crate) insecure_key: bool,
-    /// Prometheus page of the service, stored with the run; `off` turns it off [default: `/metrics`
-    /// of a service on this machine]
+    /// Prometheus endpoint of the service, stored with the run, or `off` [default: `/metrics` if the
+    /// service is on this machine]
     #[arg(
         long,
         value_name = "URL",
@@ -122,8 +122,7 @@ pub(crate) struct ProfileArgs {
     #[arg(long, help_heading = "Service", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) launch: bool,
-    /// URL that answers once the launched service is ready [default: follows from the command or
-    /// the client]
+    /// URL that answers once the launched service is ready [default: the command's or the client's]
     #[arg(
         long,
         value_name = "URL",
@@ -142,11 +141,11 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(skip)]
     pub(crate) ready_timeout: Option<Span>,
-    /// Allow a stored plan to start the command it contains
+    /// Allow `--plan` and `--resume` to start the command that the plan contains
     #[arg(long, help_heading = "Service", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) allow_launch: bool,
-    /// Allow a stored plan to send the keys and headers it names to the address it names
+    /// Allow `--plan` and `--resume` to send the keys and headers that the plan names to its address
     #[arg(long, help_heading = "Service", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) allow_key: bool,
@@ -205,7 +204,7 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(deserialize_with = "table_of_texts")]
     pub(crate) dataset_param: Vec<KeyValue>,
-    /// Number of queries to send at most [default: all of the dataset]
+    /// Maximum number of queries [default: all of the dataset]
     #[arg(
         long,
         value_name = "N",
@@ -214,7 +213,7 @@ pub(crate) struct ProfileArgs {
         aliases = ["num-queries", "num-prompts", "limit"]
     )]
     pub(crate) max_queries: Option<NonZeroU64>,
-    /// Number of queries in flight (upper limit with `--rate` or `--trace`) [default: 1]
+    /// Number of queries in flight; with `--rate` an upper limit [default: 1; no limit with `--rate`]
     #[arg(
         long,
         value_name = "N",
@@ -222,7 +221,7 @@ pub(crate) struct ProfileArgs {
         help_heading = "Workload"
     )]
     pub(crate) concurrency: Option<NonZeroUsize>,
-    /// Queries per second, sent on schedule even if the service falls behind
+    /// Mean number of queries per second (Poisson), sent even if the service falls behind
     #[arg(long, value_name = "RATE", env = "IPW_RATE", help_heading = "Workload")]
     pub(crate) rate: Option<Rate>,
     /// Arrival process for `--rate`: constant, poisson or gamma:SHAPE [default: poisson]
@@ -234,7 +233,7 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) arrival: Option<Process>,
-    /// Send queries at the times in this file: seconds, one per line
+    /// Send queries at the times in this file: seconds from the start, one per line
     #[arg(
         long,
         value_name = "PATH",
@@ -288,12 +287,12 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) retries: Option<u32>,
-    /// Start every prompt with unique text, so that a prefix cache does not apply
+    /// Start every prompt with unique text, so that a prefix cache never hits
     #[arg(long, help_heading = "Workload", hide_short_help = true)]
     pub(crate) unique_prefix: bool,
-    /// Latency targets, such as ttft=500ms,tpot=50ms,e2e=5s
+    /// Latency targets for goodput, such as ttft=500ms,tpot=50ms,e2e=5s
     ///
-    /// Each row gets a verdict, and the run a goodput.
+    /// Further targets are `itl` (a reply's mean gap) and `first_answer` (after reasoning).
     #[arg(
         long,
         value_name = "LIMITS",
@@ -307,12 +306,12 @@ pub(crate) struct ProfileArgs {
           help_heading = "Workload", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) sweep: Option<Sweep>,
-    /// Double the concurrency (or `--rate`, if given) until throughput stops growing
+    /// From 1 on, double the concurrency (the rate if `--rate` is given) while throughput grows
     #[arg(long, conflicts_with_all = ["sweep", "resume", "plan"], help_heading = "Workload", hide_short_help = true)]
     #[serde(skip)]
     pub(crate) find_saturation: bool,
-    /// Generation parameter sent with each request, such as `max_tokens=128`; typed as JSON;
-    /// repeatable
+    /// Generation parameter sent with each request, such as `max_tokens=128`; the value is
+    /// JSON; repeatable
     #[arg(
         long,
         value_name = "KEY=VALUE",
@@ -321,7 +320,7 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(deserialize_with = "table_of_json")]
     pub(crate) param: Vec<KeyValue>,
-    /// Grade every row with this scorer, whatever the dataset names (see `ipw list scorers`)
+    /// Grade every row with this scorer instead of the dataset's (see `ipw list scorers`)
     #[arg(
         long,
         value_name = "ID",
@@ -330,7 +329,7 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) scorer: Option<String>,
-    /// Tokenizer that counts tokens where the service does not, and checks its counts where it does
+    /// Tokenizer to count tokens if the service does not, or else to check the service's counts
     ///
     /// Takes a `tokenizer.json`, its directory, a GGUF file or `hf:owner/name`.
     #[arg(
@@ -341,7 +340,7 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) tokenizer: Option<String>,
-    /// File of token prices, used before the built-in ones (see the guide)
+    /// File of token prices that override the built-in ones (see the guide)
     #[arg(
         long,
         value_name = "FILE",
@@ -369,7 +368,7 @@ pub(crate) struct ProfileArgs {
     )]
     pub(crate) warmup: Option<u32>,
 
-    /// Exit with code 4 if more rows failed than this number or share [default: 10%]
+    /// Exit with code 4 if failed rows exceed this number or share [default: 10%]
     #[arg(
         long,
         value_name = "N|P%",
@@ -378,7 +377,7 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) max_failed: Option<Tolerance>,
-    /// Stop sending once more queries failed than this number or share
+    /// Stop sending once failures exceed this number or share [default: off]
     ///
     /// A share applies from the tenth query on.
     #[arg(
@@ -399,7 +398,7 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) sample_interval: Option<Span>,
-    /// How long to measure idle power before and after the run; 0 skips it [default: 3s]
+    /// Time to measure idle power, once before and once after the run; 0 skips it [default: 3s]
     ///
     /// Applies only where a source measures energy.
     #[arg(
@@ -410,7 +409,7 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) idle: Option<Pause>,
-    /// Exit with code 5 unless energy is measured; an estimate does not count
+    /// Refuse to run without measured energy (exit code 5); an estimate does not count
     #[arg(long, help_heading = "Energy", hide_short_help = true)]
     pub(crate) require_energy: bool,
     /// Do not estimate the CPU's energy where it is not measured
@@ -425,8 +424,8 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) cpu_tdp: Option<f64>,
-    /// Measure only these GPUs, by index, UUID or PCI address; repeatable [default: the visible
-    /// ones]
+    /// Measure only these GPUs, by index, UUID or PCI address; repeatable [default: all
+    /// that ipw sees]
     #[arg(
         long,
         value_name = "GPU",
@@ -440,9 +439,9 @@ pub(crate) struct ProfileArgs {
     /// Where energy readings come from: local, grpc://HOST:PORT, unix:PATH, http://…, replay:RUN or
     /// none [default: local]
     ///
-    /// Separate several sources with commas. Options follow their source, such as
-    /// `grpc://gpu1:50053,role=client`. The variable `IPW_ENERGY_MONITOR_TARGET` names another
-    /// default.
+    /// `grpc://` and `unix:` are `ipw monitor`, `http://` is a meter or exporter. Commas separate
+    /// several sources. A source's options follow it, as in `grpc://gpu1:50053,role=client` for the
+    /// machine that sends. Without this flag, `IPW_ENERGY_MONITOR_TARGET` may name a monitor.
     #[arg(
         long,
         value_name = "SOURCE",
@@ -460,7 +459,7 @@ pub(crate) struct ProfileArgs {
         hide_short_help = true
     )]
     pub(crate) basis: Option<BasisChoice>,
-    /// Where the service runs: decides whether local energy counts as its own [default: auto]
+    /// Where the service runs: decides whether local energy is the service's [default: auto]
     #[arg(
         long,
         value_name = "HOST",
@@ -510,7 +509,7 @@ pub(crate) struct ProfileArgs {
     /// Answer yes to every question
     #[arg(long, short = 'y', help_heading = "Output", hide_short_help = true)]
     pub(crate) yes: bool,
-    /// Commit rows at least every N rows (and at least every second) [default: 100]
+    /// Write rows every N rows, or after a second if that is sooner [default: 100]
     #[arg(
         long,
         value_name = "N",
@@ -548,14 +547,14 @@ pub(crate) struct ProfileArgs {
     )]
     #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
-    /// Continue an interrupted or killed run with its own plan
+    /// Continue an interrupted or killed run by its own `plan.toml`
     ///
     /// Flags that contradict the plan are refused.
     #[arg(long, value_name = "RUN", help_heading = "Configuration",
           conflicts_with_all = ["plan", "overwrite"], hide_short_help = true)]
     #[serde(skip)]
     pub(crate) resume: Option<PathBuf>,
-    /// With `--resume`: send queries without an answer again
+    /// With `--resume`: resend queries that have no answer
     #[arg(
         long,
         requires = "resume",

@@ -198,7 +198,8 @@ fn token_counts_that_cannot_be_are_claims_and_in_no_figure() {
     let told = said(&mut place.profile(&["--max-queries", "3"]));
     assert_eq!(told.code, Some(0), "{}", told.err);
     assert!(
-        told.out.contains("more tokens than there can be in 3 rows"),
+        told.out
+            .contains("an impossible number of tokens in 3 rows"),
         "{}",
         told.out
     );

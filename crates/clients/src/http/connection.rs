@@ -22,7 +22,7 @@ use super::head::Head;
 use super::stamps::{Stamper, WallTime};
 
 /// Initial buffer size for a read.
-const LEAST_READ: usize = 8 << 10;
+const LEAST_READ: usize = 2 << 10;
 /// Largest read, used while more data is waiting.
 const MOST_READ: usize = 64 << 10;
 /// Larger heads are refused.

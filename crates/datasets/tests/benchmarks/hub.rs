@@ -311,7 +311,7 @@ fn what_is_not_parquet_is_not_taken_for_it() {
     let hub = MimicHub::start([(ARC.to_owned(), files)], manners);
     let message = Place::of(&hub).message("arc", &[]);
     assert!(
-        message.contains("what came is not a Parquet file"),
+        message.contains("the downloaded file is not a Parquet file"),
         "{message}"
     );
 }

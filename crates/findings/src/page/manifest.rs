@@ -1,6 +1,7 @@
 //! What it ran on: hardware, service, energy sources, load, and the tool itself.
 
 use ipw_core::text::{excerpt, printable};
+use ipw_store::summary::GivenParameters;
 use serde_json::{Map, Value};
 
 use super::Inputs;
@@ -120,7 +121,7 @@ fn service(known: &Inputs<'_>) -> Facts {
         say(&mut facts, "client", config.client_id.as_deref());
         say(&mut facts, "address", config.client_base_url.as_deref());
         let parameters = config.additional_parameters.as_ref();
-        all_of(&mut facts, parameters, 0);
+        all_of(&mut facts, parameters.map(GivenParameters::entries), 0);
     }
     let mut told = Facts::new();
     let said = known.summary().client_info.as_ref();
@@ -138,7 +139,7 @@ fn load(known: &Inputs<'_>) -> Facts {
     say(&mut facts, "sent", load.map(|load| &*load.load));
     say(&mut facts, "dataset", summary.dataset.as_deref());
     let params = config.and_then(|config| config.dataset_params.as_ref());
-    all_of(&mut facts, params, 0);
+    all_of(&mut facts, params.map(GivenParameters::entries), 0);
     let warmup = config.and_then(|config| config.warmup_queries);
     count(&mut facts, "warm-up queries", warmup);
     let mut add = |name: &str, text: String| facts.push((name.to_owned(), text));

@@ -140,7 +140,10 @@ fn a_silent_server_is_left() {
     sources.hub.patience.idle = Duration::from_millis(100);
     let (fetched, _) = place.fetch(&sources, &hub_file());
     let text = fetched.unwrap_err().to_string();
-    assert!(text.contains("`127.0.0.1` was silent for 0.1 s"), "{text}");
+    assert!(
+        text.contains("`127.0.0.1` sent nothing for 0.1 s"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn the_next_fetch_goes_on_where_the_last_one_broke() {
     });
     let (fetched, _) = place.fetch(&sources(&server.url()), &model);
     let text = fetched.unwrap_err().to_string();
-    assert!(text.contains("broke off after 400000 bytes"), "{text}");
+    assert!(text.contains("cut off after 400000 bytes"), "{text}");
     assert_eq!(fs::metadata(place.model(".part")).unwrap().len(), 400_000);
 
     let (fetched, told) = place.fetch(&sources(&server.url()), &model);

@@ -127,7 +127,7 @@ impl Judge {
             place: self.client.place(),
             model: self.model.clone(),
             prompt: judge::PROMPT.into(),
-            parameters: self.parameters.clone(),
+            parameters: self.parameters.clone().into(),
             ..Judging::default()
         };
         let mut cases = Cases::of(run, asking);

@@ -68,7 +68,7 @@ fn whatever_is_no_value_is_a_gap_that_names_url_and_field() {
         (METRIC, "m 5\n", body("m +Inf\n"), "is impossible"),
         (METRIC, "m 5\n", body("n 5\n"), "no metric `m`"),
         (METRIC, "m 5\n", body("m 1\nm{a=\"b\"} 2\n"), "2 values"),
-        (METRIC, "m 5\n", body("m \n"), "no sample"),
+        (METRIC, "m 5\n", body("m \n"), "not a sample"),
         (METRIC, "m 5\n", body("<html>m 5</html>"), "no metric"),
     ];
     for (options, good, wrong, words) in cases {

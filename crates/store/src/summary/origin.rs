@@ -18,9 +18,9 @@ pub struct ProfilerConfig {
     /// Where the service is.
     pub client_base_url: Option<String>,
     /// What the dataset was told: names as its author chose them.
-    pub dataset_params: Option<Map<String, Value>>,
+    pub dataset_params: Option<GivenParameters>,
     /// What the client was told.
-    pub client_params: Option<Map<String, Value>>,
+    pub client_params: Option<GivenParameters>,
     /// The model as it was named.
     pub model: Option<String>,
     /// Where runs go.
@@ -34,13 +34,31 @@ pub struct ProfilerConfig {
     /// The original's: whether it measured the hardware's peak first.
     pub run_hardware_benchmarks: Option<bool>,
     /// Generation parameters.
-    pub additional_parameters: Option<Map<String, Value>>,
+    pub additional_parameters: Option<GivenParameters>,
     /// Queries before the first that counts.
     pub warmup_queries: Option<u64>,
     /// The original's: how many seconds of readings it kept.
     pub telemetry_buffer_seconds: Option<f64>,
     /// The original's: how many readings it kept.
     pub telemetry_max_samples: Option<u64>,
+}
+
+/// Parameters as the user gave them. Their names are those of a dataset, a client or a service.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GivenParameters(Map<String, Value>);
+
+impl GivenParameters {
+    /// Names and values.
+    pub fn entries(&self) -> &Map<String, Value> {
+        &self.0
+    }
+}
+
+impl From<Map<String, Value>> for GivenParameters {
+    fn from(given: Map<String, Value>) -> Self {
+        Self(given)
+    }
 }
 
 /// Versions of what made a run.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+
+use super::GivenParameters;
 
 /// The last `ipw score` that graded a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,7 +66,7 @@ pub struct Judging {
     /// Name of the prompt.
     pub prompt: Cow<'static, str>,
     /// Generation parameters, as the user gave them.
-    pub parameters: Map<String, Value>,
+    pub parameters: GivenParameters,
     /// Answers that it was asked about.
     pub asked: u64,
     /// Answers that this judge was asked about by an earlier call.

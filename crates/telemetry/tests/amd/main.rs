@@ -161,7 +161,7 @@ fn a_counter_that_cannot_be_one_is_left_out_and_said_so() {
         ("frozen\ncount 0", "reads 0: left out"),
         (
             "frozen\ncount 18446744073709551615",
-            "says 18446744073709551615",
+            "reads 18446744073709551615",
         ),
         ("resolution 0", "counts in 0 µJ: left out"),
         ("resolution -15.3", "counts in -15.3 µJ"),

@@ -139,7 +139,7 @@ pub(super) fn full() -> Summary {
 }
 
 fn profiler_config() -> ProfilerConfig {
-    let map = |key: &str| serde_json::Map::from_iter([(key.to_owned(), 1.into())]);
+    let map = |key: &str| serde_json::Map::from_iter([(key.to_owned(), 1.into())]).into();
     ProfilerConfig {
         dataset_id: text("starter"),
         client_id: text("openai"),
@@ -507,7 +507,7 @@ fn scoring() -> Scoring {
             place: "http://localhost".to_owned(),
             model: "j".to_owned(),
             prompt: "p1".into(),
-            parameters: serde_json::Map::from_iter([("seed".to_owned(), 1.into())]),
+            parameters: serde_json::Map::from_iter([("seed".to_owned(), 1.into())]).into(),
             asked: 12,
             asked_before: 1,
             attempts: 13,

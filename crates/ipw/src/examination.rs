@@ -30,7 +30,7 @@ pub struct Examination {
     pub sources: Vec<(Source, SelfTest)>,
     /// Collectors that cannot read anything here, and the reason.
     pub absent: Vec<Absent>,
-    /// The basis of an energy estimate; `None` if there is none.
+    /// The basis of an energy estimate; `None` without one.
     pub estimate: Option<String>,
     /// CPU time of sampling, as a share of one core.
     pub sampler_share: f64,

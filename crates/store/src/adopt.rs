@@ -27,7 +27,7 @@ const CORRECTNESS: &str = "lm_correctness";
 const EVALUATION: &str = "evaluation";
 /// The column that only our runs have.
 const OUTCOME: &str = "outcome";
-/// Texts that the original leaves empty where there is none.
+/// Texts that the original leaves empty where it has no value.
 const NEVER_EMPTY: [&str; 2] = ["answer", "subject"];
 
 /// How rows of another program become rows with our types.

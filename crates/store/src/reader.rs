@@ -134,7 +134,7 @@ impl Run {
         &self.model
     }
 
-    /// The content of `summary.json`; empty if there is none.
+    /// The content of `summary.json`; empty without one.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -144,7 +144,7 @@ impl Run {
         self.stored.unread()
     }
 
-    /// `summary.json` as stored, including unknown keys, for programs; null if there is none.
+    /// `summary.json` as stored, including unknown keys, for programs; null without one.
     pub fn stored_summary(&self) -> Value {
         self.stored.value()
     }

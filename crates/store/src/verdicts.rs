@@ -99,7 +99,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Calls `each` with the rows of the next batch; false when there is none.
+    /// Calls `each` with the rows of the next batch; false at the end.
     pub fn read(&mut self, mut each: impl FnMut(&Answer<'_>)) -> Result<bool, StoreError> {
         let Some(batch) = self.batches.next().transpose()? else {
             return Ok(false);

@@ -14,7 +14,7 @@ pub struct About {
     pub kind: Kind,
     /// Number of tokens in the vocabulary.
     pub vocabulary: u64,
-    /// The file that contains the chat template; `None` if there is none. Then the input of a chat
+    /// The file that contains the chat template; `None` without one. Then the input of a chat
     /// is not counted.
     pub chat_template: Option<String>,
     /// All files that were read.

@@ -445,9 +445,9 @@ fn who_does_not_speak_it_is_told_and_so_is_what_to_do() {
         assert_eq!(reply.timing.sent, None);
         let error = runtime.block_on(client.health()).unwrap_err();
         assert!(error.cause.contains(says), "{error:?}");
-        assert_eq!(error.help.as_deref(), Some("leave `http2` out"));
+        assert_eq!(error.help.as_deref(), Some("remove `http2`"));
         let error = runtime.block_on(client.models()).unwrap_err();
-        assert_eq!(error.help.as_deref(), Some("leave `http2` out"));
+        assert_eq!(error.help.as_deref(), Some("remove `http2`"));
     }
 }
 

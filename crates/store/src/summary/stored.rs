@@ -41,7 +41,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Reads the summary of the run in `directory`; an empty one where there is none.
+    /// Reads the summary of the run in `directory`; an empty one without one.
     pub(crate) fn read(directory: &Path) -> Result<(Summary, Self), StoreError> {
         let path = directory.join(FILE);
         let Some(text) = file::read_if_there(&path)? else {

@@ -58,7 +58,7 @@ fn a_forwarding_proxy_is_refused_by_name_before_anything_is_sent() {
     let variables = [("HTTP_PROXY", "http://user:very-secret@proxy.example:3128")];
     let error = service("http://service.example", &spec(network(None)), &variables);
     let error = error.err().unwrap().to_string();
-    for says in ["proxy.example:3128", "`HTTP_PROXY`", "leave `http2` out"] {
+    for says in ["proxy.example:3128", "`HTTP_PROXY`", "remove `http2`"] {
         assert!(error.contains(says), "{error}");
     }
     assert!(!error.contains("very-secret"), "{error}");

@@ -93,7 +93,7 @@ fn absurdities() -> Vec<(&'static str, GgufValue, &'static str)> {
         (
             "llama.attention.head_count",
             GgufValue::text("four"),
-            "is `four`, not a whole number",
+            "is `four`; expected a whole number",
         ),
         ("llama.context_length", whole(0), "llama.context_length"),
         ("llama.rope.dimension_count", whole(7), "rotated in pairs"),
@@ -119,7 +119,11 @@ fn absurdities() -> Vec<(&'static str, GgufValue, &'static str)> {
             whole(1_000_000),
             "vocabulary cannot be used",
         ),
-        ("tokenizer.ggml.tokens", whole(3), "not a list of texts"),
+        (
+            "tokenizer.ggml.tokens",
+            whole(3),
+            "expected a list of texts",
+        ),
     ]
 }
 

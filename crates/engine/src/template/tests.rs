@@ -180,8 +180,8 @@ fn what_templates_use_of_python_works() {
             "TrueTrueFalse",
         ),
         (
-            "{{ messages[0].get('name', 'nobody') }}{{ messages[0].tool_calls }}",
-            "nobody",
+            "{{ messages[0].get('name', 'unnamed') }}{{ messages[0].tool_calls }}",
+            "unnamed",
         ),
         (
             "{{ 'a' if messages[0].role.startswith('us') else 'b' }}{{ '<&>' }}",
